@@ -30,10 +30,20 @@ def test_few_items_of_the_history_add_chance() -> None:
 
 def test_the_same_judge_translates_to_itself() -> None:
     old = np.repeat([1.0, 0.0], [60, 40])
-    channel = AnchorCounts.of(old, old)
+    channel = AnchorCounts.of(old, old, np.arange(100))
     assert (channel.kept, channel.turned) == ((60, 60), (0, 40))
     assert channel.translate(0.37, 100).value == pytest.approx(0.37)
     assert offset(old, old, np.arange(100)).value == 0
+
+
+def test_anchors_of_one_task_count_once() -> None:
+    rng = np.random.default_rng(3)
+    old = np.repeat([1.0, 0.0], 50)
+    new = (rng.random(100) < np.where(old == 1, 0.8, 0.3)).astype(float)
+    alone = AnchorCounts.of(old, new, np.arange(100))
+    copied = AnchorCounts.of(np.tile(old, 4), np.tile(new, 4), np.tile(np.arange(100), 4))
+    for one, four in zip(alone.limits(), copied.limits(), strict=True):
+        assert four == pytest.approx(one, abs=0.01)  # but for 50/49, the correction for few tasks
 
 
 def test_intervals_of_translated_figures_cover() -> None:
@@ -43,7 +53,7 @@ def test_intervals_of_translated_figures_cover() -> None:
         old = rng.random(2552) < 0.576
         new = rng.random(2552) < np.where(old, 0.6, 0.083)
         some = rng.permutation(2552)[:200]
-        channel = AnchorCounts.of(old[some].astype(float), new[some].astype(float))
+        channel = AnchorCounts.of(old[some].astype(float), new[some].astype(float), some)
         figure = channel.translate(float(old.mean()), 2552)
         assert figure.low is not None
         assert figure.high is not None
@@ -89,9 +99,13 @@ def test_the_command_translates_history(command: Command, tmp_path: Path) -> Non
 
 
 def test_judges_that_agree_are_comparable(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("item,old,new\n" + "".join(f"{n},{n % 5},{n % 5}\n" for n in range(50)))
-    body = json.loads(command(*TOLD, "--json").out)
-    assert (body["verdict"], body["shift"]["value"]) == ("comparable", 0)
+    for anchors, verdict in ((50, "not comparable"), (200, "comparable")):
+        rows = "".join(f"{n},{n % 5},{n % 5}\n" for n in range(anchors))
+        (tmp_path / "a.csv").write_text("item,old,new\n" + rows)
+        body = json.loads(command(*TOLD, "--json").out)
+        assert (body["verdict"], body["shift"]["value"]) == (verdict, 0)
+        # No anchor differs; one step either way more is a standard error of √2/n.
+        assert body["shift"]["error"] == pytest.approx(sqrt(2) / anchors)
 
 
 def test_strata_that_disagree_are_refused_or_translated_apart(command: Command, tmp_path: Path) -> None:

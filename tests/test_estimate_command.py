@@ -62,6 +62,36 @@ def test_the_sentence_and_the_three_figures(command: Command, tmp_path: Path) ->
     )
 
 
+def test_one_task_or_none_takes_items_as_independent_and_says_so(command: Command, tmp_path: Path) -> None:
+    world = PlantedWorld.yes_no(0.4, 0.75, 0.25, items=400)
+    y, f, _ = world.draw(np.random.default_rng(3))
+    rows = [(n, int(f[n]), int(y[n]) if n % 2 else None, "t") for n in range(400)]
+    write_rows(tmp_path, "item,j,h,task", rows, "one.csv")
+    write_rows(tmp_path, "item,j,h", [row[:3] for row in rows], "none.csv")
+    for of in ("items", "population"):
+        one, none = (body(command, f"{name}.csv", *RANDOM, "--of", of) for name in ("one", "none"))
+        assert one["corrected"] == none["corrected"]
+        assert one["corrected"]["low"] < one["corrected"]["value"] < one["corrected"]["high"]
+    text = " ".join(command("estimate", "one.csv", *RANDOM).out.split())
+    assert "Assumed: labels were drawn at random; items are independent, since all lie in one task." in text
+    assert none["independence"] == "items are independent, since no task is named"
+    write_rows(tmp_path, "item,j,h,task", [(*row[:3], f"t{row[0] % 40}") for row in rows], "many.csv")
+    assert body(command, "many.csv", *RANDOM)["independence"] == ""
+
+
+def test_the_level_of_the_intervals(command: Command, tmp_path: Path) -> None:
+    write_support(tmp_path)
+    wide, narrow = (body(command, "r.csv", *RANDOM, "--confidence", level) for level in ("0.95", "0.8"))
+    assert (wide["corrected"]["level"], narrow["corrected"]["level"]) == (0.95, 0.8)
+    # GREG's t of 598 degrees of freedom: 1.96394 at 95 %, 1.28297 at 80 %.
+    widths = [found["corrected"]["high"] - found["corrected"]["low"] for found in (wide, narrow)]
+    assert widths[1] / widths[0] == pytest.approx(1.28297 / 1.96394, abs=1e-5)
+    told = ("estimate", "r.csv", *RANDOM, "--confidence", "0.8")
+    assert "value [80 %]" in command(*told).out
+    assert "intervals are at 80 %" in command(*told, "--methods").out
+    assert command("estimate", "r.csv", *RANDOM, "--confidence", "95").code == 2
+
+
 def test_strata_each_and_together(command: Command, tmp_path: Path) -> None:
     write_support(tmp_path)
     found = body(command, "r.csv", *RANDOM, "--by", "stratum")
@@ -192,6 +222,10 @@ CHOSEN = [(n, n % 2, 0 if n % 2 == 0 and n < 60 else None) for n in range(100)]
          ("--people", "h", "--judge", "g"), "labels by a model are no labels by people"),
         ("item,rater,kind,value", [(n, *r, 1) for n in range(20) for r in (("g", "judge"), ("a", "human"))],
          ("--judge", "a"), "rater 'a' is of kind human, expected a judge"),
+        ("item,j,h", [(n, 3, 3 if n < 40 else None) for n in range(100)], RANDOM,
+         "every verdict and label is 3, expected some that differ"),
+        ("item,j,h,task", [(*row, "t" if row[0] < 40 else f"t{row[0] % 9}") for row in ROWS], RANDOM,
+         "all 40 labels lie in one of 10 tasks, expected labels of several"),
         ("item,j,h", ROWS, (*RANDOM, "--where", "j=7"), "none of 100 rows fits where"),
     ],
 )  # fmt: skip

@@ -373,7 +373,7 @@ def test_pairs_are_labelled_by_content(command: Command, tmp_path: Path) -> None
     assert first["difference"][0] == pytest.approx(first["value"] - second["value"])
     assert first["difference"][1] <= 2 * share - 1 <= first["difference"][2]
     assert second["difference"] == [0.0, 0.0, 0.0]
-    assert "to baseline [95 %]" in command("leaderboard", *file, "--labels", "d", "--baseline", "old").out
+    assert "to old [95 %]" in command("leaderboard", *file, "--labels", "d", "--baseline", "old").out
 
 
 def test_the_pages_ask_for_the_labels(command: Command, tmp_path: Path, truth: dict[str, int]) -> None:

@@ -59,12 +59,12 @@ def labelled(seed: int, size: int, rows: int) -> np.ndarray:
 
 @arena
 def test_published_win_rates_and_the_judges_bias() -> None:
-    people = votes("human").mean()
+    people = votes("human").figures()
     assert votes("human").rows == 14_947
     assert people[:5] == pytest.approx([0.6593, 0.5867, 0.5453, 0.5085, 0.4001], abs=5e-5)
-    first = {judge: SYSTEMS[int(votes(judge).mean().argmax())] for judge in (GPT_4, OPUS, GPT_35)}
+    first = {judge: SYSTEMS[int(votes(judge).figures().argmax())] for judge in (GPT_4, OPUS, GPT_35)}
     assert first == {GPT_4: "claude-v1", OPUS: "claude-v1", GPT_35: "claude-instant-v1"}
-    biases = [np.abs(votes(judge).mean() - people).max() for judge in (GPT_4, OPUS, GPT_35)]
+    biases = [np.abs(votes(judge).figures() - people).max() for judge in (GPT_4, OPUS, GPT_35)]
     assert biases == pytest.approx([0.071, 0.165, 0.326], abs=5e-4)
 
 
@@ -216,8 +216,38 @@ def test_ties_everywhere_leave_nobody_ahead(command: Command, tmp_path: Path) ->
     done = command("leaderboard", "r.csv", "--judge", "j")
     assert done.out.startswith("No system leads: 3 of 3 share the first place, by j alone, 60 rows")
     board = json.loads(command("leaderboard", "r.csv", "--judge", "j", "--json").out)
-    chances = [row["first"] for row in board["judge_alone"]["systems"]]
-    assert chances == pytest.approx([1 / 3] * 3)
+    systems = board["judge_alone"]["systems"]
+    assert [row["first"] for row in systems] == pytest.approx([1 / 3] * 3, abs=0.02)
+    # Ties alone do not prove that all others are ties: Wilson's limits of ½ in 40 rows.
+    assert [(row["low"], row["high"]) for row in systems] == [pytest.approx((0.35199, 0.64801), abs=1e-5)] * 3
+    strong = json.loads(
+        command("leaderboard", "r.csv", "--judge", "j", "--rank-by", "strength", "--json").out
+    )
+    # Information of each pair 20·¼; inverse diagonal 2/9/5; 400/ln 10 points; 1.96 standard errors are 71.8.
+    assert strong["judge_alone"]["systems"][0]["high"] == pytest.approx(1071.78, abs=0.01)
+
+
+def test_one_score_alone_has_no_interval(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{s},3\n" for n in range(20) for s in "pq")
+    (tmp_path / "r.csv").write_text("item,system,j\n" + rows)
+    done = command("leaderboard", "r.csv", "--judge", "j", "--baseline", "p")
+    text = " ".join(done.out.split())
+    assert "p 3.000 [undefined] 1–2 0.50 1 q 3.000 [undefined] 1–2 0.50 1" in text
+    assert "q 0.000 [undefined]" in text
+
+
+def test_undefeated_systems_have_limits_and_no_strength(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{'pqr'[n % 3]},{'pqr'[(n + 1) % 3]},{'aab'[n % 3]}\n" for n in range(60))
+    (tmp_path / "r.csv").write_text("item,system_a,system_b,j\n" + rows)
+    board = json.loads(command("leaderboard", "r.csv", "--judge", "j", "--json").out)
+    first = board["judge_alone"]["systems"][0]
+    assert (first["system"], first["low"], first["high"]) == ("p", pytest.approx(0.91238, abs=1e-5), 1)
+    assert board["strengths"] is None
+    reason = "Bradley–Terry strengths by the judge are undefined: 'p' never lost to the other systems"
+    assert board["remarks"] == [f"{reason}."]
+    done = command("leaderboard", "r.csv", "--judge", "j", "--rank-by", "strength")
+    assert (done.code, done.out) == (2, "")
+    assert f"{reason}, expected a chain of wins or ties" in done.err
 
 
 def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Path) -> None:
@@ -230,9 +260,65 @@ def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Pat
     assert board["remarks"] == ["5 items left out: the judge was tuned on them."]
 
 
+def test_one_task_says_nothing_of_tasks(command: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    rows = [f"{n},{'pqr'[n % 3]},{'pqr'[(n + 1) % 3]},{rng.choice(['a', 'b'])}" for n in range(60)]
+    (tmp_path / "one.csv").write_text("item,system_a,system_b,j,task\n" + "".join(f"{r},t\n" for r in rows))
+    (tmp_path / "none.csv").write_text("item,system_a,system_b,j\n" + "".join(f"{r}\n" for r in rows))
+    one, none = (
+        json.loads(command("leaderboard", f"{name}.csv", "--judge", "j", "--json").out)
+        for name in ("one", "none")
+    )
+    assert one["judge_alone"] == none["judge_alone"]
+    assert one["independence"] == "rows of different items are independent, since all lie in one task"
+    assert none["independence"] == "rows of different items are independent, since no task is named"
+
+
+def test_few_tasks_take_t() -> None:
+    rng = np.random.default_rng(6)
+    values = rng.random((40, 2))
+    ranking = plain_ranking(SystemScores(values, np.arange(40) % 4))
+    assert ranking.freedom == 3
+    low, high = ranking.limits(0) or (0.0, 0.0)
+    # The score interval on the size that the variance amounts to, with t of 3 degrees of freedom.
+    value, z = float(ranking.figures[0]), 3.18245
+    size = value * (1 - value) / float(ranking.errors[0]) ** 2
+    root = z * (value * (1 - value) / size + z * z / (4 * size**2)) ** 0.5
+    centre = value + z * z / (2 * size)
+    assert (low, high) == pytest.approx(
+        ((centre - root) / (1 + z * z / size), (centre + root) / (1 + z * z / size)), abs=1e-4
+    )
+
+
+def test_a_lower_confidence_narrows_limits_and_ranks(command: Command) -> None:
+    told = (ROOT / "examples" / "votes.csv", "--judge", "verdict", "--columns")
+    told = (*told, "item=id,system_a=model_a,system_b=model_b", "--baseline", "atlas")
+    wide, narrow = (
+        json.loads(command("leaderboard", *told, "--confidence", level, "--json").out)
+        for level in ("0.95", "0.5")
+    )
+    assert (wide["confidence"], narrow["confidence"]) == (0.95, 0.5)
+    for one, other in zip(wide["judge_alone"]["systems"], narrow["judge_alone"]["systems"], strict=True):
+        ratio = (other["high"] - other["low"]) / (one["high"] - one["low"])
+        assert ratio == pytest.approx(0.67449 / 1.95996, rel=0.01)
+        assert other["worst"] - other["best"] <= one["worst"] - one["best"]
+        if one["system"] != "atlas":
+            gap, low, _ = one["difference"]
+            assert (gap - other["difference"][1]) / (gap - low) == pytest.approx(0.67449 / 1.95996, rel=1e-3)
+    text = command("leaderboard", *told, "--confidence", "0.5").out
+    assert "figure [50 %]" in text
+    assert "to atlas [50 %]" in text
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "told"),
     [
+        ("item,system,j\n1,p,1\n1,q,1\n", ("--rank-by", "strength"), "scores found, expected comparisons"),
+        (
+            "item,system_a,system_b,j\n1,p,q,1\n",
+            ("--rank-by", "strength", "--ties", "loss"),
+            "--ties loss: a",
+        ),
         ("item,j\n1,1\n", (), "0 systems found, expected at least two to rank"),
         ("item,system,j\n1,p,1\n1,q,1\n", (), "'p' has 1 row rated by judge 'j', expected at least 10"),
         ("item,system,j\n1,p,1\n1,q,1\n", ("--system", "x"), "no system 'x', expected one of 'p', 'q'"),

@@ -191,6 +191,10 @@ def test_a_run_folder_as_ratings(command: Command, tmp_path: Path) -> None:
     assert (gated.code, "corrected pass rate" in gated.out) == (0, True), gated.err
     written(tmp_path, "corrected_pass_rate: {min: 0.6}\nflags: allow\n", "policy.yaml")
     assert command("gate", "run", "--policy", "policy.yaml").code == 3
+    command("estimate", "run", "--people", "label", "--design", "random", "--confidence", "0.8")
+    other = command("gate", "run", "--policy", "policy.yaml")
+    assert (other.code, "intervals at 80 % found, expected 95 %" in other.err) == (2, True)
+    command("estimate", "run", "--people", "label", "--design", "random")
     results = tmp_path / "run" / "results.jsonl"
     results.write_text(results.read_text() + "\n")
     stale = command("gate", "run", "--policy", "policy.yaml")

@@ -76,7 +76,7 @@ def test_two_judges_two_winners(command: Command, files: Path) -> None:
 
 
 def test_fourteen_thousand_verdicts_the_wrong_podium(command: Command, files: Path) -> None:
-    people = votes("human").mean()
+    people = votes("human").figures()
     assert f"people put gpt-4 first with {100 * people[0]:.1f} %" in SENTENCES
     assert f"claude-v1 second with {100 * people[1]:.1f} %" in SENTENCES
     outside = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import POSITIVE, option
+from steelyard.cli.options import POSITIVE, confidence_option, option
 from steelyard.cli.output import finish_report, print_lines, print_table, report_options, warn
 from steelyard.cli.process import use_one_blas_thread
 
@@ -28,6 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @option("--values", metavar="WORD=NUMBER,…", help="Value mapping: good=1,bad=0.")
 @option("--where", metavar="MAP", help="Keep only rows with these column values: split=test.")
 @option("--criterion", metavar="NAME", help="Criterion, where the file holds several.")
+@confidence_option
 @report_options
 def bridge(
     file: Path,
@@ -40,6 +41,7 @@ def bridge(
     values: str | None,
     where: str | None,
     criterion: str | None,
+    confidence: float,
     out: Path | None,
     page: Path | None,
     as_json: bool,
@@ -64,7 +66,7 @@ def bridge(
     for remark in table.remarks:
         warn(remark)
     rows = [] if history is None else read_history(history)
-    report = compute(table, old, new, criterion=criterion, history=rows, margin=margin)
+    report = compute(table, old, new, criterion=criterion, history=rows, margin=margin, confidence=confidence)
     finish_report(
         json.dumps(report.to_json(), indent=1) + "\n",
         lambda: _print(report),
@@ -77,9 +79,9 @@ def bridge(
 
 def _print(report: BridgeReport) -> None:
     from steelyard.commands.bridge_text import (
-        CHANNEL_COLUMNS,
         bridge_notes,
         bridge_sentence,
+        channel_columns,
         channel_rows,
         history_columns,
         translation_rows,
@@ -89,5 +91,5 @@ def _print(report: BridgeReport) -> None:
     if report.translations:
         print_table(history_columns(report), translation_rows(report))
     if channel_rows(report):
-        print_table(CHANNEL_COLUMNS, channel_rows(report))
+        print_table(channel_columns(report), channel_rows(report))
     print_lines(bridge_notes(report))

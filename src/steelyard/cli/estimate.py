@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import Decorator, option
+from steelyard.cli.options import Decorator, confidence_option, option
 from steelyard.cli.output import finish_report, print_lines, print_table, report_options, warn
 from steelyard.cli.process import use_one_blas_thread
 
@@ -82,6 +82,7 @@ def load(options: dict[str, Any], labels: Path | None = None, *, pilot: bool = F
 @option("--system", metavar="NAME", help="System that the figure is about.")
 @option("--versus", metavar="NAME", help="Other system: estimate the difference, paired by item.")
 @option("--by", type=click.Choice(["stratum"]), help="Also estimate each stratum.")
+@confidence_option
 @option("--methods", is_flag=True, help="Print a paragraph for a methods section.")
 @report_options
 def estimate(
@@ -91,6 +92,7 @@ def estimate(
     system: str | None,
     versus: str | None,
     by: str | None,
+    confidence: float,
     methods: bool,
     out: Path | None,
     page: Path | None,
@@ -115,7 +117,14 @@ def estimate(
     table = load(options, labels)
     subject = Subject(options["judge"], options["people"], options["criterion"], system, versus)
     drawn = None if design is None else LabelDesign(design)
-    report = compute(table, subject, drawn, population=of == "population", by_stratum=by is not None)
+    report = compute(
+        table,
+        subject,
+        drawn,
+        population=of == "population",
+        by_stratum=by is not None,
+        confidence=confidence,
+    )
     folder = options["file"] if options["file"].is_dir() else None
     finish_report(
         estimate_json(report, folder),
@@ -129,16 +138,16 @@ def estimate(
 
 def _print(report: EstimateReport) -> None:
     from steelyard.commands.estimate_text import (
-        FIGURE_COLUMNS,
-        STRATUM_COLUMNS,
+        figure_columns,
         figure_rows,
         notes,
         sentence,
+        stratum_columns,
         stratum_rows,
     )
 
     print_lines([sentence(report)])
-    print_table(FIGURE_COLUMNS, figure_rows(report))
+    print_table(figure_columns(report), figure_rows(report))
     if report.strata:
-        print_table(STRATUM_COLUMNS, stratum_rows(report))
+        print_table(stratum_columns(report), stratum_rows(report))
     print_lines(notes(report))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.estimate import labels_option, load, rating_options
-from steelyard.cli.options import option
+from steelyard.cli.options import confidence_option, option
 from steelyard.cli.output import finish_report, print_lines, print_table, report_options
 from steelyard.cli.process import use_one_blas_thread
 
@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     default="half",
     help="A tie is half a win to each, or a loss of both.",
 )
+@option(
+    "--rank-by",
+    type=click.Choice(["win-rate", "strength"]),
+    default="win-rate",
+    help="Figure of comparisons: the win rate, or the Bradley–Terry strength.",
+)
+@confidence_option
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the simulated ranks.")
 @report_options
 def leaderboard(
@@ -40,6 +47,8 @@ def leaderboard(
     systems: tuple[str, ...],
     baseline: str | None,
     ties: str,
+    rank_by: str,
+    confidence: float,
     seed: int,
     out: Path | None,
     page: Path | None,
@@ -49,7 +58,7 @@ def leaderboard(
     """Rank systems by a judge, corrected by people's votes on some rows, and say which ranks the data allow.
 
     FILE is a table of ratings: comparisons with system_a and system_b, or scores with system. Ranks hold for
-    all systems at once, in 95 of 100 samples. Without people's votes they assume that the judge is right.
+    all systems at once. Without people's votes they assume that the judge is right.
     """
     use_one_blas_thread()
     import json
@@ -66,8 +75,10 @@ def leaderboard(
         subject,
         random_draw=design is not None,
         ties=ties,
+        by_strength=rank_by == "strength",
         systems=systems,
         baseline=baseline,
+        confidence=confidence,
         seed=seed,
     )
     finish_report(
@@ -81,8 +92,17 @@ def leaderboard(
 
 
 def _print(board: Leaderboard) -> None:
-    from steelyard.commands.leaderboard_text import columns, headline, notes, table_rows
+    from steelyard.commands.leaderboard_text import (
+        columns,
+        difference_columns,
+        difference_rows,
+        headline,
+        notes,
+        table_rows,
+    )
 
     print_lines([headline(board)])
     print_table(columns(board), table_rows(board), wrap="system")
+    if board.baseline is not None:
+        print_table(difference_columns(board), difference_rows(board), wrap="system")
     print_lines(notes(board))

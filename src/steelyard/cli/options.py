@@ -189,6 +189,15 @@ until_option = option(
 )
 
 
+confidence_option = option(
+    "--confidence",
+    type=FiniteRange(min=0.5, max=0.999),
+    default=0.95,
+    metavar="SHARE",
+    help="Confidence of the intervals.",
+)
+
+
 yes_option = option(
     "--yes",
     is_flag=True,

@@ -65,7 +65,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, wrap: s
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in titles:
-        whole = title.endswith("[95 %]") or (wrap is not None and title != wrap)
+        whole = title.endswith(" %]") or (wrap is not None and title != wrap)
         table.add_column(title, overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*map(plain, row))

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.commands.judged_items import Subject, choose_judge, judged_items
+from steelyard.commands.judged_items import Subject, choose_judge, independence, judged_items
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.bridge import AnchorCounts, offset, strata_p
-from steelyard.estimation.frame import Figure
+from steelyard.estimation.frame import CONFIDENCE, Figure
 from steelyard.importing.ratings import RatingsTable
 from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.read import read_table
@@ -36,6 +36,10 @@ class Anchors:
     strata: tuple[str, ...]
     people: Floats
     """NaN where nobody labelled the item."""
+    independence: str = ""
+
+    def channel(self, confidence: float) -> AnchorCounts:
+        return AnchorCounts.of(self.old, self.new, self.cluster, confidence)
 
     @property
     def binary(self) -> bool:
@@ -78,6 +82,9 @@ class BridgeReport:
     anchors_needed: int | None
     people: tuple[int, float, float] | None
     """Labelled anchors, and the mean distance of the old and of the new judge from people."""
+    confidence: float = CONFIDENCE
+    independence: str = ""
+    """Why anchors are taken as independent; empty where tasks say which belong together."""
 
     def to_json(self) -> dict[str, Any]:
         shares = None
@@ -97,6 +104,8 @@ class BridgeReport:
             "verdict": self.verdict,
             "reason": self.reason,
             "margin": self.margin,
+            "confidence": self.confidence,
+            "independence": self.independence,
             "shift": vars(self.shift),
             "channel": shares,
             "strata_p": self.strata_p,
@@ -114,6 +123,7 @@ def bridge(
     criterion: str | None = None,
     history: Sequence[HistoryRow] = (),
     margin: float = 0.03,
+    confidence: float = CONFIDENCE,
     seed: int = 7,
 ) -> BridgeReport:
     old, new = choose_judge(table, old), choose_judge(table, new)
@@ -134,12 +144,14 @@ def bridge(
             "history without strata; give the history by stratum, in a column stratum."
         )
     rows = history or [HistoryRow("anchors", float(anchors.old.mean()), len(anchors.old))]
-    made = tuple(Translation(row, _translate(table.name, anchors, row, by_stratum=apart)) for row in rows)
-    shift = offset(anchors.old, anchors.new, anchors.cluster)
+    made = tuple(
+        Translation(row, _translate(table.name, anchors, row, confidence, by_stratum=apart)) for row in rows
+    )
+    shift = offset(anchors.old, anchors.new, anchors.cluster, confidence)
     widest = max(each.figure.half_width or 0.0 for each in made)
     verdict, reason = _verdict(shift, widest, margin, apart=apart and not history)
     needed = ceil(len(anchors.old) * (widest / margin) ** 2) if widest > margin else None
-    channel = AnchorCounts.of(anchors.old, anchors.new) if anchors.binary else None
+    channel = anchors.channel(confidence) if anchors.binary else None
     known = ~np.isnan(anchors.people)
     people = None
     if known.any():
@@ -161,6 +173,8 @@ def bridge(
         translations=made if history else (),
         anchors_needed=needed,
         people=people,
+        confidence=confidence,
+        independence=anchors.independence,
     )
 
 
@@ -178,14 +192,17 @@ def _anchors(table: RatingsTable, old: str, new: str, criterion: str | None) -> 
         np.array(cluster, dtype=np.int64),
         tuple(first[name].stratum for name in names),
         np.array([np.nan if label is None else label for label in labels], dtype=np.float64),
+        independence((first[name].task for name in names), "anchors"),
     )
 
 
-def _translate(where: str, anchors: Anchors, row: HistoryRow, *, by_stratum: bool) -> Figure:
+def _translate(
+    where: str, anchors: Anchors, row: HistoryRow, confidence: float, *, by_stratum: bool
+) -> Figure:
     if by_stratum and row.stratum:
         anchors = anchors.of_stratum(row.stratum)
     if anchors.binary and len(anchors.old):
-        channel = AnchorCounts.of(anchors.old, anchors.new)
+        channel = anchors.channel(confidence)
         if not channel.is_complete:
             raise DataError(
                 f"{where}: the anchors hold one verdict of the old judge alone, expected passes and fails; "
@@ -202,7 +219,7 @@ def _translate(where: str, anchors: Anchors, row: HistoryRow, *, by_stratum: boo
             f"{where}: no anchors of stratum {row.stratum!r} found, expected some of every stratum of the "
             "history; add them."
         )
-    shift = offset(anchors.old, anchors.new, anchors.cluster)
+    shift = offset(anchors.old, anchors.new, anchors.cluster, confidence)
     low, high = (row.value + (end or 0.0) for end in (shift.low, shift.high))
     return Figure(row.value + shift.value, low, high, shift.error, "offset")
 

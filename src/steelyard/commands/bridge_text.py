@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from steelyard.commands.bridge import BridgeReport
-from steelyard.core.text import pluralize
-
-CHANNEL_COLUMNS = ("the old judge", "anchors", "the new one passes", "share [95 %]")
+from steelyard.core.text import percent, pluralize
 
 
 def bridge_sentence(report: BridgeReport) -> str:
     return f"{report.old} to {report.new}: {report.verdict}; {report.reason}."
 
 
+def channel_columns(report: BridgeReport) -> tuple[str, ...]:
+    return "the old judge", "anchors", "the new one passes", f"share [{percent(report.confidence)}]"
+
+
 def history_columns(report: BridgeReport) -> tuple[str, ...]:
-    return ("period", *(("stratum",) if _has_strata(report) else ()), "items", "old", "translated [95 %]")
+    strata = ("stratum",) if _has_strata(report) else ()
+    return ("period", *strata, "items", "old", f"translated [{percent(report.confidence)}]")
 
 
 def _has_strata(report: BridgeReport) -> bool:
@@ -53,4 +56,6 @@ def bridge_notes(report: BridgeReport) -> list[str]:
         count, old, new = report.people
         labels = pluralize(count, "labelled anchor")
         made.append(f"Mean distance from people on {labels}: old {old:.3f}, new {new:.3f}.")
+    if report.independence:
+        made.append(f"Assumed: {report.independence}.")
     return made

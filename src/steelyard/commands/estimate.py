@@ -31,7 +31,7 @@ from steelyard.estimation.designs import (
     two_sided_p,
     worth,
 )
-from steelyard.estimation.frame import Figure, Frame, clustered_variance
+from steelyard.estimation.frame import CONFIDENCE, Figure, Frame, clustered_variance
 from steelyard.estimation.post_stratified import MOST_LEVELS
 from steelyard.estimation.rogan_gladen import effective_counts, rogan_gladen, separates
 from steelyard.importing.ratings import HUMAN, RatingsTable
@@ -80,6 +80,9 @@ class EstimateReport:
     """Limits if the items without a verdict were all at either end of the scale."""
     strata: tuple[StratumRow, ...] = ()
     remarks: tuple[str, ...] = ()
+    confidence: float = CONFIDENCE
+    independence: str = ""
+    """Why items are taken as independent; empty where tasks say which belong together."""
 
     @property
     def weak_judge(self) -> bool:
@@ -107,21 +110,26 @@ class EstimateReport:
             "items": self.items,
             "labels": self.labels,
             "tasks": self.tasks,
-            **{name: _figure_body(figure) for name, figure in figures.items()},
+            "independence": self.independence,
+            **{name: _figure_body(figure, self.confidence) for name, figure in figures.items()},
             "worth": None if self.worth is None else vars(self.worth),
             "agreement": self.agreement,
             "missing_verdicts": self.missing,
             "bounds": None if self.bounds is None else list(self.bounds),
-            "strata": [{**vars(row), "corrected": _figure_body(row.corrected)} for row in self.strata],
+            "strata": [
+                {**vars(row), "corrected": _figure_body(row.corrected, self.confidence)}
+                for row in self.strata
+            ],
             "remarks": list(self.remarks),
         }
 
 
-def _figure_body(figure: Figure | None) -> dict[str, Any] | None:
+def _figure_body(figure: Figure | None, confidence: float) -> dict[str, Any] | None:
     if figure is None:
         return None
     names = ("value", "low", "high", "method", "clamped")
-    return {**{name: getattr(figure, name) for name in names}, "standard_error": figure.error, "level": 0.95}
+    body = {name: getattr(figure, name) for name in names}
+    return {**body, "standard_error": figure.error, "level": confidence}
 
 
 def estimate(
@@ -131,6 +139,7 @@ def estimate(
     *,
     population: bool = False,
     by_stratum: bool = False,
+    confidence: float = CONFIDENCE,
 ) -> EstimateReport:
     judge, people = choose_judge(table, subject.judge), choose_people(table, subject.people)
     if not people:
@@ -143,8 +152,8 @@ def estimate(
     drawn = _design(table, design, judged, subject)
     _check_labels(table.name, judged.frame, drawn)
     quantity = _quantity(table, subject, judged.frame)
-    ends = _ends(quantity, judged.frame)
-    judged = replace(judged, frame=replace(judged.frame, ends=ends))
+    ends = _ends(table.name, quantity, judged.frame)
+    judged = replace(judged, frame=replace(judged.frame, ends=ends, confidence=confidence))
     frame = judged.frame
     if drawn is LabelDesign.ELSEWHERE:
         target = frame.filter(~frame.labelled)
@@ -182,6 +191,8 @@ def estimate(
         bounds=_bounds(figure, size, judged.missing, ends),
         strata=rows,
         remarks=tuple(remarks),
+        confidence=confidence,
+        independence=judged.independence,
     )
 
 
@@ -232,6 +243,12 @@ def _check_labels(name: str, frame: Frame, design: LabelDesign) -> None:
         raise DataError(
             f"{name}: {pluralize(frame.labels, 'item')} with both a verdict and a label found, expected at "
             f"least {FEWEST_LABELS}; label more items of those that were judged."
+        )
+    one_task = frame.is_clustered and len(np.unique(frame.label_clusters)) == 1
+    if one_task and design is not LabelDesign.ELSEWHERE:
+        raise DataError(
+            f"{name}: all {frame.labels} labels lie in one of {len(np.unique(frame.cluster)):,} tasks, "
+            "expected labels of several, since they say nothing of the others; label items of other tasks."
         )
     if design is LabelDesign.ELSEWHERE and frame.labels == frame.size:
         raise DataError(
@@ -296,7 +313,8 @@ def _from_elsewhere(name: str, frame: Frame, target: Frame) -> Figure:
             f"{int(bad.sum())} are not shown to add up to more than 1, expected a judge that tells good "
             "from bad; label some of these items instead."
         )
-    return rogan_gladen(effective_counts(target.judge, target.cluster), *shares)
+    passed = effective_counts(target.judge, target.cluster)
+    return rogan_gladen(passed, shares[0], shares[1], frame.confidence)
 
 
 def _stratified(judged: JudgedFrame, population: bool) -> Figure:
@@ -346,7 +364,7 @@ def _quantity(table: RatingsTable, subject: Subject, frame: Frame) -> str:
     return "share" if whole else "mean"
 
 
-def _ends(quantity: str, frame: Frame) -> tuple[float, float]:
+def _ends(name: str, quantity: str, frame: Frame) -> tuple[float, float]:
     """Ends of the scale: those of a share, or the lowest and highest that anybody gave."""
     if quantity in ("share", "wins"):
         return 0.0, 1.0
@@ -354,7 +372,13 @@ def _ends(quantity: str, frame: Frame) -> tuple[float, float]:
     if quantity == "difference":
         reach = max(1.0, float(np.abs(both).max()))
         return -reach, reach
-    return float(both.min()), float(both.max())
+    low, high = float(both.min()), float(both.max())
+    if low == high:
+        raise DataError(
+            f"{name}: every verdict and label is {low:g}, expected some that differ, since one value tells "
+            "no scale and so no interval; map it to 1 or 0 with --values, or label other items."
+        )
+    return low, high
 
 
 def _bounds(

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.commands.estimate import SCHEMA, EstimateReport
+from steelyard.core.text import percent
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError
+from steelyard.estimation.frame import CONFIDENCE
 from steelyard.estimation.metrics import CORRECTED_PASS_RATE, CORRECTED_SCORE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.run_folder.published_files import LINES
@@ -34,11 +36,16 @@ def with_estimate(sheet: Datasheet, folder: Path) -> Datasheet:
         body = json.loads(path.read_text(encoding="utf-8"))
         if body["schema"] != SCHEMA:
             raise ValueError(f"schema {body['schema']!r}")
-        row = _row(body)
+        level, row = float(body["corrected"]["level"]), _row(body)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
             f"{path}: not an estimate that this version wrote ({error}); run `steelyard estimate` again."
         ) from error
+    if level != CONFIDENCE:
+        raise ConfigError(
+            f"{path}: intervals at {percent(level)} found, expected {percent(CONFIDENCE)}, at which limits "
+            "are checked; run `steelyard estimate` again without --confidence."
+        )
     if body.get("results") != _results_hash(folder):
         raise ConfigError(
             f"{path}: made of other results than the folder holds; run `steelyard estimate` again."

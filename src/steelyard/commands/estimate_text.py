@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.commands.estimate import EstimateReport
-from steelyard.core.text import pluralize
+from steelyard.core.text import percent, pluralize
 from steelyard.estimation.designs import LabelDesign
 from steelyard.estimation.frame import Figure
 
@@ -59,7 +59,8 @@ def sentence(report: EstimateReport) -> str:
     return f"To {about} answers people would give {people} on average; {alone}"
 
 
-FIGURE_COLUMNS = ("figure", "value [95 %]", "rests on")
+def figure_columns(report: EstimateReport) -> tuple[str, ...]:
+    return "figure", f"value [{percent(report.confidence)}]", "rests on"
 
 
 def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
@@ -79,7 +80,9 @@ def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
     ]
 
 
-STRATUM_COLUMNS = ("stratum", "items", "labels", "judge alone", "corrected [95 %]", "p of no difference")
+def stratum_columns(report: EstimateReport) -> tuple[str, ...]:
+    figure = f"corrected [{percent(report.confidence)}]"
+    return "stratum", "items", "labels", "judge alone", figure, "p of no difference"
 
 
 def stratum_rows(report: EstimateReport) -> list[tuple[str, ...]]:
@@ -94,7 +97,8 @@ def stratum_rows(report: EstimateReport) -> list[tuple[str, ...]]:
 
 def notes(report: EstimateReport) -> list[str]:
     """What else a reader needs, a sentence each."""
-    made = [f"Assumed: labels were {DRAWN[report.design]}."]
+    assumed = [f"labels were {DRAWN[report.design]}", report.independence]
+    made = [f"Assumed: {'; '.join(filter(None, assumed))}."]
     if report.worth is not None:
         worth = report.worth
         made.append(
@@ -131,5 +135,5 @@ def methods(report: EstimateReport) -> str:
         f"The judge {report.judge} rated {pluralize(report.items, 'item')}{tasks}; {people} labelled "
         f"{report.labels:,}, "
         f"{DRAWN[report.design]}. We estimated what people would say of {claim} by {how}{parts}; intervals "
-        f"are at 95 %. {sentence(report)}"
+        f"are at {percent(report.confidence)}. {sentence(report)}"
     )

@@ -161,12 +161,21 @@ def _differences(first: dict[str, JudgedItem], second: dict[str, JudgedItem]) ->
     return made
 
 
+def independence(tasks: Iterable[str], noun: str = "items") -> str:
+    """What is assumed where no tasks say which items belong together; empty where they do."""
+    named = set(tasks)
+    if named == {""}:
+        return f"{noun} are independent, since no task is named"
+    return f"{noun} are independent, since all lie in one task" if len(named) == 1 else ""
+
+
 @dataclass(frozen=True, eq=False)
 class JudgedFrame:
     frame: Frame
     strata: list[str]
     missing: int
     """Items that have no verdict, and so are not in the frame."""
+    independence: str = ""
 
 
 def frame_of(items: dict[str, JudgedItem]) -> JudgedFrame:
@@ -184,4 +193,5 @@ def frame_of(items: dict[str, JudgedItem]) -> JudgedFrame:
         np.array(cluster, dtype=np.int64),
         None if None in odds or not odds else np.array(odds, dtype=np.float64),
     )
-    return JudgedFrame(frame, [item.stratum for item in known], unjudged)
+    assumed = independence(item.task for item in known)
+    return JudgedFrame(frame, [item.stratum for item in known], unjudged, assumed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
 from statistics import fmean
@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.commands.judged_items import TUNE, Subject, choose, choose_judge, choose_people
+from steelyard.commands.judged_items import TUNE, Subject, choose, choose_judge, choose_people, independence
 from steelyard.core.arrays import Floats, Mask
 from steelyard.core.text import pluralize
-from steelyard.errors import DataError
+from steelyard.errors import ConfigError, DataError
+from steelyard.estimation.bradley_terry import Comparisons, unbeaten_group
+from steelyard.estimation.frame import CONFIDENCE, two_sided_quantile
 from steelyard.estimation.ranking import (
     Ranking,
     SystemScores,
@@ -28,7 +30,6 @@ from steelyard.estimation.ranking import (
     tiers,
 )
 from steelyard.importing.ratings import Rating, RatingsTable
-from steelyard.metrics.stats.intervals import Z
 
 SCHEMA = "steelyard.leaderboard/1"
 FEWEST_ROWS = 10
@@ -42,8 +43,9 @@ class RankedSystem:
     rows: int
     """Comparisons or items that it took part in."""
     value: float
-    low: float
-    high: float
+    low: float | None
+    """None where all rows of all systems are one score, so that no interval is defined; `high` likewise."""
+    high: float | None
     place: int
     best: int
     """Best rank that the data allow; `worst` likewise."""
@@ -51,8 +53,9 @@ class RankedSystem:
     first: float
     """P(first)."""
     tier: int
-    difference: tuple[float, float, float] | None = None
-    """From the baseline, with its limits; None without a baseline."""
+    difference: tuple[float, float | None, float | None] | None = None
+    """From the baseline, with its limits, which are undefined where the two differ alike on every row; None
+    without a baseline."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,13 @@ class Leaderboard:
     """Share of decided comparisons that the judge gave to the first slot."""
     baseline: str | None = None
     remarks: tuple[str, ...] = ()
+    confidence: float = CONFIDENCE
+    by_strength: bool = False
+    """Figures are Bradley–Terry strengths instead of win rates."""
+    strengths: RankTable | None = None
+    """Beside win rates: strengths by the same votes as `main`."""
+    independence: str = ""
+    """Why rows are taken as independent; empty where tasks say which belong together."""
 
     @property
     def main(self) -> RankTable:
@@ -109,6 +119,7 @@ class Leaderboard:
             "judge_alone": self.judge_alone,
             "people_alone": self.people_alone,
             "corrected": self.corrected,
+            "strengths": self.strengths,
         }
         return {
             "schema": SCHEMA,
@@ -117,6 +128,9 @@ class Leaderboard:
             "people": list(self.people),
             "pairwise": self.pairwise,
             "ties": self.ties,
+            "figure": "strength" if self.by_strength else "win_rate" if self.pairwise else "mean_score",
+            "confidence": self.confidence,
+            "independence": self.independence,
             "rows": self.rows,
             "labels": self.labels,
             **{name: None if table is None else table.to_json() for name, table in tables.items()},
@@ -133,56 +147,184 @@ def leaderboard(
     *,
     random_draw: bool = False,
     ties: str = HALF,
+    by_strength: bool = False,
     systems: Sequence[str] = (),
     baseline: str | None = None,
+    confidence: float = CONFIDENCE,
     seed: int = 7,
 ) -> Leaderboard:
     judge, people = choose_judge(table, subject.judge), choose_people(table, subject.people)
     criterion = choose("criterion", "--criterion", subject.criterion, table.criteria, table.name)
     names = _systems(table, systems)
     base = None if baseline is None else choose("system", "--baseline", baseline, names, table.name)
+    if by_strength:
+        _refuse_strengths(table, ties)
     rows = [row for row in table.ratings if row.criterion == criterion and row.value is not None]
     tuned = {row.item for row in rows if row.split == TUNE}
     rows = [row for row in rows if row.item not in tuned]
+    judged = [row for row in rows if row.rater == judge]
+    voted = [row for row in rows if row.rater in people and row.rater != judge]
     random_draw = random_draw or _recorded_draw(table.name, rows)
-    by_judge = _matrix([row for row in rows if row.rater == judge], names, ties)
-    by_people = _matrix([row for row in rows if row.rater in people and row.rater != judge], names, ties)
-    keys = sorted(by_judge)
-    scores = _scores(by_judge, keys)
-    _refuse_few(table.name, scores, names, f"judge {judge!r}")
+    votes = _votes(judged, voted, names, ties, random_draw=random_draw)
+    _refuse_few(table.name, votes.judge, names, f"judge {judge!r}")
     remarks = []
     if tuned:
         remarks.append(f"{pluralize(len(tuned), 'item')} left out: the judge was tuned on them.")
-    voted = people_table = fixed = None
-    both = [key for key in keys if key in by_people]
-    if both:
-        voted = _scores(by_people, both)
-        _refuse_few(table.name, voted, names, "people")
-        people_table = _table(plain_ranking(voted), voted, names, base, seed)
-        if random_draw or len(both) == len(keys):
-            labelled = np.array([key in by_people for key in keys], dtype=np.bool_)
-            ranking = corrected_ranking(_masked(scores, voted, labelled), voted, labelled)
-            fixed = _table(ranking, scores, names, base, seed, labels=voted.rows)
-        else:
-            remarks.append(
-                f"Not corrected: people rated {pluralize(len(both), 'row')} of {len(keys):,}; say --design "
-                "random if these were drawn at random."
+    if votes.people is not None:
+        _refuse_few(table.name, votes.people, names, "people")
+    if votes.people is not None and not votes.corrects:
+        remarks.append(
+            f"Not corrected: people rated {pluralize(votes.people.rows, 'row')} of {votes.judge.rows:,}; say "
+            "--design random if these were drawn at random."
+        )
+    how = _Settings(names, base, confidence, seed)
+    halved = votes if ties == HALF else _votes(judged, voted, names, HALF, random_draw=random_draw)
+    strengths = _strengths(halved, how) if table.is_pairwise else None
+    if by_strength and strengths is not None:
+        tables, remarks = strengths, [*remarks, *strengths.undefined]
+        if tables.judge_alone is None:
+            raise DataError(
+                f"{table.name}: {strengths.undefined[0].rstrip('.')}, expected a chain of wins or ties from "
+                "every system to every other; compare them more often, leave some out with --system, or rank "
+                "by win rate."
             )
+    else:
+        tables = _win_rates(votes, how)
+    assert tables.judge_alone is not None
+    beside = None
+    if strengths is not None and not by_strength:
+        beside = vars(strengths)[tables.main]
+        remarks += strengths.undefined[:1] if beside is None else []
     return Leaderboard(
         name=table.name,
         judge=judge,
-        people=tuple(sorted(people)) if both else (),
+        people=tuple(sorted(people)) if votes.people is not None else (),
         pairwise=table.is_pairwise,
         ties=ties,
-        rows=len(keys),
-        labels=len(both),
-        judge_alone=_table(plain_ranking(scores), scores, names, base, seed),
-        people_alone=people_table,
-        corrected=fixed,
-        slot_share=_slot_share([row for row in rows if row.rater == judge]) if table.is_pairwise else None,
+        rows=votes.judge.rows,
+        labels=0 if votes.people is None else votes.people.rows,
+        judge_alone=tables.judge_alone,
+        people_alone=tables.people_alone,
+        corrected=tables.corrected,
+        slot_share=_slot_share(judged) if table.is_pairwise else None,
         baseline=base,
         remarks=tuple(remarks),
+        confidence=confidence,
+        by_strength=by_strength,
+        strengths=beside,
+        independence=independence((row.task for row in judged), "rows of different items"),
     )
+
+
+def _refuse_strengths(table: RatingsTable, ties: str) -> None:
+    if not table.is_pairwise:
+        raise DataError(
+            f"{table.name}: scores found, expected comparisons with system_a and system_b for Bradley–Terry "
+            "strengths; leave out --rank-by strength."
+        )
+    if ties == LOSS:
+        raise ConfigError(
+            "--ties loss: a tie that both lose has no Bradley–Terry strength, expected half; leave it out."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Votes:
+    judge: SystemScores
+    people: SystemScores | None
+    """Of the rows that people rated too."""
+    labelled: Mask
+    random_draw: bool
+
+    @property
+    def corrects(self) -> bool:
+        """People's rows stand for all rows."""
+        return self.people is not None and (self.random_draw or bool(self.labelled.all()))
+
+    @property
+    def shared(self) -> SystemScores:
+        """The judge's scores, on labelled rows only of systems that people rated too."""
+        assert self.people is not None
+        values = self.judge.values.copy()
+        values[self.labelled] = np.where(np.isnan(self.people.values), np.nan, values[self.labelled])
+        return replace(self.judge, values=values)
+
+
+def _votes(
+    judged: Sequence[Rating], voted: Sequence[Rating], names: Sequence[str], ties: str, *, random_draw: bool
+) -> _Votes:
+    by_judge, by_people = _matrix(judged, names, ties), _matrix(voted, names, ties)
+    keys = sorted(by_judge)
+    both = [key for key in keys if key in by_people]
+    labelled = np.array([key in by_people for key in keys], dtype=np.bool_)
+    people = _scores(by_people, both) if both else None
+    return _Votes(_scores(by_judge, keys), people, labelled, random_draw)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    names: Sequence[str]
+    baseline: str | None
+    confidence: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class _Tables:
+    judge_alone: RankTable | None = None
+    people_alone: RankTable | None = None
+    corrected: RankTable | None = None
+    undefined: tuple[str, ...] = ()
+    """Why a table is missing."""
+
+    @property
+    def main(self) -> str:
+        """Name of the table that says most."""
+        return "corrected" if self.corrected else "people_alone" if self.people_alone else "judge_alone"
+
+
+def _win_rates(votes: _Votes, how: _Settings) -> _Tables:
+    judged = _table(plain_ranking(votes.judge), votes.judge, how)
+    if votes.people is None:
+        return _Tables(judged)
+    voted = _table(plain_ranking(votes.people), votes.people, how)
+    if not votes.corrects:
+        return _Tables(judged, voted)
+    ranking = corrected_ranking(votes.shared, votes.people, votes.labelled)
+    return _Tables(judged, voted, _table(ranking, votes.judge, how, labels=votes.people.rows))
+
+
+def _strengths(votes: _Votes, how: _Settings) -> _Tables:
+    """The tables by Bradley–Terry strength, where the votes tell it."""
+    judge = Comparisons(votes.judge.values, votes.judge.cluster)
+    lacking = _unlinked(judge, how.names, "the judge")
+    if lacking:
+        return _Tables(undefined=(lacking,))
+    judged = _table(plain_ranking(judge), judge, how)
+    if votes.people is None:
+        return _Tables(judged)
+    people = Comparisons(votes.people.values, votes.people.cluster)
+    near, rest = (judge.filter(part) for part in (votes.labelled, ~votes.labelled))
+    parts = [(people, "people")]
+    if votes.corrects and rest.rows:
+        parts += [(near, "the judge on the rows that people rated"), (rest, "the judge on the other rows")]
+    reasons = [_unlinked(part, how.names, rater) for part, rater in parts]
+    voted = None if reasons[0] else _table(plain_ranking(people), people, how)
+    fixed = None
+    if votes.corrects and not any(reasons):
+        fixed = _table(corrected_ranking(judge, people, votes.labelled), judge, how, labels=people.rows)
+    return _Tables(judged, voted, fixed, tuple(filter(None, reasons)))
+
+
+def _unlinked(scores: Comparisons, names: Sequence[str], rater: str) -> str:
+    """Why strengths are undefined; empty where a chain of wins leads from each system to each other."""
+    found = unbeaten_group(scores.wins)
+    if found is None:
+        return ""
+    group, met = found
+    listed = ", ".join(repr(name) for name, inside in zip(names, group.tolist(), strict=True) if inside)
+    never = "never lost to" if met else "never met"
+    return f"Bradley–Terry strengths by {rater} are undefined: {listed} {never} the other systems."
 
 
 def _recorded_draw(where: str, rows: Sequence[Rating]) -> bool:
@@ -243,15 +385,8 @@ def _scores(matrix: dict[Key, Floats], keys: Sequence[Key]) -> SystemScores:
     return SystemScores(values, np.array(cluster, dtype=np.int64))
 
 
-def _masked(judge: SystemScores, people: SystemScores, labelled: Mask) -> SystemScores:
-    """The judge's scores, on labelled rows only of systems that people rated too."""
-    values = judge.values.copy()
-    values[labelled] = np.where(np.isnan(people.values), np.nan, values[labelled])
-    return SystemScores(values, judge.cluster)
-
-
 def _refuse_few(where: str, scores: SystemScores, names: Sequence[str], rater: str) -> None:
-    counts = (~np.isnan(scores.values)).sum(axis=0) if scores.rows else np.zeros(len(names))
+    counts = scores.counts if scores.rows else np.zeros(len(names))
     for name, count in zip(names, counts.tolist(), strict=True):
         if count < FEWEST_ROWS:
             raise DataError(
@@ -260,31 +395,26 @@ def _refuse_few(where: str, scores: SystemScores, names: Sequence[str], rater: s
             )
 
 
-def _table(
-    ranking: Ranking,
-    scores: SystemScores,
-    names: Sequence[str],
-    baseline: str | None,
-    seed: int,
-    labels: int | None = None,
-) -> RankTable:
-    shown = better(ranking, seed)
-    sets, chances, numbers = rank_sets(shown), first_chances(ranking, seed), tiers(ranking, shown)
-    counts = (~np.isnan(scores.values)).sum(axis=0)
+def _table(ranking: Ranking, scores: SystemScores, how: _Settings, labels: int | None = None) -> RankTable:
+    names, baseline = how.names, how.baseline
+    shown = better(ranking, how.seed, how.confidence)
+    sets, chances, numbers = rank_sets(shown), first_chances(ranking, how.seed), tiers(ranking, shown)
+    limits = [ranking.limits(m, how.confidence) or (None, None) for m in range(len(names))]
+    quantile = two_sided_quantile(how.confidence, ranking.freedom)
     order = np.argsort(-ranking.figures, kind="stable").tolist()
     rows = [
         RankedSystem(
             system=names[m],
-            rows=int(counts[m]),
+            rows=int(scores.counts[m]),
             value=float(ranking.figures[m]),
-            low=float(ranking.figures[m] - Z * ranking.errors[m]),
-            high=float(ranking.figures[m] + Z * ranking.errors[m]),
+            low=limits[m][0],
+            high=limits[m][1],
             place=place,
             best=sets[m][0],
             worst=sets[m][1],
             first=float(chances[m]),
             tier=numbers[m],
-            difference=None if baseline is None else _difference(ranking, m, names.index(baseline)),
+            difference=None if baseline is None else _difference(ranking, m, names.index(baseline), quantile),
         )
         for place, m in enumerate(order, start=1)
     ]
@@ -292,19 +422,22 @@ def _table(
     top, second = order[:2]
     needed = None
     if not shown[top, second]:
-        cov = ranking.covariance
-        spread = float(cov[top, top] + cov[second, second] - 2 * cov[top, second])
+        reach = quantile * ranking.difference_error(top, second)
         gap = float(ranking.figures[top] - ranking.figures[second])
         made = scores.rows if labels is None else labels
-        needed = ceil(made * Z * Z * spread / gap**2) if gap > 0 else None
+        needed = ceil(made * (reach / gap) ** 2) if gap > 0 else None
     return RankTable(tuple(rows), tuple(flips), ranking.weight, needed)
 
 
-def _difference(ranking: Ranking, one: int, other: int) -> tuple[float, float, float]:
+def _difference(
+    ranking: Ranking, one: int, other: int, quantile: float
+) -> tuple[float, float | None, float | None]:
     """Paired difference of two systems: the errors that they share cancel."""
+    if one == other:
+        return 0.0, 0.0, 0.0
     value = float(ranking.figures[one] - ranking.figures[other])
-    reach = Z * ranking.difference_error(one, other)
-    return value, value - reach, value + reach
+    reach = quantile * ranking.difference_error(one, other)
+    return (value, value - reach, value + reach) if reach > 0 else (value, None, None)
 
 
 def _slot_share(rows: Sequence[Rating]) -> float | None:

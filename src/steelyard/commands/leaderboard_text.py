@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from steelyard.commands.leaderboard import HALF, Leaderboard, RankedSystem
-from steelyard.core.text import pluralize, round_up
+from steelyard.core.text import percent, pluralize, round_up
 
 NAMED = 5
-"""Pairs of neighbours that are named."""
-COLUMNS = ("system", "figure [95 %]", "ranks", "P(first)", "tier")
+"""Pairs of neighbours, and systems in another order, that are named."""
 
 
 def number(value: float, board: Leaderboard) -> str:
+    """A strength in points, a win rate in percent, a score as it is."""
+    if board.by_strength:
+        return f"{value:,.0f}"
     return f"{100 * value:.1f}" if board.pairwise else f"{value:.3f}"
+
+
+def with_limits(value: str, low: str | None, high: str | None) -> str:
+    return f"{value} [undefined]" if low is None or high is None else f"{value} [{low}, {high}]"
 
 
 def places(row: RankedSystem) -> str:
@@ -44,28 +50,52 @@ def headline(board: Leaderboard) -> str:
 
 
 def columns(board: Leaderboard) -> tuple[str, ...]:
-    apart = () if board.baseline is None else ("to baseline [95 %]",)
-    return (*COLUMNS, *apart, *(() if board.people_alone is None else ("judge", "people")))
+    both = () if board.people_alone is None else ("judge", "people")
+    figure = "strength" if board.by_strength else "figure"
+    return ("system", f"{figure} [{percent(board.confidence)}]", "ranks", "P(first)", "tier", *both)
 
 
 def table_rows(board: Leaderboard) -> list[tuple[str, ...]]:
     """System, figure, ranks, P(first), tier; where people voted, also ranks by the judge and by people."""
     made: list[tuple[str, ...]] = []
     for row in board.main.systems:
-        low, high = number(row.low, board), number(row.high, board)
-        figure = f"{number(row.value, board)} [{low}, {high}]"
+        ends = (None if end is None else number(end, board) for end in (row.low, row.high))
+        figure = with_limits(number(row.value, board), *ends)
         others = [] if board.people_alone is None else [board.judge_alone, board.people_alone]
         ranks = [places(table.of(row.system)) for table in others]
-        apart = [] if row.difference is None else [_signed(row, board)]
-        made.append((row.system, figure, places(row), f"{row.first:.2f}", f"{row.tier}", *apart, *ranks))
+        made.append((row.system, figure, places(row), f"{row.first:.2f}", f"{row.tier}", *ranks))
     return made
 
 
-def _signed(row: RankedSystem, board: Leaderboard) -> str:
-    if row.system == board.baseline or row.difference is None:
-        return "baseline"
-    value, low, high = (("+" if each > 0 else "") + number(each, board) for each in row.difference)
-    return f"{value} [{low}, {high}]"
+def difference_columns(board: Leaderboard) -> tuple[str, ...]:
+    return "system", f"to {board.baseline} [{percent(board.confidence)}]"
+
+
+def difference_rows(board: Leaderboard) -> list[tuple[str, ...]]:
+    """Every other system and its paired difference from the baseline."""
+    made: list[tuple[str, ...]] = []
+    for row in board.main.systems:
+        if row.difference is not None and row.system != board.baseline:
+            value, low, high = (None if each is None else _signed(each, board) for each in row.difference)
+            made.append((row.system, with_limits(value or "", low, high)))
+    return made
+
+
+def _signed(value: float, board: Leaderboard) -> str:
+    return ("+" if value > 0 else "") + number(value, board)
+
+
+def strength_columns(board: Leaderboard) -> tuple[str, ...]:
+    return "system", f"strength [{percent(board.confidence)}]", "ranks", "P(first)"
+
+
+def strength_rows(board: Leaderboard) -> list[tuple[str, ...]]:
+    """System, Bradley–Terry strength with its interval, ranks and P(first)."""
+    made: list[tuple[str, ...]] = []
+    for row in board.strengths.systems if board.strengths else ():
+        ends = (None if end is None else f"{end:,.0f}" for end in (row.low, row.high))
+        made.append((row.system, with_limits(f"{row.value:,.0f}", *ends), places(row), f"{row.first:.2f}"))
+    return made
 
 
 def notes(board: Leaderboard) -> list[str]:
@@ -77,7 +107,7 @@ def notes(board: Leaderboard) -> list[str]:
             f"Places of the judge that people's votes do not support: {len(board.unsupported)} of "
             f"{len(main.systems)}{names}."
         )
-    else:
+    elif main.systems[0].value > main.systems[1].value:
         first, second = main.systems[:2]
         gap = number(first.value - second.value, board)
         made.append(
@@ -103,7 +133,20 @@ def notes(board: Leaderboard) -> list[str]:
             f"Of decided comparisons the judge gave {100 * board.slot_share:.1f} % to the first slot; where "
             "slots were random, 50 % is unbiased."
         )
-    if board.pairwise:
+    if board.strengths is not None:
+        orders = [[row.system for row in table.systems] for table in (main, board.strengths)]
+        named = ", ".join(orders[1][:NAMED]) + (", …" if len(orders[1]) > NAMED else "")
+        order = "the same" if orders[0] == orders[1] else named
+        half = "" if board.ties == HALF else " and counts a tie as half a win"
+        made.append(f"By Bradley–Terry strength, which allows for who met whom{half}, the order is {order}.")
+    if board.by_strength:
+        made.append(
+            "Figures are Bradley–Terry strengths: 1,000 points on average, 400 more are odds of ten to one; "
+            "a tie is half a win to each."
+        )
+    elif board.pairwise:
         ties = "half a win to each" if board.ties == HALF else "a loss of both"
         made.append(f"Figures are win rates in percent against the pool at hand; a tie is {ties}.")
+    if board.independence:
+        made.append(f"Assumed: {board.independence}.")
     return [*made, *board.remarks]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.commands.judged_items import choose, choose_people
+from steelyard.commands.judged_items import choose, choose_people, independence
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.frame import Figure
@@ -67,6 +67,8 @@ class PeopleReport:
     judges: tuple[JudgeAmongPeople, ...]
     split: tuple[str, ...]
     """Items without a majority."""
+    independence: str = ""
+    """Why items are taken as independent; empty where tasks say which belong together."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -83,6 +85,7 @@ class PeopleReport:
                 for each in self.judges
             ],
             "split": list(self.split),
+            "independence": self.independence,
         }
 
 
@@ -160,6 +163,7 @@ def people(
         tuple(persons),
         tuple(made),
         tuple(split),
+        independence(tasks),
     )
 
 

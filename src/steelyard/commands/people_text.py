@@ -45,4 +45,6 @@ def people_notes(report: PeopleReport) -> list[str]:
     if report.split:
         named = ", ".join(report.split[:NAMED]) + (" …" if len(report.split) > NAMED else "")
         made.append(f"{pluralize(len(report.split), 'item')} without a majority: {named}.")
+    if report.independence:
+        made.append(f"Assumed: {report.independence}.")
     return made

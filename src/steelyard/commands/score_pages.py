@@ -8,9 +8,9 @@ from pathlib import Path
 from steelyard.commands import estimate_text, leaderboard_text
 from steelyard.commands.bridge import BridgeReport
 from steelyard.commands.bridge_text import (
-    CHANNEL_COLUMNS,
     bridge_notes,
     bridge_sentence,
+    channel_columns,
     channel_rows,
     history_columns,
     translation_rows,
@@ -26,16 +26,25 @@ from steelyard.commands.people_text import (
     people_sentence,
     person_rows,
 )
+from steelyard.core.text import percent
 from steelyard.datasheet.render.html.drawing.axis import round_values
 from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow, forest_plot
 from steelyard.datasheet.render.html.score_page import KeyEntry, PageTable, ScorePage
-from steelyard.estimation.frame import Figure
+from steelyard.estimation.frame import CONFIDENCE, Figure
 
 WIDTH, ROW = 420, 34
 HALF_BAR = 0.22
 """Half the length of the bar of a single rank."""
+STRENGTH = (
+    "Bradley–Terry: how strong a system is, whoever it met; 1,000 on average, and 400 points more are odds "
+    "of ten to one."
+)
 PEOPLE, JUDGE, LABELS = "series-1", "series-2", "muted"
-INTERVAL = ("95 % interval", "In 95 of 100 samples drawn like this one it holds the true value.")
+
+
+def _interval(confidence: float) -> tuple[str, str]:
+    level = percent(confidence)
+    return f"{level} interval", f"In {level} of samples drawn like this one it holds the true value."
 
 
 def _domain(values: Sequence[float | None], ends: tuple[float, float] | None = None) -> tuple[float, float]:
@@ -104,9 +113,9 @@ def estimate_page(report: EstimateReport) -> ScorePage:
     axis = {"share": "passed, %", "wins": "wins, %", "difference": "difference"}.get(
         report.quantity, "mean score"
     )
-    tables = [PageTable("Figures", estimate_text.FIGURE_COLUMNS, estimate_text.figure_rows(report))]
+    tables = [PageTable("Figures", estimate_text.figure_columns(report), estimate_text.figure_rows(report))]
     if report.strata:
-        columns = estimate_text.STRATUM_COLUMNS
+        columns = estimate_text.stratum_columns(report)
         tables.append(PageTable("Strata", columns, estimate_text.stratum_rows(report)))
     facts = [
         ("judge", report.judge),
@@ -120,8 +129,8 @@ def estimate_page(report: EstimateReport) -> ScorePage:
         lead=estimate_text.sentence(report),
         facts=facts,
         figure_title="The judge's figure and the one people would give",
-        caption="Bars are 95 % intervals. The judge's own figure counts its verdicts; where it lies outside "
-        "the bar, people would say something else.",
+        caption=f"Bars are {percent(report.confidence)} intervals. The judge's own figure counts its "
+        "verdicts; where it lies outside the bar, people would say something else.",
         drawing=_plot(
             rows,
             "Corrected, labels alone, judge alone",
@@ -139,7 +148,7 @@ def estimate_page(report: EstimateReport) -> ScorePage:
             ("corrected", "What people would say of all items; the figure to publish."),
             ("judge alone", "The mean of the verdicts; of these items a count, so it has no interval."),
             ("labels alone", "What the labels say without the judge; undefined where the draw followed it."),
-            INTERVAL,
+            _interval(report.confidence),
             ("for a methods section", estimate_text.methods(report)),
         ),
     )
@@ -156,6 +165,7 @@ def leaderboard_page(board: Leaderboard) -> ScorePage:
         if main is not judged:
             place = float(judged.of(each.system).place)
             rows.append(IntervalRow(each.system, place, None, JUDGE, "diamond", hollow=True))
+    strength = [("strength", STRENGTH)] if board.by_strength or board.strengths is not None else []
     key = [KeyEntry("▬", PEOPLE, f"ranks that the data allow, by {leaderboard_text.basis(board)}")]
     if main is not judged:
         key.append(KeyEntry("◇", JUDGE, f"place by {board.judge} alone"))
@@ -166,6 +176,13 @@ def leaderboard_page(board: Leaderboard) -> ScorePage:
         ("systems", f"{count:,}"),
     ]
     tables = [PageTable("Systems", leaderboard_text.columns(board), leaderboard_text.table_rows(board))]
+    if board.baseline is not None:
+        titles, apart = leaderboard_text.difference_columns(board), leaderboard_text.difference_rows(board)
+        tables.append(PageTable(f"Paired differences from {board.baseline}", titles, apart))
+    if board.strengths is not None:
+        titles = leaderboard_text.strength_columns(board)
+        rows_of = leaderboard_text.strength_rows(board)
+        tables.append(PageTable("Bradley–Terry strengths", titles, rows_of))
     return ScorePage(
         kind="leaderboard",
         title=Path(board.name).name,
@@ -173,8 +190,8 @@ def leaderboard_page(board: Leaderboard) -> ScorePage:
         facts=facts,
         figure_title="Ranks that the data allow",
         caption="A bar covers the ranks that a system may have; all bars hold together in "
-        "95 of 100 samples. A diamond outside its bar is a place of the judge that people's "
-        "votes do not support.",
+        f"{percent(board.confidence)} of samples. A diamond outside its bar is a place of the judge that "
+        "people's votes do not support.",
         drawing=_plot(
             rows,
             "Rank sets of the systems",
@@ -192,7 +209,8 @@ def leaderboard_page(board: Leaderboard) -> ScorePage:
             ),
             ("P(first)", "Chance that the system is the best, from the errors of all figures together."),
             ("tier", "A new tier begins with a system that is shown to be worse than the tier's first."),
-            INTERVAL,
+            *strength,
+            _interval(board.confidence),
         ),
     )
 
@@ -253,7 +271,7 @@ def people_page(report: PeopleReport) -> ScorePage:
             ("ω", "Share of people whom the judge may replace, by the alternative annotator test."),
             ("ρ", "How often the judge is at least as close to the others as the person."),
             ("at the ceiling", "As close to the other people as a person is; no judge can be shown better."),
-            INTERVAL,
+            _interval(CONFIDENCE),
         ),
     )
 
@@ -268,7 +286,8 @@ def bridge_page(report: BridgeReport) -> ScorePage:
             rows.append(_row(name, figure, PEOPLE, text))
             rows.append(IntervalRow(name, each.row.value, None, JUDGE, "diamond", hollow=True))
         title = "The history as the new judge would give it"
-        caption = "A diamond is the old judge's figure, a dot with its 95 % interval the translated one."
+        level = percent(report.confidence)
+        caption = f"A diamond is the old judge's figure, a dot with its {level} interval the translated one."
         key = [KeyEntry("◇", JUDGE, f"{report.old}, as reported"), KeyEntry("●", PEOPLE, f"as {report.new}")]
     else:
         shift = report.shift
@@ -284,7 +303,7 @@ def bridge_page(report: BridgeReport) -> ScorePage:
     if report.translations:
         tables.append(PageTable("History", history_columns(report), translation_rows(report)))
     if report.channel is not None and report.channel.is_complete:
-        tables.append(PageTable("Exchange rate", CHANNEL_COLUMNS, channel_rows(report)))
+        tables.append(PageTable("Exchange rate", channel_columns(report), channel_rows(report)))
     return ScorePage(
         kind="bridge",
         title=f"{report.old} → {report.new}",
@@ -317,6 +336,6 @@ def bridge_page(report: BridgeReport) -> ScorePage:
                 "exchange rate",
                 "Share that the new judge passes where the old one passed, and where it failed.",
             ),
-            INTERVAL,
+            _interval(report.confidence),
         ),
     )

@@ -31,3 +31,8 @@ def replace_lone_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def percent(share: float) -> str:
+    """A level of confidence: `95 %`, `99.9 %`."""
+    return f"{100 * share:g} %"

@@ -13,9 +13,9 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.estimation.frame import Figure, t_figure
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.intervals import Span, Z, score
+from steelyard.estimation.frame import CONFIDENCE, Figure, mean_difference, step_of, two_sided_quantile
+from steelyard.estimation.rogan_gladen import effective_counts
+from steelyard.metrics.stats.intervals import Span, score
 
 PERMUTATIONS = 2000
 
@@ -28,35 +28,44 @@ class AnchorCounts:
     """Passes of the new judge, and anchors, where the old one passed."""
     turned: tuple[int, int]
     """The same where the old one failed."""
+    sizes: tuple[float, float] | None = None
+    """Independent anchors that both amount to, where anchors of one task say much the same."""
+    confidence: float = CONFIDENCE
 
     @classmethod
-    def of(cls, old: Floats, new: Floats) -> AnchorCounts:
-        passed, failed = new[old == 1], new[old == 0]
-        return cls((int(passed.sum()), len(passed)), (int(failed.sum()), len(failed)))
+    def of(cls, old: Floats, new: Floats, clusters: Ints, confidence: float = CONFIDENCE) -> AnchorCounts:
+        parts = [(new[old == level], clusters[old == level]) for level in (1, 0)]
+        kept, turned = ((int(events.sum()), len(events)) for events, _ in parts)
+        if not kept[1] or not turned[1]:
+            return cls(kept, turned, None, confidence)
+        one, other = (effective_counts(events, tasks)[1] for events, tasks in parts)
+        return cls(kept, turned, (one, other), confidence)
 
     @property
     def is_complete(self) -> bool:
         return bool(self.kept[1] and self.turned[1])
 
     def limits(self) -> tuple[Span, Span]:
-        return tuple(score(k / n, n, Z) for k, n in (self.kept, self.turned))  # type: ignore[return-value]
+        z = two_sided_quantile(self.confidence)
+        one, other = self.sizes or (self.kept[1], self.turned[1])
+        (a, b) = (k / n for k, n in (self.kept, self.turned))
+        return score(a, one, z), score(b, other, z)
 
     def translate(self, rate: float, items: int) -> Figure:
         """An old pass rate over so many items as the new judge would give it."""
+        z = two_sided_quantile(self.confidence)
         (a, b), (of_a, of_b) = (k / n for k, n in (self.kept, self.turned)), self.limits()
         value = rate * a + (1 - rate) * b
-        chance = Z * Z * (rate * a * (1 - a) + (1 - rate) * b * (1 - b)) / items
+        chance = z * z * (rate * a * (1 - a) + (1 - rate) * b * (1 - b)) / items
         low = sqrt((rate * (a - of_a[0])) ** 2 + ((1 - rate) * (b - of_b[0])) ** 2 + chance)
         high = sqrt((rate * (of_a[1] - a)) ** 2 + ((1 - rate) * (of_b[1] - b)) ** 2 + chance)
-        figure = Figure(value, value - low, value + high, (low + high) / (2 * Z), "channel")
+        figure = Figure(value, value - low, value + high, (low + high) / (2 * z), "channel")
         return figure.within((0.0, 1.0))
 
 
-def offset(old: Floats, new: Floats, clusters: Ints) -> Figure:
+def offset(old: Floats, new: Floats, clusters: Ints, confidence: float = CONFIDENCE) -> Figure:
     """Mean of new less old, with t over tasks."""
-    _, place = np.unique(clusters, return_inverse=True)
-    mean = ClusterMean.of(place.astype(np.int64), new - old)
-    return t_figure(mean.mean, mean.variance, mean.units - 1, "offset")
+    return mean_difference(new - old, clusters, step_of(old, new), "offset", confidence)
 
 
 def strata_p(old: Floats, new: Floats, strata: Ints, seed: int) -> float:

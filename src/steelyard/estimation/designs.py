@@ -10,11 +10,11 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.estimation.frame import CONFIDENCE, Figure, Frame, clustered_variance
+from steelyard.estimation.frame import Figure, Frame, clustered_variance
 from steelyard.estimation.known_odds import horvitz_thompson
 from steelyard.estimation.post_stratified import ENOUGH, bins, has_rare_labels, post_stratified
 from steelyard.estimation.random_draw import greg, ppi
-from steelyard.metrics.stats.distributions import normal_probability, normal_quantile, t_quantile
+from steelyard.metrics.stats.distributions import normal_probability
 from steelyard.metrics.stats.intervals import score_of_few
 
 
@@ -82,7 +82,7 @@ def judge_only(frame: Frame, *, population: bool = False) -> Figure:
     value = float(frame.judge.mean())
     if not population:
         return Figure(value, None, None, 0.0, "count")
-    all_judged = Frame(frame.judge, frame.judge, frame.cluster)
+    all_judged = Frame(frame.judge, frame.judge, frame.cluster, confidence=frame.confidence)
     return _wilson(ppi(all_judged, 0.0), frame.judge, all_judged, 1.0)
 
 
@@ -92,13 +92,13 @@ def _wilson(plain: Figure, values: Floats, frame: Frame, rest: float) -> Figure:
         return plain
     value, n = float(values.mean()), len(values)
     clusters = frame.label_clusters
-    even, quantile = value * (1 - value) / n, normal_quantile((1 + CONFIDENCE) / 2)
+    even, quantile = value * (1 - value) / n, frame.quantile()
     size = n / rest
     if frame.is_clustered and even > 0:
         within, count = clustered_variance((values - value) / n, clusters)
         if within > even:
-            size, quantile = size * even / within, t_quantile((1 + CONFIDENCE) / 2, count - 1)
-    low, high = score_of_few(value, size, quantile)
+            size, quantile = size * even / within, frame.quantile(count - 1)
+    low, high = score_of_few(value, size, quantile, 1 - frame.confidence)
     return Figure(value, low, high, (high - low) / (2 * quantile), "wilson")
 
 

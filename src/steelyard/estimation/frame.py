@@ -9,7 +9,8 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.stats.distributions import t_quantile
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import Span, score
 
 CONFIDENCE = 0.95
@@ -53,6 +54,8 @@ class Frame:
     """Chance with which each item was drawn for labelling, where it is known."""
     ends: Span | None = None
     """Ends of the scale, where it has any; those of a difference lie as far below 0 as above."""
+    confidence: float = CONFIDENCE
+    """Of the intervals."""
 
     @cached_property
     def labelled(self) -> Mask:
@@ -86,7 +89,8 @@ class Frame:
 
     @cached_property
     def is_clustered(self) -> bool:
-        return len(np.unique(self.cluster)) < self.size
+        """Several items share a task; not where one task holds all, since nothing tells tasks apart then."""
+        return 1 < len(np.unique(self.cluster)) < self.size
 
     @cached_property
     def binary_labels(self) -> bool:
@@ -94,7 +98,13 @@ class Frame:
 
     def filter(self, keep: Mask) -> Frame:
         odds = None if self.odds is None else self.odds[keep]
-        return Frame(self.judge[keep], self.people[keep], self.cluster[keep], odds, self.ends)
+        return replace(
+            self, judge=self.judge[keep], people=self.people[keep], cluster=self.cluster[keep], odds=odds
+        )
+
+    def quantile(self, freedom: float | None = None) -> float:
+        """Two-sided quantile of the confidence: normal, or Student's t with so many degrees of freedom."""
+        return two_sided_quantile(self.confidence, freedom)
 
     @property
     def is_difference(self) -> bool:
@@ -107,10 +117,20 @@ class Frame:
         return float(np.sqrt(np.mean(some**2))) if len(some) else 1.0
 
 
+def two_sided_quantile(confidence: float, freedom: float | None = None) -> float:
+    probability = (1 + confidence) / 2
+    return normal_quantile(probability) if freedom is None else t_quantile(probability, max(1, int(freedom)))
+
+
+def independent_units(clusters: Ints) -> Ints:
+    """Number of the independent unit of each row: its cluster, or the row itself where one holds all."""
+    place = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
+    return place if place.any() else np.arange(len(place), dtype=np.int64)
+
+
 def clustered_variance(influence: Floats, clusters: Ints) -> tuple[float, int]:
-    """Variance of a sum of influences, each cluster summed first, and the number of clusters."""
-    _, place = np.unique(clusters, return_inverse=True)
-    sums = np.bincount(place, weights=influence)
+    """Variance of a sum of influences, each cluster summed first, and the number of independent units."""
+    sums = np.bincount(independent_units(clusters), weights=influence)
     count = len(sums)
     return (float(sums @ sums) * count / (count - 1) if count > 1 else float("nan")), count
 
@@ -123,19 +143,27 @@ def mean_figure(frame: Frame, value: float, variance: float, freedom: float, met
     variance amounts to. A mean of differences gets one difference of each sign more (Bonett and Price 2012).
     """
     if frame.ends is None or frame.binary_labels:
-        return t_figure(value, variance, freedom, method)
+        return t_figure(value, variance, freedom, method, frame.confidence)
     if frame.is_difference:
         more = 2 * frame.unit**2 * drawn_weight(frame)
-        return t_figure(value, variance + more, freedom, method)
-    low, span = frame.ends[0], frame.ends[1] - frame.ends[0]
+        return t_figure(value, variance + more, freedom, method, frame.confidence)
+    size = frame.labels / max(frame.unlabelled_share, 1e-9)
+    low, high = limits_on_scale(value, variance, size, frame.ends, frame.quantile(freedom))
+    return Figure(value, low, high, sqrt(max(variance, 0.0)), method)
+
+
+def limits_on_scale(value: float, variance: float, size: float, ends: Span, quantile: float) -> Span:
+    """The score interval of a share, moved to the scale, on the size that the variance amounts to.
+
+    Without variance the size is that of the sample: equal values do not prove that all others are equal too.
+    """
+    low, span = ends[0], ends[1] - ends[0]
     share = min(1.0, max(0.0, (value - low) / span))
     spread = share * (1 - share)
-    size = frame.labels / max(frame.unlabelled_share, 1e-9)
     if variance > 0 and spread > 0:
         size = spread * span**2 / variance
-    quantile = t_quantile((1 + CONFIDENCE) / 2, max(1, int(freedom)))
     below, above = score(share, size, quantile)
-    return Figure(value, low + span * below, low + span * above, sqrt(max(variance, 0.0)), method)
+    return low + span * below, low + span * above
 
 
 def drawn_weight(frame: Frame) -> float:
@@ -146,7 +174,29 @@ def drawn_weight(frame: Frame) -> float:
     return float(np.mean((1 - odds) / odds**2)) / frame.size**2
 
 
-def t_figure(value: float, variance: float, freedom: float, method: str) -> Figure:
+def t_figure(
+    value: float, variance: float, freedom: float, method: str, confidence: float = CONFIDENCE
+) -> Figure:
     error = sqrt(max(variance, 0.0))
-    reach = t_quantile((1 + CONFIDENCE) / 2, max(1, int(freedom))) * error
+    reach = two_sided_quantile(confidence, freedom) * error
     return Figure(value, value - reach, value + reach, error, method)
+
+
+def step_of(*scores: Floats) -> float:
+    """Smallest step of the scale among these scores; 1 where there is one score alone."""
+    values = np.unique(np.concatenate(scores))
+    values = values[~np.isnan(values)]
+    return float(np.diff(values).min()) if len(values) > 1 else 1.0
+
+
+def mean_difference(
+    apart: Floats, clusters: Ints, step: float, method: str, confidence: float = CONFIDENCE
+) -> Figure:
+    """Mean of paired differences, with t over tasks.
+
+    Where all differences are alike the variance is not 0 but unknown: one step of the scale either way is
+    added, as Bonett and Price (2012) add differences.
+    """
+    mean = ClusterMean.of(independent_units(clusters), apart)
+    variance = mean.variance or 2 * (step / len(apart)) ** 2
+    return t_figure(mean.mean, variance, mean.units - 1, method, confidence)

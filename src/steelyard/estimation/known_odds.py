@@ -36,7 +36,8 @@ def horvitz_thompson(frame: Frame, *, judge: bool = True, population: bool = Fal
     if not judge and not frame.binary_labels:
         return mean_figure(frame, value, variance, freedom, "hajek")
     variance += 2 * _difference(frame, apart if judge else None) ** 2 * drawn_weight(frame)
-    return t_figure(value, variance, freedom, "horvitz_thompson" if judge else "hajek")
+    method = "horvitz_thompson" if judge else "hajek"
+    return t_figure(value, variance, freedom, method, frame.confidence)
 
 
 def _difference(frame: Frame, apart: Floats | None) -> float:

@@ -14,10 +14,10 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.estimation.frame import Figure, t_figure
+from steelyard.estimation.frame import Figure, independent_units, mean_difference, step_of
 from steelyard.metrics.multiplicity import benjamini_yekutieli
 from steelyard.metrics.stats.agreement import alpha, unit_coincidences
-from steelyard.metrics.stats.cluster_mean import ClusterMean, jackknife
+from steelyard.metrics.stats.cluster_mean import jackknife
 from steelyard.metrics.stats.distributions import t_probability
 from steelyard.metrics.stats.intervals import AGREEMENT
 
@@ -30,7 +30,7 @@ def krippendorff(votes: Floats, clusters: Ints, level: str) -> Figure:
     values = np.unique(votes[~np.isnan(votes)])
     counts = np.stack([(votes == value).sum(axis=1) for value in values], axis=1).astype(np.float64)
     tables = unit_coincidences(counts)
-    _, place = np.unique(clusters, return_inverse=True)
+    place = independent_units(clusters)
     summed = np.zeros((place.max() + 1, len(values), len(values)))
     np.add.at(summed, place, tables)
     value = float(alpha(summed.sum(axis=0), values, level))
@@ -94,11 +94,9 @@ def _p_below(values: Floats, limit: float) -> float:
     return t_probability((float(values.mean()) - limit) / (spread / sqrt(len(values))), len(values) - 1)
 
 
-def mean_over_tasks(values: Floats, clusters: Ints) -> Figure:
+def mean_over_tasks(values: Floats, clusters: Ints, step: float = 1.0) -> Figure:
     known = ~np.isnan(values)
-    _, place = np.unique(clusters[known], return_inverse=True)
-    mean = ClusterMean.of(place.astype(np.int64), values[known])
-    return t_figure(mean.mean, mean.variance, mean.units - 1, "t_cluster")
+    return mean_difference(values[known], clusters[known], step, "t_cluster")
 
 
 def severity(votes: Floats, person: int, clusters: Ints) -> Figure | None:
@@ -107,4 +105,5 @@ def severity(votes: Floats, person: int, clusters: Ints) -> Figure | None:
     rows = np.flatnonzero(~np.isnan(votes[:, person]) & (~np.isnan(others)).any(axis=1))
     if len(rows) < 2:
         return None
-    return mean_over_tasks(votes[rows, person] - np.nanmean(others[rows], axis=1), clusters[rows])
+    apart = votes[rows, person] - np.nanmean(others[rows], axis=1)
+    return mean_over_tasks(apart, clusters[rows], step_of(votes.ravel()))

@@ -14,8 +14,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.estimation.frame import CONFIDENCE, Figure, Frame, clustered_variance, mean_figure
-from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
+from steelyard.estimation.frame import Figure, Frame, clustered_variance, mean_figure
 from steelyard.metrics.stats.intervals import score_of_few
 
 MOST_LEVELS = 10
@@ -101,13 +100,13 @@ def post_stratified(frame: Frame, *, population: bool = False, merge: bool = Fal
             variance, effect = within, within / variance
     if not frame.binary_labels:
         return mean_figure(frame, value, variance, freedom, "post_stratified")
-    probability = (1 + CONFIDENCE) / 2
-    quantile = t_quantile(probability, freedom) if effect > 1 else normal_quantile(probability)
+    quantile = frame.quantile(freedom if effect > 1 else None)
     low = high = quantile**2 * between * effect
     for level in levels:
         rest = _rest(level, population=population)
         if rest > 0:
-            ends = score_of_few(level.mean, len(level.labels) / (effect * rest), quantile)
+            size = len(level.labels) / (effect * rest)
+            ends = score_of_few(level.mean, size, quantile, 1 - frame.confidence)
             low += (level.share * (level.mean - ends[0])) ** 2
             high += (level.share * (ends[1] - level.mean)) ** 2
     limits = value - sqrt(low), value + sqrt(high)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from math import sqrt
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.estimation.frame import CONFIDENCE, Figure, clustered_variance
-from steelyard.metrics.stats.distributions import normal_quantile
+from steelyard.estimation.frame import CONFIDENCE, Figure, clustered_variance, two_sided_quantile
 from steelyard.metrics.stats.intervals import newcombe
 
 Counts = tuple[float, float]
@@ -31,8 +30,10 @@ def separates(sensitivity: Counts, specificity: Counts) -> bool:
     return newcombe(sensitivity, (specificity[1] - specificity[0], specificity[1]))[0] > 0
 
 
-def rogan_gladen(passed: Counts, sensitivity: Counts, specificity: Counts) -> Figure:
-    z = normal_quantile((1 + CONFIDENCE) / 2)
+def rogan_gladen(
+    passed: Counts, sensitivity: Counts, specificity: Counts, confidence: float = CONFIDENCE
+) -> Figure:
+    z = two_sided_quantile(confidence)
     p, q1, q0 = (events / trials for events, trials in (passed, sensitivity, specificity))
     value = (p + q0 - 1) / (q1 + q0 - 1)
     size = passed[1] + z * z
