@@ -22,8 +22,10 @@ from steelyard.errors import (
     SteelyardError,
     TransientError,
 )
+from steelyard.providers.function.call_outcome import outcome
 from steelyard.providers.function.code_hash import Fingerprint, code_hash
 from steelyard.providers.function.python_function import PythonFunction, address_of, asked_of_a_function
+from steelyard.providers.function.request_meter import RequestMeter
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots
@@ -156,6 +158,22 @@ def test_an_exception_after_a_reply_is_not_tried_again(server: ScriptedServer) -
     )
     assert (named.finish, named.text) == ("unreadable", "FrameworkError: x; the model wrote: 1")
     assert named.usage.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "is_bug"),
+    [
+        (NameError("x"), True),
+        (TypeError("object str can't be used in 'await' expression"), True),
+        (TypeError("expected a list"), False),
+        (KeyError("score"), False),
+    ],
+)
+def test_a_bug_after_a_reply_is_no_unreadable_reply_of_a_framework(error: Exception, is_bug: bool) -> None:
+    meter = RequestMeter()
+    meter.received(200, {}, "{}")
+    found = outcome(error, meter, "judge x", owned=True)
+    assert isinstance(found, PermanentError if is_bug else Reply)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 import steelyard
 from steelyard.errors import ConfigError, DataError, UnreadableError
 from steelyard.providers.function.code_hash import Fingerprint
+from steelyard.providers.function.frameworks import deepeval_metric as deepeval_metric_module
 from steelyard.providers.function.frameworks.adapter import Grade, bind, reply_of
 from steelyard.providers.function.frameworks.known_frameworks import adapter_for, settings_of
 from steelyard.trials.presentation import Slots
@@ -103,6 +104,14 @@ def test_a_threshold_and_an_answer_map_are_the_owners_word() -> None:
             reply_of(none, BINARY, {}, None)
 
 
+def test_an_answer_map_is_never_passed_over() -> None:
+    words = {"good": "1", "bad": "0"}
+    assert reply_of(Grade(1.0, 0, 1, label="yes"), BINARY, words, None).text == "yes"  # not in the map
+    with pytest.raises(UnreadableError, match="scored 1, which is none of the answers good, bad"):
+        reply_of(Grade(1.0, 0, 1, passed=True), FIVE, words, None)
+    assert reply_of(Grade(0.5, 0, 1), BINARY, {"0.5": "1", "1": "1"}, None).text == "0.5"
+
+
 def test_fields_are_bound_by_name_and_demanded() -> None:
     slots = Slots("q", ("a",), context='["one", "two"]', metadata='{"style": "dry"}')
     bound = bind(("question", "output", "context", "style"), slots, "it")
@@ -131,7 +140,8 @@ class Scripted:
 
 
 def deepeval_metric(criteria: str = "c") -> Any:
-    base = type("BaseMetric", (), {"__module__": "deepeval.metrics.base_metric"})
+    named = dict.fromkeys(("score", "error"))
+    base = type("BaseMetric", (), {"__module__": "deepeval.metrics.base_metric", **named})
     return type("Metric", (Scripted, base), {"__module__": "deepeval.metrics.own"})(criteria)
 
 
@@ -151,6 +161,68 @@ def test_a_metric_that_keeps_its_score_has_a_copy_for_each_call(monkeypatch: pyt
         (float(t == "good"), t == "good") for t in texts
     ]
     assert adapter.judge.score is None
+
+
+def test_a_metric_of_ones_own_knows_no_progress_line_and_need_not_return_its_score(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def a_measure(self: Any, test_case: Any) -> None:
+        if test_case.actual_output != "skipped":
+            self.score = 1.0
+
+    cases = SimpleNamespace(LLMTestCase=SimpleNamespace)
+    monkeypatch.setattr(deepeval_metric_module, "import_module", lambda name: cases)
+    metric = deepeval_metric()
+    metric.score, metric.reason, type(metric).a_measure = 0.3, "nothing to judge", a_measure
+    adapter = adapter_for(metric)
+    assert asyncio.run(adapter.grade(Slots("q", ("good",)))).value == 1.0
+    with pytest.raises(UnreadableError, match="nothing to judge"):  # and not the score of an earlier call
+        asyncio.run(adapter.grade(Slots("q", ("skipped",))))
+
+
+PREFIX = "is it"
+
+
+class OwnScorer:
+    """Its words stand in an attribute and in a constant of its module."""
+
+    def __init__(self, prompt: str) -> None:
+        self.prompt, self.score = prompt, None
+
+    def measure(self) -> str:
+        return f"{PREFIX} {self.prompt}"
+
+
+def test_what_a_user_wrote_into_a_framework_is_part_of_the_fingerprint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    base = type("BaseMetric", (), {"__module__": "deepeval.metrics.base_metric", "score": None})
+    own = type("Own", (OwnScorer, base), {"__module__": __name__})
+    first = Fingerprint(own("right?"), settings_of).hash
+    judge = own("right?")
+    judge.score = 0.3
+    assert Fingerprint(judge, settings_of).hash == first
+    assert Fingerprint(own("true?"), settings_of).hash != first
+    monkeypatch.setitem(globals(), "PREFIX", "was it")
+    assert Fingerprint(own("right?"), settings_of).hash != first
+
+
+def test_a_function_inside_a_frameworks_object_is_part_of_the_fingerprint() -> None:
+    def decorated(function: Any) -> Any:
+        made = stand_in("mlflow.genai.scorers.base", "Scorer")
+        made.function = function
+        return Fingerprint(made, settings_of).hash
+
+    assert decorated(asked_once) != decorated(asked_twice)
+    assert decorated(asked_once) == decorated(asked_once)
+
+
+def asked_once() -> int:
+    return 1
+
+
+def asked_twice() -> int:
+    return 2
 
 
 def test_the_settings_of_a_metric_are_its_fingerprint() -> None:

@@ -136,6 +136,11 @@ def test_a_report_needs_no_function(command: Command, tmp_path: Path) -> None:
         ("python/own_judges.py:Kind", "pairwise", "found the class Kind, expected a function or an object"),
         ("python/leaves.py:f", "pairwise", "leaves.py cannot be imported (SystemExit: 3); mend it"),
         (
+            "python/unset.py:f",
+            "pairwise",
+            "unset.py cannot be imported (KeyError: 'JUDGE_NAME'); set this environment variable",
+        ),
+        (
             "python/own_judges.py:graded",
             "pairwise",
             "found (request, response), expected (request, first, second)",
@@ -154,6 +159,7 @@ def test_what_is_no_judge_is_refused_before_anything_is_written(
     (tmp_path / "own_judges.py").write_text(MODULE)
     (tmp_path / "broken.py").write_text("def f(:\n")
     (tmp_path / "leaves.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "unset.py").write_text("import os\n\nNAME = os.environ['JUDGE_NAME']\n")
     (tmp_path / "needy.py").write_text("import absent_dependency\n")
     done = command("measure", "-j", judge, "--scale", scale, "--out", "run")
     assert done.code == 2

@@ -5,8 +5,8 @@
 
 Exit code 1 where a judge that is right by construction is not 20 of 20 with a request for each call, where a
 failure became a grade, or where a changed prompt made no new calls. Each framework has an environment of its
-own: `make test-frameworks` makes them, or takes those of FRAMEWORK_ENVS. `--guide` renews the table of
-`docs/guides/frameworks.md`.
+own: `make test-frameworks` makes them, or takes those of FRAMEWORK_ENVS. The framework's page in
+`docs/guides/frameworks` is followed; `--guide` renews the table of `failures.md` there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -30,13 +33,12 @@ os.environ |= {
     "PYTHONWARNINGS": "ignore",
 }
 
-from judge_server import JudgeServer
+from judge_server import OFF, JudgeServer
 
 import steelyard
+from docs_pages import Block, blocks
 from servers import ScriptedServer
-from steelyard.core.threads import run_in_lasting_loop
-from steelyard.errors import CallError, ConfigError, SteelyardError
-from steelyard.providers.function.promptfoo import PromptfooJudge
+from steelyard.errors import CallError, CertificateError, ConfigError, SteelyardError, TransientError
 from steelyard.providers.provider import connect
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import parse_scale
@@ -57,20 +59,10 @@ JUDGES = {
     "promptfoo": ("correct", "by_reference"),
     "ragas": ("correct", "scored", "by_reference", "aspect", "faithful"),
 }
-"""Judges of one text; the first is tried with everything that can go wrong."""
+"""Judges of one text."""
 PAIRWISE = {"autoevals": ("battle",), "deepeval": ("arena",)}
 REQUESTS = {"deepeval faithful": 4, "deepeval arena": 2, "ragas faithful": 2}
 """Requests of one call, where there is more than one; of claims, of verdicts on them, of a reason."""
-ALSO = {
-    "autoevals": ("factual", "battle"),
-    "deepeval": ("graph", "arena", "faithful"),
-    "mlflow": ("guided",),
-    "openevals": ("continuous",),
-    "ragas": ("scored", "aspect", "faithful"),
-}
-"""Further judges that are tried with an unreadable reply and a number off the scale."""
-TAKEN = ("ragas", "faithful", "off_scale")
-"""Ragas takes every verdict on a claim but 0 for a yes, and hands on the share: nobody sees the number."""
 MODES = ("garbage", "empty", "truncated", "off_scale", "http400", "http429", "http500")
 ALLOWED = {
     "http400": ("failed",),
@@ -144,60 +136,61 @@ def measured(
     }
 
 
-async def answered(framework: str, judge: str) -> str:
-    """What becomes of one call: a grade, unreadable (why), failed or tried again."""
+async def answered(framework: str, judge: str) -> dict[str, Any]:
+    """One call: what becomes of it (a grade, unreadable, failed or tried again), its requests, and what the
+    framework alone makes of the reply."""
     address, paired = address_of(framework, judge), judge in PAIRWISE.get(framework, ())
     scale = parse_scale("pairwise" if paired else "binary")
     made = parse_judge(address, Path(), scale)
     texts = ("zebra 1", "horse 1") if paired else ("zebra 1",)
     slots = Slots("question 1", texts, reference="fact 1", context="passage 1")
-    shown = Presentation((), slots, scale.answers, Decoding())
-    provider = connect(made)
+    provider: Any = connect(made)
+    heard = [f"still trying after {PATIENCE:g} s"]
+    owner, method = (provider, "_graded") if framework == "promptfoo" else (provider._adapter, "grade")
+    setattr(owner, method, overheard(getattr(owner, method), heard))
     await provider.open()
     try:
         async with asyncio.timeout(PATIENCE):
-            reply = await provider.ask(shown)
-    except TimeoutError:
-        return "tried again (timeout)"
+            reply = await provider.ask(Presentation((), slots, scale.answers, Decoding()))
+    except TimeoutError as error:
+        said, requests = "tried again (timeout)", getattr(error.__cause__, "requests", 0)
     except CallError as error:
-        return f"{'tried again' if type(error).__name__ == 'TransientError' else 'failed'} ({error.reason})"
+        again = isinstance(error, TransientError)
+        said, requests = f"{'tried again' if again else 'failed'} ({error.reason})", error.requests
     except SteelyardError as error:
-        return f"stopped ({type(error).__name__}: {error})"
+        said, requests = f"stopped ({type(error).__name__}: {error})", 0
+    else:
+        verdict = READERS.build(made.protocols["base"].reader)(reply, scale)
+        unread = isinstance(verdict, Unreadable)
+        said = f"unreadable ({verdict.reason})" if unread else f"GRADE {verdict}"
+        requests = reply.usage.requests
     finally:
         await provider.close()
-    verdict = READERS.build(made.protocols["base"].reader)(reply, scale)
-    if isinstance(verdict, Unreadable):
-        return f"unreadable ({verdict.reason})"
-    return f"GRADE {verdict}"
+    return {"judge": judge, "outcome": said, "requests": requests, "alone": heard[-1]}
 
 
-async def alone(framework: str, judge: str) -> str:
-    """What the framework itself makes of the reply: a score that it hands on, or an exception."""
-    address = address_of(framework, judge)
-    provider = connect(parse_judge(address, Path(), parse_scale("binary")))
-    slots = Slots("question 1", ("zebra 1",), reference="fact 1")
-    if isinstance(provider, PromptfooJudge):
-        await provider.open()
+def overheard(call: Any, heard: list[str]) -> Any:
+    """The framework's own call, with a list of what came of it: a score that it hands on, or an exception."""
+
+    async def listening(slots: Slots) -> Any:
         try:
-            async with asyncio.timeout(PATIENCE):
-                found = await provider._graded(slots)
-        except TimeoutError:
-            return f"still trying after {PATIENCE:g} s"
-        finally:
-            await provider.close()
+            found = await call(slots)
+        except Exception as error:
+            heard.append(f"raises {type(error).__name__}")
+            raise
+        heard.append(in_words(found))
+        return found
+
+    return listening
+
+
+def in_words(found: Any) -> str:
+    if isinstance(found, dict):
         return f"**pass {str(found['pass']).lower()}, score {found['score']}**"
-    try:
-        async with asyncio.timeout(PATIENCE):
-            grade = await run_in_lasting_loop(provider._adapter.grade(slots))
-    except TimeoutError:
-        return f"still trying after {PATIENCE:g} s"
-    except Exception as error:
-        return f"raises {type(error).__name__}"
-    if "'maybe'" in grade.why:
-        return "**hands on 'maybe'**"
-    if not isinstance(grade.value, float) or grade.value != grade.value:
-        return "no score, with a reason"
-    return f"**scores {grade.value:g}**"
+    if found.value is None or found.value != found.value:
+        handed = next((word for word in ("'maybe'", str(OFF)) if word in found.why), None)
+        return "no score, with a reason" if handed is None else f"**hands on {handed}**"
+    return f"**says {found.value}**" if isinstance(found.value, str) else f"**scores {found.value:g}**"
 
 
 NAMES = {"garbage": "no answer", "off_scale": "off the scale", "http500": "HTTP 500", "http429": "HTTP 429"}
@@ -210,26 +203,79 @@ def installed(framework: str) -> str:
     return version(DISTRIBUTION.get(framework, framework))
 
 
-GUIDE = HERE.parent.parent / "docs" / "guides" / "frameworks.md"
-HEAD = "| framework | " + " | ".join(NAMES.values()) + " |"
+GUIDES = HERE.parent.parent / "docs" / "guides" / "frameworks"
+FAILURES = GUIDES / "failures.md"
+HEAD = "| framework | judges | " + " | ".join(NAMES.values()) + " |"
 
 
-def renew_guide(paths: list[str]) -> None:
-    """Write the behaviour of each framework into the guide, in place of the table that is there."""
-    lines = [HEAD, "|---|" + "---|" * len(NAMES)]
+def renew_table(paths: list[str]) -> None:
+    """Write what each judge does into the guide, in place of the table that is there; equal rows are one."""
+    lines = [HEAD, "|---|---|" + "---|" * len(NAMES)]
     for path in sorted(paths):
-        body = json.loads(Path(path).read_text())
-        rows = [body["behaviour"][mode] for mode in NAMES]
-        cells = [f"{row['alone']} ({row['requests']})" for row in rows]
-        lines.append(f"| {body['framework']} {body['version']} | " + " | ".join(cells) + " |")
+        body, alike = json.loads(Path(path).read_text()), dict[str, list[str]]()
+        for rows in zip(*(body["behaviour"][mode] for mode in NAMES), strict=True):
+            cells = " | ".join(f"{row['alone']} ({row['requests']})" for row in rows)
+            alike.setdefault(cells, []).append(rows[0]["judge"])
+        name = f"{body['framework']} {body['version']}"
+        lines += [f"| {name} | {', '.join(judges)} | {cells} |" for cells, judges in alike.items()]
         for row in body["judges"]:
             print(
                 f"{body['framework']} {row['judge']}: {row['right']} right, "
                 f"{row['requests']} requests for {row['calls']} calls"
             )
-    before, found, _ = GUIDE.read_text().partition(HEAD)
-    assert found, f"no table in {GUIDE}"
-    GUIDE.write_text(before + "\n".join(lines) + "\n")
+    before, found, _ = FAILURES.read_text().partition(HEAD)
+    assert found, f"no table in {FAILURES}"
+    FAILURES.write_text(before + "\n".join(lines) + "\n")
+
+
+def followed(framework: str, script: JudgeServer, folder: Path) -> list[str]:
+    """Do what the framework's page says, then change the judge: the certified file must refuse it."""
+    place, printed = folder / "page", blocks(GUIDES / f"{framework}.md")
+    place.mkdir()
+    rows = [f"question {n},{'zebra' if n % 2 else 'horse'} {n},fact {n},{n % 2}" for n in range(40)]
+    (place / "rows.csv").write_text("\n".join(["question,answer,expected,ok", *rows]))
+    (place / "rubric.md").write_text("Is the answer right?")
+    if framework == "promptfoo":
+        (place / "node_modules").symlink_to(home() / "node_modules")
+    script.mode = "ok"
+    os.chdir(place)
+    try:
+        faults = [fault for block in printed for fault in done(block)]
+        judged = next(iter(place.glob("evals.py")), place / "promptfooconfig.yaml")
+        assert ASKED in judged.read_text(), f"{framework}.md: no {ASKED!r}"
+        judged.write_text(judged.read_text().replace(ASKED, CHANGED))
+        code = next(block.text for block in printed if "certificate=" in block.text)
+        try:
+            exec(compile(code, f"{framework}.md", "exec"), {"__name__": "page"})
+            faults.append(f"{framework}.md: the changed judge is not refused")
+        except CertificateError as error:
+            print("page", error, flush=True)
+    finally:
+        os.chdir(HERE)
+    return faults
+
+
+def done(block: Block) -> Iterator[str]:
+    """Write a file that the page shows, type a command, or use the remedied judge."""
+    if named := re.match(r"# (\S+)\n", block.text):
+        Path(named[1]).write_text(block.text)
+    if "certificate=" in block.text:
+        scope: dict[str, Any] = {"__name__": "page"}
+        exec(compile(block.text, block.page, "exec"), scope)
+        said = [scope["judge"]("question 1", f"{text} 1", reference="fact 1") for text in ("zebra", "horse")]
+        if said != [1, 0]:
+            yield f"{block.page}: the remedied judge says {said}"
+    if block.info == "sh":
+        [expected] = re.findall(r'The output adds "([^"…]+)', (GUIDES / Path(block.page).name).read_text())
+        for command in block.commands:
+            words = shlex.split(command.removeprefix("steelyard "))
+            few = ["-p", "format_invariance_1"] if words[0] == "measure" else []
+            ran = subprocess.run(
+                [sys.executable, "-m", "steelyard", *words, *few], capture_output=True, text=True
+            )
+            said = " ".join((ran.stdout + ran.stderr).split())
+            if ran.returncode or (few and " ".join(expected.split()) not in said):
+                yield f"{block.page}: {command} ended with {ran.returncode}: {said}"
 
 
 def main(framework: str, target: str | None) -> int:
@@ -240,9 +286,10 @@ def main(framework: str, target: str | None) -> int:
         folder, faults = Path(made), list[str]()
         write_rows(folder)
         rows = list(every_judge(framework, server, folder, faults))
+        faults += followed(framework, script, folder)
         faults += moved_points(framework, server, folder)
         faults += changed_prompt(framework, script, server, folder)
-        behaviour = dict(every_failure(framework, script, server, faults))  # last: some go on in threads
+        behaviour = dict(every_failure(framework, script, faults))  # last: some go on in threads
     for fault in faults:
         print("FAULT", fault)
     if target:
@@ -265,25 +312,21 @@ def every_judge(
 
 
 def every_failure(
-    framework: str, script: JudgeServer, server: ScriptedServer, faults: list[str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    judge = JUDGES[framework][0]
+    framework: str, script: JudgeServer, faults: list[str]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    judges = (*JUDGES[framework], *PAIRWISE.get(framework, ()))
+
+    async def every() -> list[dict[str, Any]]:
+        return await asyncio.gather(*(answered(framework, judge) for judge in judges))
+
     for mode in MODES:
-        script.mode, before = mode, len(server.requests)
-        said = asyncio.run(answered(framework, judge))
-        found = {"outcome": said, "requests": len(server.requests) - before}
-        found["alone"] = asyncio.run(alone(framework, judge))
-        print(mode, found, flush=True)
-        if not said.startswith(ALLOWED.get(mode, ("unreadable",))):
-            faults.append(f"{mode}: {said}")
+        script.mode = mode
+        found = asyncio.run(every())
+        for row in found:
+            print(mode, row, flush=True)
+            if not row["outcome"].startswith(ALLOWED.get(mode, ("unreadable",))):
+                faults.append(f"{mode}: {row}")
         yield mode, found
-    for judge in ALSO.get(framework, ()):
-        for mode in ("garbage", "truncated", "off_scale"):
-            script.mode = mode
-            said = asyncio.run(answered(framework, judge))
-            print(mode, judge, said, flush=True)
-            if not said.startswith("unreadable") and (framework, judge, mode) != TAKEN:
-                faults.append(f"{mode}, {judge}: {said}")
 
 
 POINTS = "1. It is right.\n2. It is short.\n3. It is polite."
@@ -335,6 +378,6 @@ def changed_prompt(framework: str, script: JudgeServer, server: ScriptedServer, 
 
 if __name__ == "__main__":
     if "--guide" in sys.argv:
-        renew_guide(sys.argv[2:])
+        renew_table(sys.argv[2:])
         sys.exit()
     sys.exit(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))

@@ -137,7 +137,8 @@ def _readable(spec: Spec, scale: Scale, replies: Iterable[Reply]) -> int:
 
 def _attempts(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> Iterator[_Attempt]:
     """Other readers, plainest first; then the same with a map of the words that pairs are often given."""
-    plain = [(spec, words) for spec, words in _readers(scale, replies) if spec != reader]
+    left_out = " without answers" if reader.args.get("answers") else ""
+    plain = [(spec, words + left_out) for spec, words in _readers(scale, replies) if spec != reader]
     yield from plain
     answers = _pair_map(replies) if isinstance(scale, Pairwise) else {}
     mapped = f"answers: {{{', '.join(f'{word}: {json.dumps(to)}' for word, to in answers.items())}}}"

@@ -45,6 +45,9 @@ UNREADABLE = frozenset(
 
 TRUNCATED = frozenset(("IncompleteOutputException", "LLMDidNotFinishException", "LengthFinishReasonError"))
 
+BUGS = (ImportError, NameError)
+"""Errors that no reply of a model can cause."""
+
 LONGEST = 500
 """Characters of an error or a model's reply that are kept."""
 
@@ -72,12 +75,17 @@ def outcome(
     if last is not None and last.status is not None and not last.replied:
         return _refused(last, where, len(meter.exchanges))
     replied = last is not None and last.replied
-    if (replied and owned) or (names & UNREADABLE and not _unanswered(last)):
+    if (replied and owned and not _is_bug(error)) or (names & UNREADABLE and not _unanswered(last)):
         return Reply(_text(error, meter), finish="unreadable")
     sentence = f"{where}: raised {kind}: {_words(error, meter)}"
     if replied or isinstance(error, MISTAKES):
         return PermanentError(f"raised {kind}", sentence)
     return TransientError(f"raised {kind}", sentence)
+
+
+def _is_bug(error: Exception) -> bool:
+    """A plain client where an async one is awaited is no reply that cannot be read either."""
+    return isinstance(error, BUGS) or (isinstance(error, TypeError) and "'await'" in str(error))
 
 
 def _unanswered(last: HttpExchange | None) -> bool:

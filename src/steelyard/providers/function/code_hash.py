@@ -59,6 +59,8 @@ class Fingerprint:
             return {**self._code(function.func), "partial": self._plain(carried)}
         if inspect.ismethod(function):
             return {**self._code(function.__func__), "state": self._state(function.__self__)}
+        if inspect.isclass(function):
+            return self._class(function)
         if not hasattr(function, "__code__"):
             call = type(function).__call__
             own = self._code(call) if hasattr(call, "__code__") else {"builtin": repr(function)}
@@ -72,6 +74,12 @@ class Fingerprint:
             "closure": self._plain(closure),
             **({"named": named} if named else {}),
         }
+
+    def _class(self, kind: type) -> dict[str, Any]:
+        """A class with the values that its methods name."""
+        self._seen.add(id(kind))
+        methods = {name: self._named(each) for name, each in vars(kind).items() if inspect.isfunction(each)}
+        return {"class": _source(kind), "named": {name: found for name, found in methods.items() if found}}
 
     def _named(self, function: Any) -> dict[str, Any]:
         """Values of the module that the function names; modules and foreign functions by their version."""
@@ -121,10 +129,10 @@ class Fingerprint:
             return self._label(type(value))
         self._seen.add(id(value))
         if inspect.isclass(value):
-            return {"class": _source(value)}
+            return self._class(value)
         if is_code:
             return self._code(value)
-        return {"class": _source(type(value)), "state": self._plain(vars(value), depth - 1, name)}
+        return {**self._class(type(value)), "state": self._plain(vars(value), depth - 1, name)}
 
     def _label(self, kind: Any) -> str:
         """A class by its name; in a file of the user's without the module, which is named for its place."""

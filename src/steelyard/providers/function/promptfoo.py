@@ -171,6 +171,7 @@ class PromptfooJudge:
         self._assertion = Assertion(judge.model)
         self._redactor = Redactor([*known_keys(), *self._assertion.keys])
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._sent: dict[int, int] = {}
         self._number = 0
         self._worker: asyncio.subprocess.Process | None = None
 
@@ -210,7 +211,8 @@ class PromptfooJudge:
     async def ask(self, presentation: Presentation) -> Reply:
         begun, slots = time.perf_counter(), presentation.slots
         result = await self._graded(slots)
-        calls = result.get("calls") or []
+        calls: list[dict[str, Any]] = result["calls"]
+        requests = max(len(calls), result["requests"])
         words = self._judge.protocols["base"].reader.args.get("answers", {})
         try:
             grade = self._grade(result, calls)
@@ -218,13 +220,13 @@ class PromptfooJudge:
         except UnreadableError as error:
             reply = Reply(str(error), finish=error.finish)
         except CallError as error:
-            error.requests = max(len(calls), int(result.get("requests") or 0))
+            error.requests = requests
             raise
         used = [call.get("usage") or {} for call in calls]
         usage = Usage(
             sum(int(one.get("prompt") or 0) for one in used),
             sum(int(one.get("completion") or 0) for one in used),
-            requests=max(len(calls), int(result.get("requests") or 0)),
+            requests=requests,
         )
         return Reply(
             reply.text, usage=usage, finish=reply.finish, latency_ms=1000 * (time.perf_counter() - begun)
@@ -273,11 +275,15 @@ class PromptfooJudge:
         try:
             self._worker.stdin.write(json.dumps(body).encode() + b"\n")
             await self._worker.stdin.drain()
-            return await answer
+            return {**await answer, "requests": self._sent.get(number, 0)}
+        except asyncio.CancelledError as error:  # by the time limit, which asks how many there were
+            error.requests = self._sent.get(number, 0)  # type: ignore[attr-defined]
+            raise
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._ended() from error
         finally:
             self._waiting.pop(number, None)
+            self._sent.pop(number, None)
 
     async def _listen(self) -> None:
         assert self._worker is not None
@@ -285,8 +291,12 @@ class PromptfooJudge:
         async for line in self._worker.stdout:
             body = self._redactor.redact_all(json.loads(line), is_error=True)
             waiting = self._waiting.get(body["id"])
-            if waiting is not None and not waiting.done():
+            if waiting is None or waiting.done():
+                continue
+            if "calls" in body:
                 waiting.set_result(body)
+            else:  # one more request has been sent
+                self._sent[body["id"]] = body["requests"]
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(self._ended())

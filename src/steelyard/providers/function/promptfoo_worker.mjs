@@ -12,12 +12,12 @@ const { default: promptfoo } = await import(pathToFileURL(require.resolve("promp
 const { assertions, loadApiProvider } = promptfoo.default ?? promptfoo;
 promptfoo.cache?.disableCache?.();
 
-// Requests are counted where they are sent: promptfoo tries a busy server again inside one call.
+// Requests are told when they are sent: promptfoo tries a busy server again inside one call.
 const metered = new AsyncLocalStorage();
 const send = globalThis.fetch;
 globalThis.fetch = (...args) => {
   const meter = metered.getStore();
-  if (meter) meter.requests += 1;
+  if (meter) out(JSON.stringify({ id: meter.id, requests: ++meter.requests }) + "\n");
   return send(...args);
 };
 
@@ -51,9 +51,9 @@ async function judge({ assertion, vars, output, grader, options }, calls) {
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const { id, ...asked } = JSON.parse(line);
-  const meter = { requests: 0 }, calls = [];
+  const calls = [];
   metered
-    .run(meter, () => judge(asked, calls))
+    .run({ id, requests: 0 }, () => judge(asked, calls))
     .catch((error) => ({ raised: String(error?.message ?? error) }))
-    .then((result) => out(JSON.stringify({ id, ...result, ...meter, calls }) + "\n"));
+    .then((result) => out(JSON.stringify({ id, ...result, calls }) + "\n"));
 }

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import json
 import math
+import os
 import sys
 import time
 import traceback
@@ -104,8 +105,14 @@ def _module(place: str, address: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         words = Redactor(known_keys()).redact(str(error), is_error=True)
         raise ConfigError(
-            f"judge python/{address}: {place} cannot be imported ({type(error).__name__}: {words}); mend it."
+            f"judge python/{address}: {place} cannot be imported ({type(error).__name__}: {words}); "
+            f"{'set this environment variable' if _is_unset_variable(error) else 'mend it'}."
         ) from (error if words == str(error) else None)
+
+
+def _is_unset_variable(error: BaseException) -> bool:
+    raised_in = traceback.extract_tb(error.__traceback__)[-1]
+    return isinstance(error, KeyError) and raised_in.filename in (os.__file__, "<frozen os>")
 
 
 SIGNATURES = {1: "(request, response)", 2: "(request, first, second)"}
@@ -184,6 +191,8 @@ class PythonFunction:
         self._function = function_at(judge.model)
         self._threshold = options.threshold
         self._adapter = adapter_for(self._function, _variables(judge.model, options.llm))
+        if self._adapter is not None:
+            self._where = f"judge {judge.name}: the {self._adapter.name} judge"
         self._fields = {} if self._adapter else fields_of(self._function)
         for protocol in judge.protocols.values():
             texts = int(protocol.settings.get("texts", 2))
@@ -235,6 +244,10 @@ class PythonFunction:
         grade = await run_in_lasting_loop(self._adapter.showing(slots.rubric).grade(slots))
         if meter.last is not None and meter.last.truncated:  # a grade that was repaired from half a reply
             raise UnreadableError(f"graded {grade.value} by a reply that the token limit cut off", "length")
+        if (pattern := self._adapter.unchecked) is not None:
+            for odd in (pattern.search(exchange.text) for exchange in meter.exchanges):
+                if odd is not None:
+                    raise UnreadableError(f"graded {grade.value} by a reply that says {odd[0]}", "off_scale")
         return reply_of(grade, presentation.answers, words, self._threshold)
 
     def _extra(self, slots: Slots) -> dict[str, Any]:

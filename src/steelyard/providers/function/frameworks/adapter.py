@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ class FrameworkAdapter(ABC):
     """2 for a judge that compares."""
     caveat: str | None = None
     """What can not be measured from outside."""
+    unchecked: ClassVar[re.Pattern[str] | None] = None
+    """Numbers in a model's reply that the framework grades by, although they are off its scale."""
     unseen: str | None = "the client of its model (address, sampling)"
     """What `settings` do not cover."""
 
@@ -170,16 +173,20 @@ def passages_of(slots: Slots) -> list[str] | None:
 def reply_of(grade: Grade, scale: Sequence[str], words: Mapping[str, str], threshold: float | None) -> Reply:
     """A grade on the scale of the study, or why there is none.
 
-    A number is mapped only inside the framework's own range. Words with a meaning in the judge's answer map
-    come first, then the framework's own threshold on a binary scale.
+    A number is mapped only inside the framework's own range. The judge's answer map comes first: what is not
+    in it has no meaning. Then comes the threshold on a binary scale.
     """
     value = grade.value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise UnreadableError(grade.why or "the framework gave no score")
     said = grade.label if grade.label is not None else value
-    if isinstance(said, str) and (said.strip().lower() in words or isinstance(value, str)):
+    if isinstance(said, str) and (words or isinstance(value, str)):
         return Reply(said)
     number = float(value)
+    if words:
+        if _spelled(number) in words:
+            return Reply(_spelled(number))
+        raise UnreadableError(f"scored {number:g}, which is none of the answers {', '.join(words)}")
     low, high = grade.low, grade.high
     if low is None or high is None:
         return Reply(_spelled(number))

@@ -6,11 +6,14 @@ A field that a template names and nobody gives is rendered empty there; here it 
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import re
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
+from steelyard.core.threads import run_in_daemon_thread
 from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
 from steelyard.trials.presentation import Slots
 
@@ -48,15 +51,29 @@ class AutoevalsScorer(FrameworkAdapter):
     async def grade(self, slots: Slots) -> Grade:
         if self.texts == 2:
             first, second = slots.texts
-            score = await self.judge.eval_async(first, second, instructions=slots.request)
+            score = await self._eval(first, second, instructions=slots.request)
             return Grade({1: "1", 0: "2"}.get(score.score), why=str(score.metadata))
         values = bind(self._fields(), slots, f"autoevals {getattr(self.judge, 'name', '')}".strip())
         expected = values.pop("expected", slots.reference)
         values.pop("output", None)
-        score = await self.judge.eval_async(slots.texts[0], expected, **values)
+        score = await self._eval(slots.texts[0], expected, **values)
         metadata = score.metadata or {}
         label = metadata.get("choice")
         return Grade(score.score, 0.0, 1.0, label=label, why=json.dumps(metadata, default=str))
+
+    async def _eval(self, *texts: str | None, **fields: Any) -> Any:
+        if self._is_async:
+            return await self.judge.eval_async(*texts, **fields)
+        return await run_in_daemon_thread(lambda: self.judge.eval(*texts, **fields), "judge")
+
+    @property
+    def _is_async(self) -> bool:
+        """By its client: `eval_async` awaits whatever a plain one returns, after the model has replied."""
+        if type(self.judge)._run_eval_async.__module__ == "autoevals.score":  # it calls the plain method
+            return False
+        client = getattr(self.judge, "client", None) or import_module("autoevals.oai")._client_var.get(None)
+        chat = getattr(getattr(client, "openai", client), "chat", None)
+        return chat is None or inspect.iscoroutinefunction(inspect.unwrap(chat.completions.create))
 
     def _fields(self) -> list[str]:
         messages = getattr(self.judge, "messages", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -76,12 +77,13 @@ class DeepEvalMetric(FrameworkAdapter):
             metric.evaluation_steps = await self._written_steps(metric)
         if self.texts == 2:
             pair = [cases.Contestant(name=n, test_case=case) for n, case in zip("12", texts, strict=True)]
-            winner = await metric.a_measure(cases.ArenaTestCase(contestants=pair), _show_indicator=False)
-            return Grade(str(winner))
-        score = await metric.a_measure(texts[0], _show_indicator=False)
+            return Grade(str(await _measured(metric, cases.ArenaTestCase(contestants=pair))))
+        metric.score = None  # of an earlier call
+        returned = await _measured(metric, texts[0])
+        score = metric.score if returned is None else returned  # a metric of one's own need not return it
         if score is None:
             raise UnreadableError(str(metric.error or metric.reason or "no score"))
-        return Grade(float(score), 0.0, 1.0, passed=metric.is_successful(), why=str(metric.error or ""))
+        return Grade(float(score), 0.0, 1.0, passed=metric.is_successful())
 
     async def _written_steps(self, metric: Any) -> list[str]:
         async with self._lock:
@@ -112,6 +114,13 @@ class DeepEvalMetric(FrameworkAdapter):
             context=passages,
             retrieval_context=passages,
         )
+
+
+async def _measured(metric: Any, case: Any) -> Any:
+    """Without the progress line, which a metric of one's own need not know."""
+    known = inspect.signature(metric.a_measure).parameters.values()
+    quiet = any(each.kind == each.VAR_KEYWORD or each.name == "_show_indicator" for each in known)
+    return await metric.a_measure(case, **({"_show_indicator": False} if quiet else {}))
 
 
 _NODE = (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from steelyard.providers.function.code_hash import code_hash
 from steelyard.providers.function.frameworks.adapter import FrameworkAdapter
 
 ADAPTERS = {
@@ -40,15 +41,25 @@ def _registered(judge: Any) -> str:
 
 
 def settings_of(judge: Any) -> Mapping[str, Any] | None:
-    """What decides a verdict of a framework's judge; of the user's own class or function its code too."""
+    """What decides a verdict of a framework's judge, with the code and the attributes that its user wrote."""
     adapter = None if isinstance(judge, type) else adapter_for(judge)
     if adapter is None:
         return None
-    own = judge if inspect.isfunction(judge) else type(judge)
-    if own.__module__.partition(".")[0] in ADAPTERS:
+    held: dict[str, Any] = getattr(judge, "__dict__", {})
+    kinds = [judge] if inspect.isfunction(judge) else type(judge).__mro__
+    own = [kind for kind in kinds if _package(kind) == _package(kinds[0]) and _package(kind) not in ADAPTERS]
+    wrapped = [each for each in held.values() if inspect.isfunction(each) and _package(each) not in ADAPTERS]
+    if not own and not wrapped:
         return adapter.settings
-    try:
-        source = inspect.getsource(own)
-    except (OSError, TypeError):
-        source = own.__qualname__
-    return {**adapter.settings, "source": source}
+    # What a run leaves behind, such as a score, is among the attributes that the framework names.
+    named = {name for kind in kinds if _package(kind) in ADAPTERS for name in _attributes(kind)}
+    state = {name: value for name, value in held.items() if own and name not in named}
+    return {**adapter.settings, "code": [code_hash(each) for each in (*own, *wrapped)], "state": state}
+
+
+def _package(code: Any) -> str:
+    return str(code.__module__).partition(".")[0]
+
+
+def _attributes(kind: Any) -> Iterable[str]:
+    return (*vars(kind), *vars(kind).get("__annotations__", ()))

@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from steelyard.core.threads import run_in_daemon_thread
-from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
+from steelyard.errors import ConfigError
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, has_base, require
 from steelyard.trials.presentation import Slots
 
 _SETTINGS = ("name", "instructions", "guidelines", "model", "feedback_value_type", "inference_params")
+
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class MlflowJudge(FrameworkAdapter):
@@ -28,11 +32,15 @@ class MlflowJudge(FrameworkAdapter):
         return {name: _plain(getattr(self.judge, name, None)) for name in _SETTINGS}
 
     async def grade(self, slots: Slots) -> Grade:
+        where, needed = f"the MLflow judge {self.judge.name!r}", self._needed
+        if unknown := needed - {"inputs", "outputs", "expectations"}:
+            raise ConfigError(f"{where} needs a {', '.join(sorted(unknown))}, which a text alone has not.")
+        if "expectations" in needed:
+            require(slots.reference, where, "reference")
         keys: dict[str, Any] = {"inputs": {"request": slots.request}, "outputs": {"response": slots.texts[0]}}
-        if self._needs_reference:
-            bind(["reference"], slots, f"the MLflow judge {self.judge.name!r}")
-        if slots.reference is not None and self._takes("expectations"):
+        if slots.reference is not None:
             keys["expectations"] = {"expected_response": slots.reference}
+        keys = {name: value for name, value in keys.items() if self._takes(name)}
         feedback = await run_in_daemon_thread(lambda: self.judge(**keys), "judge")
         value = getattr(feedback, "value", feedback)
         error = getattr(feedback, "error", None)
@@ -48,11 +56,12 @@ class MlflowJudge(FrameworkAdapter):
         return Grade(value)
 
     @property
-    def _needs_reference(self) -> bool:
-        """A judge says so in its instructions, a built-in scorer by its columns."""
-        words = str(getattr(self.judge, "instructions", "")).replace(" ", "")
-        columns = map(str, getattr(self.judge, "required_columns", None) or ())
-        return "{{expectations}}" in words or any(name.startswith("expectations") for name in columns)
+    def _needed(self) -> set[str]:
+        """A judge says so itself; a scorer of one's own by its parameters."""
+        if hasattr(self.judge, "get_input_fields"):
+            return {field.name for field in self.judge.get_input_fields()}
+        parameters = inspect.signature(self.judge.__call__).parameters.values()
+        return {each.name for each in parameters if each.default is each.empty and each.kind in _NAMED}
 
     def _takes(self, name: str) -> bool:
         parameters = inspect.signature(self.judge.__call__).parameters

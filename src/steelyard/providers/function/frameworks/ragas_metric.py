@@ -1,12 +1,14 @@
 """Ragas metrics of both generations: `ascore` with fields by name, and single-turn metrics on a sample.
 
 A metric of the newest kind is given its model at each call: name the variable that holds it, `?llm=NAME`.
-Ragas hands on numbers outside the allowed values; here they are unreadable.
+Ragas hands on numbers outside the allowed values, and takes every verdict on a claim but 0 for a yes; here
+they are unreadable.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import string
 from collections.abc import Mapping
 from importlib import import_module
@@ -22,6 +24,7 @@ _SETTINGS = ("name", "definition", "rubrics", "allowed_values", "strictness", "m
 
 class RagasMetric(FrameworkAdapter):
     name = "Ragas"
+    unchecked = re.compile(r'"verdict":\s*(?![01]\b)-?\d+')
 
     @classmethod
     def fits(cls, judge: Any) -> bool:
