@@ -180,6 +180,15 @@ def test_a_metric_of_ones_own_knows_no_progress_line_and_need_not_return_its_sco
         asyncio.run(adapter.grade(Slots("q", ("skipped",))))
 
 
+def test_a_version_that_lacks_what_is_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"the DeepEval judge is of a version that is not known .*deepeval"):
+        steelyard.remedied(deepeval_metric(), scale="binary")("q", "a")  # deepeval is not installed here
+    monkeypatch.setitem(sys.modules, "deepeval", ModuleType("deepeval"))
+    monkeypatch.setitem(sys.modules, "deepeval.test_case", ModuleType("deepeval.test_case"))
+    with pytest.raises(ConfigError, match="no attribute 'LLMTestCase'"):
+        steelyard.remedied(deepeval_metric(), scale="binary")("q", "a")
+
+
 PREFIX = "is it"
 
 

@@ -124,6 +124,19 @@ def test_another_rubric_is_another_judge(config: Path) -> None:
     assert Assertion(f"{config}:correct").hash != first
 
 
+def test_a_rubric_in_a_file_is_part_of_the_judge(config: Path) -> None:
+    rubric = config.with_name("rubric.txt")
+    rubric.write_text("Like {{expected}}, {{question}}?")
+    config.write_text(config.read_text().replace("Right for {{question}}?", "file://rubric.txt"))
+    assert Assertion(f"{config}:correct").template is None
+    before = Assertion(f"{config}:correct").hash
+    rubric.write_text("Unlike {{expected}}, {{question}}?")
+    assert Assertion(f"{config}:correct").hash != before
+    rubric.unlink()
+    with pytest.raises(ConfigError, match=r"cannot read a file it names .*rubric\.txt"):
+        parse_judge(f"promptfoo/{config}:correct", Path(), Binary())
+
+
 def test_a_missing_package_is_told(config: Path) -> None:
     shutil.rmtree(config.parent / "node_modules")
     with pytest.raises(ConfigError, match="npm install promptfoo"):

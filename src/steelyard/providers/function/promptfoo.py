@@ -42,6 +42,7 @@ QUIET = {
     "PROMPTFOO_DISABLE_UPDATE": "1",
 }
 _FIELD = re.compile(r"{{\s*(\w+)\s*}}")
+_FILE = re.compile(r'file://([^"]+)')
 _STATUS = re.compile(r"\b([45]\d\d)\b")
 
 
@@ -93,15 +94,15 @@ class Assertion:
 
     @property
     def fields(self) -> list[str]:
-        text = json.dumps(
-            [self.body.get("value"), self.options.get("rubricPrompt"), self.body.get("rubricPrompt")]
-        )
+        """Those that promptfoo fills in; it does not in a value that stands in a file."""
+        prompts = [self.options.get("rubricPrompt"), self.body.get("rubricPrompt")]
+        text = json.dumps(self.body.get("value")) + self._with_files(prompts)
         return [name for name in dict.fromkeys(_FIELD.findall(text)) if name not in ("output", "rubric")]
 
     @property
     def template(self) -> str | None:
         value = self.body.get("value")
-        return value if isinstance(value, str) else None
+        return value if isinstance(value, str) and not value.startswith("file://") else None
 
     def showing(self, rubric: str | None) -> dict[str, Any]:
         """The assertion with this rubric in its value, where the value holds its points; else as it is."""
@@ -110,7 +111,19 @@ class Assertion:
 
     @property
     def hash(self) -> str:
-        return content_hash([self.body, self.options, self.grader, self._version])
+        return content_hash([self._with_files([self.body, self.options, self.grader]), self._version])
+
+    def _with_files(self, parts: list[Any]) -> str:
+        """The parts as text, and the text of each file that they name: a rubric may stand in one."""
+        text = json.dumps(parts)
+        names = [name.partition(":")[0] for name in _FILE.findall(text)]
+        try:
+            files = [(self.path.parent / name).read_text(encoding="utf-8") for name in names]
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"judge promptfoo/{self.path}: cannot read a file it names ({error})."
+            ) from None
+        return "\n".join([text, *files])
 
     @property
     def _version(self) -> str:

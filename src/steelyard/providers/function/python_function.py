@@ -34,7 +34,7 @@ from steelyard.providers.destination import Destination
 from steelyard.providers.function.call_outcome import outcome, redacted_reply
 from steelyard.providers.function.code_hash import Fingerprint
 from steelyard.providers.function.frameworks.adapter import missing_field, reply_of
-from steelyard.providers.function.frameworks.known_frameworks import adapter_for, settings_of
+from steelyard.providers.function.frameworks.known_frameworks import ADAPTERS, adapter_for, settings_of
 from steelyard.providers.function.request_meter import RequestMeter, metered
 from steelyard.providers.function.unrun_code import may_run, text_of
 from steelyard.providers.http.error_body import excerpt
@@ -241,7 +241,15 @@ class PythonFunction:
             answer = await _call(self._function, (slots.request, *slots.texts), extra)
             return self._reply(answer, meter.redactor)
         words = self._judge.protocols["base"].reader.args.get("answers", {})
-        grade = await run_in_lasting_loop(self._adapter.showing(slots.rubric).grade(slots))
+        try:
+            grade = await run_in_lasting_loop(self._adapter.showing(slots.rubric).grade(slots))
+        except (AttributeError, ImportError) as error:
+            if not _is_other_version(error, self._adapter.judge):
+                raise
+            raise ConfigError(
+                f"{self._where} is of a version that is not known here ({error}); install a version of "
+                "docs/guides/frameworks/failures.md, or write a function around it."
+            ) from error
         if meter.last is not None and meter.last.truncated:  # a grade that was repaired from half a reply
             raise UnreadableError(f"graded {grade.value} by a reply that the token limit cut off", "length")
         if (pattern := self._adapter.unchecked) is not None:
@@ -276,6 +284,13 @@ class PythonFunction:
         if not math.isfinite(number):
             return Reply(repr(number), finish="off_scale")
         return Reply(str(int(number)) if number.is_integer() else repr(number))
+
+
+def _is_other_version(error: AttributeError | ImportError, judge: Any) -> bool:
+    """Whether a framework lacks what its adapter uses: a module, or an attribute of one or of the judge."""
+    if isinstance(error, ImportError):
+        return str(error.name).partition(".")[0] in ADAPTERS
+    return isinstance(error.obj, (ModuleType, type(judge)))
 
 
 def _shown(answer: Any, redactor: Redactor) -> str:
