@@ -133,7 +133,7 @@ def test_pages_over_all_runs_are_accessible(browser: Browser, shown: Server, pat
 @pytest.mark.parametrize("kind", KINDS)
 def test_pages_of_a_run_are_accessible(browser: Browser, shown: Server, kind: str) -> None:
     """The datasheet, the map, the calls, one call and its stimulus; all kinds share their templates."""
-    looks = LOOKS if kind in ("agents", "pairs") else LOOKS[1:2]
+    looks = {"pairs": LOOKS, "agents": LOOKS[:2]}.get(kind, LOOKS[1:2])
     with opened(browser, shown.access.url(), bypass_csp=True) as page:
         home = f"{page.url}run/{KINDS.index(kind)}/"
         for path, mark in (("", "#verdicts-h"), ("map", "table.heat"), ("calls", "table.calls")):
