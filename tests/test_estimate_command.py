@@ -181,6 +181,14 @@ def test_labels_in_a_file_of_their_own(command: Command, tmp_path: Path) -> None
     assert (found["labels"], found["people"]) == (20, ["people"])
 
 
+def test_labels_of_items_that_were_not_judged_are_said(command: Command, tmp_path: Path) -> None:
+    write_rows(tmp_path, "item,j", [(n, n % 2) for n in range(60)])
+    write_rows(tmp_path, "item,value", [(n + 50, n % 2) for n in range(-20, 14)], "labels.csv")
+    found = body(command, "r.csv", "--judge", "j", "--labels", "labels.csv", "--design", "random")
+    assert (found["items"], found["labels"]) == (60, 30)
+    assert found["remarks"] == ["Left out: 4 labelled items not rated by the judge, the first '60'."]
+
+
 def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Path) -> None:
     rows = [(n, n % 2, n % 2 if n < 40 else None, "tune" if n < 20 else "test") for n in range(100)]
     write_rows(tmp_path, "item,j,h,split", rows)
@@ -226,6 +234,11 @@ CHOSEN = [(n, n % 2, 0 if n % 2 == 0 and n < 60 else None) for n in range(100)]
          "every verdict and label is 3, expected some that differ"),
         ("item,j,h,task", [(*row, "t" if row[0] < 40 else f"t{row[0] % 9}") for row in ROWS], RANDOM,
          "all 40 labels lie in one of 10 tasks, expected labels of several"),
+        ("item,j,h", [(n, 1e300, n % 2) for n in range(20)], RANDOM, "column 'j' holds '1e+300'"),
+        ("item,rater,kind,value", [(f"{n:03d}" if r == "a" else n, r, {"a": "human"}.get(r, "judge"), 1)
+         for n in range(20) for r in "ja"], ("--design", "random"),
+         "0 items with both a verdict and a label found, and 20 labelled items not rated by the judge, the "
+         "first '000', expected at least 10; write the ids alike"),
         ("item,j,h", ROWS, (*RANDOM, "--where", "j=7"), "none of 100 rows fits where"),
     ],
 )  # fmt: skip

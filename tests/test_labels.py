@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -508,6 +512,44 @@ def test_a_cut_draw_leaves_no_folder(
     (tmp_path / "d.part").mkdir()  # a kill leaves what was begun
     assert command("labels", "draw", *FILE, "-n", 40, "--out", "d").code == 0
     assert not (tmp_path / "d.part").exists()
+
+
+def test_a_kill_while_labels_are_added_loses_and_doubles_none(
+    command: Command, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "k.csv").write_text("item,j\n" + "".join(f"{n},{n % 2}\n" for n in range(2500)))
+    command("labels", "draw", "k.csv", "--judge", "j", "-n", 2000, "--design", "random", "--out", "d")
+    sheet = tmp_path / "d" / "sheet.csv"
+    rows = [{**row, "label": "1"} for row in csv.DictReader(sheet.read_text().splitlines())]
+    # Moved rows, a blank one, semicolons and a byte order mark: a spreadsheet wrote it.
+    blank = dict.fromkeys(rows[0], "")
+    with sheet.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter=";")
+        writer.writeheader()
+        writer.writerows([*rows[1000:], blank, *rows[:1000]])
+    told = [sys.executable, "-m", "steelyard", "labels", "add", "d", "d/sheet.csv"]
+    with subprocess.Popen(told, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as adding:
+        while adding.poll() is None and kept(tmp_path / "d") < 50:
+            pass
+        adding.kill()
+    before = kept(tmp_path / "d")
+    assert 50 <= before < 2000
+    done = command("labels", "add", "d", "d/sheet.csv")
+    assert f"{2000 - before:,} labels added, {before:,} known already, 1 row without a label" in done.out
+    assert "2,000 known already" in command("labels", "add", "d", "d/sheet.csv").out
+    assert kept(tmp_path / "d") == 2000
+
+
+def kept(folder: Path) -> int:
+    """Labels in the database of a draw; 0 before it has any."""
+    path = folder / "labels.db"
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path, timeout=30)) as database:
+        tables = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'decisions'")
+        if not tables.fetchone()[0]:
+            return 0
+        return int(database.execute("SELECT count(*) FROM decisions").fetchone()[0])
 
 
 def test_a_record_that_was_changed_is_refused(

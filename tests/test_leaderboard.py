@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from commands import Command
 from docs_pages import ROOT
+from steelyard.commands.leaderboard import _slot_share
 from steelyard.estimation.ranking import (
     Ranking,
     SystemScores,
@@ -24,6 +26,7 @@ from steelyard.estimation.ranking import (
     rank_sets,
     tiers,
 )
+from steelyard.importing.ratings import Rating
 
 SHARED = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data"
 ARENA = SHARED / "arena_ranking" / "comparisons.csv"
@@ -66,6 +69,21 @@ def test_published_win_rates_and_the_judges_bias() -> None:
     assert first == {GPT_4: "claude-v1", OPUS: "claude-v1", GPT_35: "claude-instant-v1"}
     biases = [np.abs(votes(judge).figures() - people).max() for judge in (GPT_4, OPUS, GPT_35)]
     assert biases == pytest.approx([0.071, 0.165, 0.326], abs=5e-4)
+    taus = [kendalltau(votes(judge).figures(), people).statistic for judge in (GPT_4, OPUS, GPT_35)]
+    assert taus == pytest.approx([0.879, 0.879, 0.727], abs=5e-4)
+
+
+@arena
+def test_published_slot_shares() -> None:
+    with ARENA.open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if {row["model_a"], row["model_b"]} <= set(SYSTEMS)]
+    for judge, share in ((GPT_4, 0.553), (OPUS, 0.408), (GPT_35, 0.869)):
+        ratings = [
+            Rating(row["num"], judge, "judge", float(row[judge] == "a"))
+            for row in rows
+            if row[judge] in ("a", "b")
+        ]
+        assert _slot_share(ratings) == pytest.approx(share, abs=5e-4)
 
 
 @arena
@@ -258,6 +276,16 @@ def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Pat
     board = json.loads(command("leaderboard", "r.csv", "--judge", "j", "--json").out)
     assert board["rows"] == 25
     assert board["remarks"] == ["5 items left out: the judge was tuned on them."]
+
+
+def test_votes_on_rows_that_were_not_judged_are_said(command: Command, tmp_path: Path) -> None:
+    rows = [(n, s, r, k, (n + (s == "p")) % 3) for n in range(30) for s in "pq"
+            for r, k in (("j", "judge"), ("a", "human")) if r == "a" or n < 28]  # fmt: skip
+    text = "".join(",".join(map(str, row)) + "\n" for row in rows)
+    (tmp_path / "r.csv").write_text("item,system,rater,kind,value\n" + text)
+    board = json.loads(command("leaderboard", "r.csv", "--json").out)
+    assert (board["rows"], board["labels"]) == (28, 28)
+    assert board["remarks"] == ["Left out: 2 rows of people that the judge did not rate."]
 
 
 def test_one_task_says_nothing_of_tasks(command: Command, tmp_path: Path) -> None:

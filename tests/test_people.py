@@ -30,7 +30,9 @@ KRIPPENDORFF = np.array(
 """Four people and twelve items of Krippendorff (2011); some did not rate."""
 
 
-@pytest.mark.parametrize(("level", "value"), [("nominal", 0.7434), ("ordinal", 0.8154), ("interval", 0.8491)])
+@pytest.mark.parametrize(
+    ("level", "value"), [("nominal", 0.7434), ("ordinal", 0.8154), ("interval", 0.8491), ("ratio", 0.7974)]
+)
 def test_published_alpha_with_missing_raters(level: str, value: float) -> None:
     figure = krippendorff(KRIPPENDORFF, np.arange(12), level)
     assert figure.value == pytest.approx(value, abs=5e-5)
@@ -141,6 +143,14 @@ def test_too_few_people_are_refused(
     done = command("people", "r.csv", *arguments)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
+
+
+def test_ratios_of_negative_ratings_are_refused(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{who},human,{n % 3 - 1}\n" for n in range(20) for who in "ab")
+    (tmp_path / "r.csv").write_text("item,rater,kind,value\n" + rows)
+    done = command("people", "r.csv", "--level", "ratio")
+    assert (done.code, done.out) == (2, "")
+    assert "rating -1 found, expected none below 0 for --level ratio" in done.err
 
 
 def test_people_who_always_say_the_same_are_refused(command: Command, tmp_path: Path) -> None:

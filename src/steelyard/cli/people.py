@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @option(
     "--level",
-    type=click.Choice(["nominal", "ordinal", "interval"]),
+    type=click.Choice(["nominal", "ordinal", "interval", "ratio"]),
     default="nominal",
     help="Level of measurement of the ratings.",
 )

@@ -15,6 +15,7 @@ from steelyard.commands.judged_items import (
     choose_people,
     frame_of,
     judged_items,
+    unjudged_labels,
 )
 from steelyard.core.arrays import Mask
 from steelyard.core.text import pluralize
@@ -150,7 +151,10 @@ def estimate(
     items, remarks = judged_items(table, subject)
     judged = frame_of(items)
     drawn = _design(table, design, judged, subject)
-    _check_labels(table.name, judged.frame, drawn)
+    strays = unjudged_labels(items)
+    if strays:
+        remarks.append(f"Left out: {strays}.")
+    _check_labels(table.name, judged.frame, drawn, strays)
     quantity = _quantity(table, subject, judged.frame)
     ends = _ends(table.name, quantity, judged.frame)
     judged = replace(judged, frame=replace(judged.frame, ends=ends, confidence=confidence))
@@ -237,12 +241,13 @@ def _design(
     return drawn
 
 
-def _check_labels(name: str, frame: Frame, design: LabelDesign) -> None:
+def _check_labels(name: str, frame: Frame, design: LabelDesign, strays: str) -> None:
     """Refuse labels that do not carry the claim."""
     if frame.labels < FEWEST_LABELS:
         raise DataError(
-            f"{name}: {pluralize(frame.labels, 'item')} with both a verdict and a label found, expected at "
-            f"least {FEWEST_LABELS}; label more items of those that were judged."
+            f"{name}: {pluralize(frame.labels, 'item')} with both a verdict and a label found"
+            f"{f', and {strays}' if strays else ''}, expected at least {FEWEST_LABELS}; "
+            f"{'write the ids alike' if strays else 'label more items of those that were judged'}."
         )
     one_task = frame.is_clustered and len(np.unique(frame.label_clusters)) == 1
     if one_task and design is not LabelDesign.ELSEWHERE:

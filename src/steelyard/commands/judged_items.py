@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -167,6 +167,14 @@ def independence(tasks: Iterable[str], noun: str = "items") -> str:
     if named == {""}:
         return f"{noun} are independent, since no task is named"
     return f"{noun} are independent, since all lie in one task" if len(named) == 1 else ""
+
+
+def unjudged_labels(items: Mapping[str, JudgedItem]) -> str:
+    """What labels of items that the judge did not rate come to: none of the figures; empty without such."""
+    names = sorted(name for name, item in items.items() if item.votes and not item.verdicts)
+    if not names:
+        return ""
+    return f"{pluralize(len(names), 'labelled item')} not rated by the judge, the first {names[0]!r}"
 
 
 @dataclass(frozen=True, eq=False)

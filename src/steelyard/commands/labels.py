@@ -122,6 +122,8 @@ def _text(record: TableRecord, column: str) -> str:
 def _label(session: LabelSession, table: Table, record: TableRecord) -> SheetLabel | None:
     """What a row says; None where its label is empty."""
     where, key = f"{table.name}, {record.where}", _text(record, "key")
+    if not key and not _text(record, "label"):  # spreadsheets leave blank rows behind
+        return None
     item = session.item(key)
     if item is None:
         raise DataError(

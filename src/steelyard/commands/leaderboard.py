@@ -170,6 +170,8 @@ def leaderboard(
     remarks = []
     if tuned:
         remarks.append(f"{pluralize(len(tuned), 'item')} left out: the judge was tuned on them.")
+    if votes.strays:
+        remarks.append(f"Left out: {pluralize(votes.strays, 'row')} of people that the judge did not rate.")
     if votes.people is not None:
         _refuse_few(table.name, votes.people, names, "people")
     if votes.people is not None and not votes.corrects:
@@ -235,6 +237,8 @@ class _Votes:
     """Of the rows that people rated too."""
     labelled: Mask
     random_draw: bool
+    strays: int
+    """Rows that people rated and the judge did not."""
 
     @property
     def corrects(self) -> bool:
@@ -258,7 +262,8 @@ def _votes(
     both = [key for key in keys if key in by_people]
     labelled = np.array([key in by_people for key in keys], dtype=np.bool_)
     people = _scores(by_people, both) if both else None
-    return _Votes(_scores(by_judge, keys), people, labelled, random_draw)
+    strays = len(by_people) - len(both)
+    return _Votes(_scores(by_judge, keys), people, labelled, random_draw, strays)
 
 
 @dataclass(frozen=True)

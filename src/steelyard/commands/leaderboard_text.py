@@ -135,7 +135,7 @@ def notes(board: Leaderboard) -> list[str]:
         )
     if board.strengths is not None:
         orders = [[row.system for row in table.systems] for table in (main, board.strengths)]
-        named = ", ".join(orders[1][:NAMED]) + (", …" if len(orders[1]) > NAMED else "")
+        named = ", ".join(orders[1][:NAMED]) + (" and so on" if len(orders[1]) > NAMED else "")
         order = "the same" if orders[0] == orders[1] else named
         half = "" if board.ties == HALF else " and counts a tie as half a win"
         made.append(f"By Bradley–Terry strength, which allows for who met whom{half}, the order is {order}.")

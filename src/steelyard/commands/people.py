@@ -133,6 +133,11 @@ def people(
             f"{table.name}: people gave {known_votes[0]:g} to every item, expected several values, without "
             "which agreement beyond chance is not defined; let them rate items that differ."
         )
+    if level == "ratio" and known_votes.min() < 0:
+        raise DataError(
+            f"{table.name}: rating {known_votes.min():g} found, expected none below 0 for --level ratio; use "
+            "--level interval."
+        )
     numbers: dict[str, int] = {}
     clusters = np.array(
         [numbers.setdefault(task or f"\0{n}", len(numbers)) for n, task in enumerate(tasks)], dtype=np.int64

@@ -43,7 +43,8 @@ def people_notes(report: PeopleReport) -> list[str]:
         made.append(f"ω: share of people whom the judge may replace at ε = {report.epsilon:g}.")
         made.append("ρ: how often the judge is at least as close to the others as the person.")
     if report.split:
-        named = ", ".join(report.split[:NAMED]) + (" …" if len(report.split) > NAMED else "")
+        named = ", ".join(report.split[:NAMED])
+        named += f" and {len(report.split) - NAMED:,} more" if len(report.split) > NAMED else ""
         made.append(f"{pluralize(len(report.split), 'item')} without a majority: {named}.")
     if report.independence:
         made.append(f"Assumed: {report.independence}.")

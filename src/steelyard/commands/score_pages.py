@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from steelyard.commands import estimate_text, leaderboard_text
@@ -32,7 +33,9 @@ from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow, for
 from steelyard.datasheet.render.html.score_page import KeyEntry, PageTable, ScorePage
 from steelyard.estimation.frame import CONFIDENCE, Figure
 
-WIDTH, ROW = 420, 34
+WIDTH, NAME, ROW = 420, 170, 34
+NARROW_WIDTH, NARROW_NAME = 180, 135
+"""On a phone, where both must fit."""
 HALF_BAR = 0.22
 """Half the length of the bar of a single rank."""
 STRENGTH = (
@@ -56,7 +59,7 @@ def _domain(values: Sequence[float | None], ends: tuple[float, float] | None = N
     return (low, high) if ends is None else (max(low, ends[0]), min(high, ends[1]))
 
 
-def _plot(
+def _plots(
     rows: Sequence[IntervalRow],
     title: str,
     axis: str,
@@ -67,21 +70,27 @@ def _plot(
     zero: bool = False,
     reference: float | None = None,
     margin: float | None = None,
-) -> str:
-    return forest_plot(
-        rows,
-        title=title,
-        axis_title=axis,
-        domain=domain,
-        ticks=round_values(*domain, 6) if ticks is None else ticks,
-        signed=signed,
-        zero_line=zero,
-        reference=reference,
-        margin=margin,
-        width=WIDTH,
-        row_height=ROW,
-        limit=170,
-    )
+) -> dict[str, str]:
+    """The drawing for a screen and the one for a phone."""
+    bare = [replace(row, text="") for row in rows]
+    sizes = {"drawing": (rows, WIDTH, NAME), "narrow_drawing": (bare, NARROW_WIDTH, NARROW_NAME)}
+    return {
+        name: forest_plot(
+            lines,
+            title=title,
+            axis_title=axis,
+            domain=domain,
+            ticks=round_values(*domain, 6 if lines is rows else 4) if ticks is None else ticks,
+            signed=signed,
+            zero_line=zero,
+            reference=reference,
+            margin=margin,
+            width=width,
+            row_height=ROW,
+            limit=limit,
+        )
+        for name, (lines, width, limit) in sizes.items()
+    }
 
 
 def _row(
@@ -131,7 +140,7 @@ def estimate_page(report: EstimateReport) -> ScorePage:
         figure_title="The judge's figure and the one people would give",
         caption=f"Bars are {percent(report.confidence)} intervals. The judge's own figure counts its "
         "verdicts; where it lies outside the bar, people would say something else.",
-        drawing=_plot(
+        **_plots(
             rows,
             "Corrected, labels alone, judge alone",
             axis,
@@ -192,7 +201,7 @@ def leaderboard_page(board: Leaderboard) -> ScorePage:
         caption="A bar covers the ranks that a system may have; all bars hold together in "
         f"{percent(board.confidence)} of samples. A diamond outside its bar is a place of the judge that "
         "people's votes do not support.",
-        drawing=_plot(
+        **_plots(
             rows,
             "Rank sets of the systems",
             "rank; 1 is the best",
@@ -253,7 +262,7 @@ def people_page(report: PeopleReport) -> ScorePage:
         ],
         figure_title=title,
         caption=caption,
-        drawing=_plot(
+        **_plots(
             rows,
             title,
             axis,
@@ -315,7 +324,7 @@ def bridge_page(report: BridgeReport) -> ScorePage:
         ],
         figure_title=title,
         caption=caption,
-        drawing=_plot(
+        **_plots(
             rows,
             title,
             "figure" if report.translations else "difference",

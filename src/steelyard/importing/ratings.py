@@ -34,6 +34,8 @@ PARTS = (
 )
 LOST = ("unreadable", "failed", "error", "abstained", "none", "null", "nan", "n/a")
 """Words of a judge that gave no verdict; a failure is never a grade."""
+LARGEST = 1e15
+"""Beyond it sums of squares lose their digits."""
 WINS = {
     **dict.fromkeys(("a", "model_a", "system_a", "first", "1"), 1.0),  # 1 is slot 1 and a whole win
     **dict.fromkeys(("b", "model_b", "system_b", "second", "2", "0"), 0.0),
@@ -298,7 +300,7 @@ def parse_value(
             number = float(BINARY_WORDS.get(text, text))
         except ValueError:
             number = float("nan")
-        if isfinite(number):
+        if isfinite(number) and abs(number) <= LARGEST:
             return number
     expected = "a, b or tie" if compared else "a number, or a word such as pass or fail"
     raise DataError(

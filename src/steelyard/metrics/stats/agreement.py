@@ -107,7 +107,7 @@ def unit_coincidences(counts: Floats) -> Floats:
 
 
 def alpha(coincidence: Floats, values: Floats, measurement: str = "nominal") -> Floats:
-    """1 − observed over expected disagreement; `measurement` is `nominal`, `ordinal` or `interval`."""
+    """1 − observed over expected disagreement; measured `nominal`, `ordinal`, `interval` or `ratio`."""
     margin = coincidence.sum(-1)
     total = margin.sum(-1)
     distance = _distances(margin, values, measurement)
@@ -122,6 +122,8 @@ def _distances(margin: Floats, values: Floats, measurement: str) -> Floats:
             return np.not_equal.outer(values, values).astype(np.float64)
         case "interval":
             return _gap(values) ** 2
+        case "ratio":
+            return np.nan_to_num(ratio(_gap(values), np.add.outer(values, values)) ** 2)
         case "ordinal":
             # Ratings between two levels, each end counted half: the difference of their midranks.
             ranks = _midranks(margin)

@@ -36,6 +36,8 @@ class ScorePage:
     figure_title: str
     caption: str
     drawing: str
+    narrow_drawing: str
+    """The same for a phone: without the figures beside it, which the tables have."""
     """SVG."""
     key: Sequence[KeyEntry]
     tables: Sequence[PageTable]
