@@ -134,7 +134,7 @@ _STUDY_OPTIONS: tuple[Decorator, ...] = (
     option(
         "--scale",
         metavar="SCALE",
-        help="Scale: pairwise, binary or a range such as 1-6; own data need it [from probes].",
+        help="Scale: pairwise, binary, a range such as 1-6, or best-of-4; own data need it [from probes].",
     ),
     option(
         "--profile",

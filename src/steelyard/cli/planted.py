@@ -63,7 +63,7 @@ def selftest(profile: str, as_json: bool) -> None:
     "--key",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="stimuli.jsonl with more labels for planted/rater.",
+    help="stimuli.jsonl with labels for planted/rater or planted/chooser.",
 )
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the study, for planted/rater.")
 def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
@@ -79,27 +79,31 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     from steelyard.providers.provider import connect, model_info
     from steelyard.stimuli.stimulus_set import StimulusSet
     from steelyard.study.judge_config import parse_judge
-    from steelyard.tasks.scale import Binary, Pairwise
+    from steelyard.tasks.scale import BestOf, Binary, Pairwise
     from steelyard.trials.builtin_prompts import GRADED
 
     info = model_info(judge.partition("?")[0])
-    scores, rates = not info.can_compare, info.knows_labels
-    planted = parse_judge(judge, Path(), Binary() if scores else Pairwise(), GRADED)
+    scores, rates = info.can_score, info.knows_labels
+    scale = Binary() if scores else Pairwise() if info.can_compare else BestOf(3)
+    planted = parse_judge(judge, Path(), scale, GRADED)
     if not isinstance(connect(planted), Planted):
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected a planted judge.")
     if key is not None and not rates:
         raise ConfigError(
             f"--key: works only with a judge that answers by labels, found {planted.address}; remove --key."
         )
-    labels = [*(pack_stimuli(seed) if rates else ()), *(() if key is None else StimulusSet.read(key))]
+    labels = [
+        *(pack_stimuli(seed) if rates and scores else ()),
+        *(() if key is None else StimulusSet.read(key)),
+    ]
 
     def ready(url: str) -> None:
         click.echo(f"Serving {escape_control_chars(judge)} at {url} until Ctrl-C.")
-        scale = " --scale binary" if scores else ""
-        seeded = f" --seed {seed}" if rates and seed != 7 else ""
+        options = " --scale binary" if scores else "" if info.can_compare else " STUDY.yaml"
+        seeded = f" --seed {seed}" if scores and rates and seed != 7 else ""
         client = escape_control_chars(client_address(planted, url))
-        click.echo(f"Measure it: steelyard measure{scale}{seeded} -j '{client}'")
-        if rates:
+        click.echo(f"Measure it: steelyard measure{options}{seeded} -j '{client}'")
+        if scores and rates:
             click.echo(
                 f"It knows the pack under seed {seed}; tell it of other texts with --key RUN/stimuli.jsonl."
             )

@@ -12,13 +12,13 @@ from typing import Any
 from steelyard.commands.gate.gate import require_certified
 from steelyard.core.text import pluralize
 from steelyard.core.threads import lasting_loop
-from steelyard.errors import PermanentError, UnreadableError, UsageError
+from steelyard.errors import ConfigError, PermanentError, UnreadableError, UsageError
 from steelyard.inspect_logs.scorer import JudgeAnswer, JudgeCall
 from steelyard.providers.provider import connect
 from steelyard.study.judge_config import parse_judge
-from steelyard.study.task_config import INSTRUCTIONS, read_part
+from steelyard.study.task_config import instruction_for, read_part
 from steelyard.tasks.item import Item
-from steelyard.tasks.scale import Pairwise, parse_scale
+from steelyard.tasks.scale import BestOf, Pairwise, parse_scale
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Unreadable
@@ -85,11 +85,13 @@ def remedied_judge(
     attempts: int,
 ) -> RemediedJudge:
     parsed = parse_scale(scale)
+    if isinstance(parsed, BestOf):
+        raise ConfigError(f"remedied: scale is {scale!r}, expected pairwise, binary or a range such as 1-6.")
     judge = parse_judge(given, Path(), parsed)
     for one in judge.leaf_judges:
         connect(one)  # refuses wrong models and options before anything is asked
     if certificate is not None:
         require_certified(judge, certificate, datetime.now(UTC))
     words = read_part(rubric, Path(), "remedied: rubric") if rubric else ""
-    task = Task(INSTRUCTIONS[isinstance(parsed, Pairwise)], words, parsed)
+    task = Task(instruction_for(parsed), words, parsed)
     return RemediedJudge(JudgeCall(judge, task, False, attempts))

@@ -47,7 +47,8 @@ from steelyard.metrics.scores.invariance import EXCESS_FLIP
 from steelyard.metrics.scores.probe import POOLED_METRICS as POOLED_FIGURES
 from steelyard.metrics.scores.probe import POOLED_PROBE as POOLED
 from steelyard.metrics.scores.probe import pooled_estimates
-from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
+from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, Probe, shows_unchanged
+from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation, Observations
@@ -70,7 +71,7 @@ def assemble(
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
     seen = Observations.of(observations)
-    form = POINTWISE if seen.pointwise else PAIRWISE
+    form = BEST_OF if len(seen.filter(BEST_OF_PROBE)) else POINTWISE if seen.pointwise else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     asked = [judge.name for judge in ordered if not judge.baseline and not judge.members]
     unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
@@ -105,7 +106,7 @@ def assemble(
         if entry.baseline:
             continue
         gains = partial(gain_estimates, judge, mine, baselines, seed)
-        probe = ORIGINAL if form == POINTWISE else NATURAL_PROBE
+        probe = {POINTWISE: ORIGINAL, BEST_OF: BEST_OF_PROBE}.get(form, NATURAL_PROBE)
         whole += figures.of(probe, "against baselines", GAINS, gains)
         whole += figures.of(
             MERIT.id, MERIT.id, [MERIT], partial(merit_estimates, judge, mine, baselines, seed)

@@ -1,4 +1,4 @@
-"""The confusion matrix: label by answer, in calls, on items as they are and natural pairs."""
+"""The confusion matrix: label by answer, in calls, on items as they are, natural pairs and rotations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Ints, distinct
+from steelyard.stimuli.best_of import ROTATION
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.tasks.scale import parse_scale
@@ -37,7 +38,7 @@ class Confusion:
 def confusions(judge: str, observations: Observations) -> list[Confusion]:
     """The matrices of one judge: of each protocol and scale, whole and by stratum; none without labels."""
     tables: list[Confusion] = []
-    for kind in (ORIGINAL, NATURAL):
+    for kind in (ORIGINAL, NATURAL, ROTATION):
         rows = observations.filter(kinds=(kind,), labelled=True)
         rows = rows.filter(calls=~rows.own_label)
         for protocol in rows.protocols_seen:

@@ -14,8 +14,10 @@ import numpy as np
 from steelyard.core.arrays import Ints, compact, distinct, numbered, widen
 from steelyard.core.dictionary_encoding import DictionaryWriter, Part, fixed
 from steelyard.datasheet.words.text import escape_formula
+from steelyard.stimuli.best_of import ROTATION
 from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.scale import MOST_RESPONSES
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
 from steelyard.verdicts.combined import of_judges
@@ -123,10 +125,17 @@ class Results:
         return CallAnswers.of(self.observations)
 
     def _winner(self) -> Column:
-        """The content of a pair that won; nothing where neither did."""
+        """The content of a pair that won; of several responses its number in the data; else nothing."""
         seen, answer = self.observations, self._answers.answer
         won = seen.shown.paired[seen.stimulus] & (answer > NEITHER)
-        return Column((None, "u", "v"), compact(np.where(won, answer, NEITHER).astype(np.int64)))
+        codes = np.where(won, answer, NEITHER).astype(np.int64)
+        rotated = (seen.shown.kind == ROTATION)[seen.stimulus] & ~np.isnan(answer)
+        if not rotated.any():
+            return Column((None, "u", "v"), compact(codes))
+        row = seen.stimulus[rotated]
+        turn, responses = seen.shown.strength[row], seen.shown.ends[row, 1]
+        codes[rotated] = 3 + (answer[rotated] - 1 + turn) % responses
+        return Column((None, "u", "v", *map(str, range(1, MOST_RESPONSES + 1))), compact(codes))
 
     def _right(self) -> Column:
         """Whether the reference was met; nothing without a verdict or a reference."""

@@ -19,9 +19,9 @@ from steelyard.runner.retry import retry
 from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.original import original_of
 from steelyard.study.judge_config import parse_judge
-from steelyard.study.task_config import INSTRUCTIONS, read_part
+from steelyard.study.task_config import instruction_for, read_part
 from steelyard.tasks.item import Item
-from steelyard.tasks.scale import Pairwise, parse_scale
+from steelyard.tasks.scale import Binary, Ordinal, parse_scale
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
@@ -158,13 +158,13 @@ def judge_call(
     attempts: int = 3,
 ) -> JudgeCall:
     parsed = parse_scale(scale)
-    if isinstance(parsed, Pairwise):
-        raise ConfigError("inspect_scorer: scale is 'pairwise', expected binary or a range such as 1-6.")
+    if not isinstance(parsed, (Binary, Ordinal)):
+        raise ConfigError(f"inspect_scorer: scale is {scale!r}, expected binary or a range such as 1-6.")
     asked = parse_judge(judge, Path(), parsed, transcripts=runs)
     for answer in asked.leaf_judges:
         connect(answer)  # refuses wrong models and options before anything is asked
     words = read_part(rubric, Path(), "inspect_scorer: rubric")
-    return JudgeCall(asked, Task(instruction or INSTRUCTIONS[False], words, parsed), runs, attempts)
+    return JudgeCall(asked, Task(instruction or instruction_for(parsed), words, parsed), runs, attempts)
 
 
 def _join_replies(trial: Trial, answers: list[JudgeAnswer]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.metrics.basis import EVERY_CALL, KNOWN_ANSWER
 from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
+from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -26,7 +27,7 @@ ACCURACY = Metric(
     direction=HIGH,
     behind="wrong",
 )
-AGREEMENT_FLOOR = Limit(0.40, "min", probes=(ORIGINAL, NATURAL_PROBE))
+AGREEMENT_FLOOR = Limit(0.40, "min", probes=(ORIGINAL, NATURAL_PROBE, BEST_OF_PROBE))
 """Least agreement with labels beyond chance: below it a judge tells little of what they tell."""
 WEIGHTED_FLOOR = Limit(0.60, "min", probes=(ORIGINAL,))
 """The same where near misses count little: at .50, four scores in ten may be drawn at random."""
@@ -43,7 +44,7 @@ MERIT = Metric(
     "merit",
     "Whether the judge tells good from bad. On pairs: the better text chosen, a tie counted half, both slots "
     "weighed alike; one half is chance. On labelled texts and runs: Youden's J, or rank agreement on an "
-    "ordinal scale; zero is chance.",
+    "ordinal scale; on the best of several: agreement beyond chance; zero is chance.",
     plain="tells good from bad",
     direction=HIGH,
     behind="wrong",

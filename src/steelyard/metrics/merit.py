@@ -32,13 +32,16 @@ from steelyard.metrics.pairs.columns import Pairs, collect, excluded, neither, r
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
 from steelyard.metrics.run.agent_runs import PROBE as AGENTS
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
+from steelyard.metrics.scores.best_of import beyond_chance, right_choices
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
+from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, score
 from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
+from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
@@ -88,6 +91,9 @@ def merit_estimates(
             context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
             rivals = [collect(seen.filter(NATURAL_PROBE, labelled=True)) for seen in others.values()]
             estimates.append(_natural_merit(context, collect(natural), rivals, alpha))
+        if len(choices := rows.filter(BEST_OF_PROBE)):
+            context = EstimateContext.for_protocol(judge, BEST_OF_PROBE, protocol, seed)
+            estimates.append(_best_of_merit(context, collect_scores(choices), alpha))
         if np.any(rows.shown.run[rows.stimulus]):
             # Originals are among them: one judge of agents has one merit.
             context = EstimateContext.for_protocol(judge, AGENTS, protocol, seed)
@@ -156,6 +162,16 @@ def _agent_merit(context: EstimateContext, runs: Runs, alpha: float) -> Iterator
         yield context.undefined(MERIT, NONE_SUCH[lacking], "call", known.scores.lost())
     else:
         yield from score_merit(context, known.scores, alpha)
+
+
+def _best_of_merit(context: EstimateContext, scores: Scores, alpha: float) -> Estimate:
+    """Agreement beyond chance, which is one in N whatever slot a judge may favour."""
+    rows, counts = scores.where(scores.labelled), right_choices(scores)
+    if counts is None:
+        return _unknown(context, scores, rows)
+    low, high = (beyond_chance(scores, share) for share in wilson_cluster(counts, 1 - alpha / 2))
+    value = beyond_chance(scores, counts.k / counts.n)
+    return _agreement(context, rows, value, (low, high), "wilson_cluster")
 
 
 def score_merit(context: EstimateContext, scores: Scores, alpha: float = ALPHA) -> Iterator[Estimate]:

@@ -17,13 +17,13 @@ from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
 from steelyard.tasks.item import Item
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.scale import BestOf, Pairwise
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation, Observations
 
-PAIRWISE, POINTWISE = "pairwise", "pointwise"
-"""Forms of judgement: two texts compared, or one text scored."""
+PAIRWISE, POINTWISE, BEST_OF = "pairwise", "pointwise", "best_of"
+"""Forms of judgement: two texts compared, one text scored, the best of several named."""
 
 EDITS, REPEATS = "edits", "repeats"
 """Sections that several probes share: items changed, and the same asked again."""
@@ -104,7 +104,7 @@ class Probe(Protocol):
     metrics: tuple[Metric, ...]
     """What it reports, in reading order."""
     forms: tuple[str, ...]
-    """Forms of judgement it fits, `pairwise` or `pointwise`; a class without this member fits pairs."""
+    """Forms of judgement it fits: `pairwise`, `pointwise` or `best_of`; a class without it fits pairs."""
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """What to show to a judge that has these protocols."""
@@ -129,6 +129,7 @@ PROBES: Registry[Probe] = Registry(
         "criterion": "steelyard.probes.criterion:Criterion",
         "tradeoff": "steelyard.probes.tradeoff:Tradeoff",
         "position": "steelyard.probes.unchanged_items:Position",
+        "best_of": "steelyard.probes.best_of:BestOf",
         "label_flip": "steelyard.probes.authored:LabelFlip",
         "format_invariance_1": "steelyard.probes.edits:FormatInvariance1",
         "format_invariance_2": "steelyard.probes.edits:FormatInvariance2",
@@ -188,6 +189,8 @@ def pointwise(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> It
 
 def form_of(task: Task) -> str:
     """Form of judgement of a question."""
+    if isinstance(task.scale, BestOf):
+        return BEST_OF
     return PAIRWISE if isinstance(task.scale, Pairwise) else POINTWISE
 
 

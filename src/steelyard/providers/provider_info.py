@@ -8,8 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.providers.options import CallOptions, Options, Settings
-from steelyard.tasks.scale import Pairwise, Scale
-from steelyard.trials.builtin_prompts import GRADED_USER, PAIRWISE_SYSTEM, POINTWISE_SYSTEM, POINTWISE_USER
+from steelyard.tasks.scale import BestOf, Pairwise, Scale
+from steelyard.trials.builtin_prompts import (
+    BEST_OF_SYSTEM,
+    BEST_OF_USER,
+    GRADED_USER,
+    PAIRWISE_SYSTEM,
+    POINTWISE_SYSTEM,
+    POINTWISE_USER,
+)
 from steelyard.trials.judge import Protocol
 
 REMOTE_SECONDS = 1.5 / 8
@@ -43,6 +50,8 @@ class DoctorCheck:
 
 def prompts(scale: Scale, options: Any) -> Mapping[str, Protocol]:
     del options
+    if isinstance(scale, BestOf):
+        return {"base": Protocol(BEST_OF_USER, BEST_OF_SYSTEM)}
     if not isinstance(scale, Pairwise):
         return {"base": Protocol(POINTWISE_USER, POINTWISE_SYSTEM)}
     return {name: Protocol(text, PAIRWISE_SYSTEM) for name, text in GRADED_USER.items()}
@@ -64,6 +73,8 @@ class ProviderInfo:
     """Can say which of two texts is better."""
     can_score: bool = True
     """Can give a score to one text."""
+    can_choose: bool = True
+    """Can name the best of several texts."""
     knows_labels: bool = False
     """Answers by the labels of the data: it has `set_labels`, and can be no reference for them."""
     is_recording: bool = False

@@ -27,6 +27,7 @@ class RecordedProvider:
         uses_prompt=False,
         can_write=False,
         can_score=False,
+        can_choose=False,
         is_recording=True,
         seconds_per_call=IN_PROCESS_SECONDS,
         options=RecordedOptions,

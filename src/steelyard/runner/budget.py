@@ -14,7 +14,7 @@ from steelyard.errors import BudgetError, ConfigError
 from steelyard.providers.provider import model_info, sends_schema
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.prices import Price, price_of
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.scale import BestOf, Pairwise
 from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.exchange import Call
 from steelyard.trials.expected_tokens import expected_tokens
@@ -107,14 +107,16 @@ def schema_tokens(call: Call) -> float:
         return 0.0
     if response_format(call.judge.protocols[call.protocol].reader).wants != "json":
         return 0.0
-    return _schema_tokens(call.effective_task.scale.answers, isinstance(call.effective_task.scale, Pairwise))
+    return _schema_tokens(
+        call.effective_task.scale.answers, isinstance(call.effective_task.scale, (Pairwise, BestOf))
+    )
 
 
 @cache
-def _schema_tokens(answers: tuple[str, ...], pairwise: bool) -> float:
+def _schema_tokens(answers: tuple[str, ...], several: bool) -> float:
     from steelyard.providers.http.http_provider import answer_schema
 
-    return expected_tokens(json.dumps(answer_schema(answers, pairwise)))
+    return expected_tokens(json.dumps(answer_schema(answers, several)))
 
 
 def estimate_tokens(call: Call) -> int:

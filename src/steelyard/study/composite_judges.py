@@ -18,7 +18,7 @@ from steelyard.core.validation import Expected, checked
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Name
 from steelyard.study.judge_address import QueryValue, as_mapping, convert_query
-from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.judge import Composition, Judge
 
 Given = str | Mapping[str, Any]
@@ -133,6 +133,11 @@ class CompositeJudge:
 
     def _check_scale(self, scale: Scale) -> None:
         paired = isinstance(scale, Pairwise)
+        if isinstance(scale, BestOf) and (self.kind == CONSENSUS or self.averages):
+            raise ConfigError(
+                f"{self.where}: slots of several texts have neither two orders nor a mean, found the scale "
+                f"{scale_name(scale)!r}; let it vote: {_EXAMPLES[MAJORITY]} or {_EXAMPLES[JURY]}."
+            )
         if self.kind == CONSENSUS and not paired:
             raise ConfigError(
                 f"{self.where}: single texts have no order to reverse, found the scale "

@@ -21,7 +21,7 @@ from steelyard.providers.provider_info import ProviderInfo
 from steelyard.study.composite_judges import CompositeJudge
 from steelyard.study.judge_address import as_mapping, convert_query, judge_place, provider_options
 from steelyard.study.judge_protocols import ProtocolConfig, ProtocolMaker, text_or_file
-from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.builtin_prompts import NAMED_USER
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding
@@ -118,7 +118,13 @@ def _recorded(config: JudgeConfig, options: Options, folder: Path, where: str) -
 
 
 def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> None:
-    if isinstance(scale, Pairwise):
+    if isinstance(scale, BestOf):
+        if not info.can_choose:
+            raise ConfigError(
+                f"{where}: cannot name the best of several texts, found the scale {scale_name(scale)!r}; "
+                f"{_instead(address, 'can_choose')}take a judge that is prompted, or a function of your own."
+            )
+    elif isinstance(scale, Pairwise):
         if not info.can_compare:
             raise ConfigError(
                 f"{where}: scores single texts, found a pairwise scale; {_instead(address, 'can_compare')}"

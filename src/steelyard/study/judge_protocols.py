@@ -15,7 +15,7 @@ from steelyard.errors import ConfigError
 from steelyard.providers.options import Options
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.study.judge_address import provider_options
-from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.cells import SPELLINGS
 from steelyard.trials.builtin_prompts import (
     GRADED,
@@ -29,6 +29,8 @@ from steelyard.trials.builtin_prompts import (
 )
 from steelyard.trials.judge import Protocol
 from steelyard.trials.prompt import (
+    BEST_OF_SHOWN,
+    BEST_OF_VARIABLES,
     PAIRWISE_SHOWN,
     PAIRWISE_VARIABLES,
     POINTWISE_SHOWN,
@@ -185,12 +187,15 @@ class ProtocolMaker:
 
     def _check_prompt(self, protocol: Protocol, name: str) -> None:
         where = self.where if name == "base" else f"{self.where}: protocol {name!r}"
-        pairwise = isinstance(self.scale, Pairwise)
-        allowed = PAIRWISE_VARIABLES if pairwise else POINTWISE_VARIABLES
+        allowed, shown = POINTWISE_VARIABLES, POINTWISE_SHOWN
+        if isinstance(self.scale, Pairwise):
+            allowed, shown = PAIRWISE_VARIABLES, PAIRWISE_SHOWN
+        elif isinstance(self.scale, BestOf):
+            allowed = BEST_OF_VARIABLES
         texts = [text for text in (protocol.system, protocol.user) if text]
         named = frozenset[str]().union(*(PromptTemplate(text, where).check(allowed) for text in texts))
-        hidden = sorted((PAIRWISE_SHOWN if pairwise else POINTWISE_SHOWN) - named)
-        if texts and hidden and not (named & TRANSCRIPT_SHOWN):
+        hidden = sorted(shown - named)
+        if texts and hidden and not (named & (TRANSCRIPT_SHOWN | BEST_OF_SHOWN)):
             raise ConfigError(
                 f"{where}: the prompt does not show the judge {{{{ {hidden[0]} }}}}, and what it has not "
                 "seen it can not judge; add it."

@@ -30,7 +30,7 @@ def check_reference(study: Study) -> None:
     if model_info(reference_judge(study).address).knows_labels:
         raise ConfigError(f"{where} answers by labels, and there are none; name another judge.")
     if form_of(study.task) != POINTWISE:
-        raise ConfigError(f"{where} can be the reference for single texts only, found pairs; leave it out.")
+        raise ConfigError(f"{where} can be the reference for single texts only, found several; leave it out.")
     given = sum(item.label is not None for item in study.items)
     if given:
         raise ConfigError(

@@ -10,8 +10,9 @@ from steelyard.core.registry import Spec
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.metrics.metric import Metric
-from steelyard.probes.probe import POINTWISE, AuthoredProbe, Probe, form_of, needs_of
+from steelyard.probes.probe import BEST_OF, POINTWISE, AuthoredProbe, Probe, form_of, needs_of
 from steelyard.stimuli.authored.brief import Brief
+from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.pack_stimuli import is_in_pack
 from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.study.study import ProbeCache, Study
@@ -24,6 +25,8 @@ RUN_PROBES = ("agentic",)
 
 def default_probes(task: Task, data: bool) -> tuple[str, ...]:
     """The probes and suites of a study that names none: on the user's data, or on what is built in."""
+    if form_of(task) == BEST_OF:
+        return (BEST_OF_PROBE,)
     if form_of(task) != POINTWISE:
         return ("position",) if data else DEFAULT_PROBES
     return ("reliability",) if data else ("vacuum", "reliability")

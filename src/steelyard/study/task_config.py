@@ -16,7 +16,7 @@ from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack, pack_item, pack_items
 from steelyard.tasks.rubric_list import RubricEntry, read_rubrics
-from steelyard.tasks.scale import Binary, Pairwise, Scale, parse_scale, scale_name
+from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale, scale_name
 from steelyard.tasks.sources.sampling import draw
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 
@@ -73,10 +73,13 @@ def _kind(item: Item) -> Hashable:
     return item.instruction, entry is not None and bool(entry.ordinal)
 
 
-INSTRUCTIONS = {
-    True: "Decide which of two responses to a request is better.",
-    False: "Score the response to a request.",
-}
+def instruction_for(scale: Scale) -> str:
+    if isinstance(scale, BestOf):
+        return "Decide which of several responses to a request is the best."
+    if isinstance(scale, Pairwise):
+        return "Decide which of two responses to a request is better."
+    return "Score the response to a request."
+
 
 FILE_ENDINGS = (".md", ".markdown", ".txt")
 
@@ -88,7 +91,7 @@ class TaskConfig(BaseModel):
     rubric: str | None = Field(default=None, min_length=1)
     scale: Annotated[
         str | dict[Literal["ordinal"], Annotated[list[int], Field(min_length=2, max_length=2)]] | None,
-        Expected("binary, pairwise, a range such as 1-6, or {ordinal: [1, 6]}"),
+        Expected("binary, pairwise, a range such as 1-6, {ordinal: [1, 6]}, or best-of-4"),
     ] = None
     rubrics: str | None = Field(default=None, min_length=1)
     """A file with several rubrics, by each of which every item is judged, in the place of `rubric`."""
@@ -176,10 +179,10 @@ def _base(scale: Scale | None, data: DataConfig) -> Task:
     if adapted is None:
         if scale is None:
             raise ConfigError(
-                "task.scale: not given, expected pairwise, binary or a range such as 1-6; add --scale, or "
-                "scale under task."
+                "task.scale: not given, expected pairwise, binary, a range such as 1-6, or best-of-4; add "
+                "--scale, or scale under task."
             )
-        return Task(INSTRUCTIONS[isinstance(scale, Pairwise)], "", scale)
+        return Task(instruction_for(scale), "", scale)
     if scale not in (None, adapted.scale):
         raise ConfigError(
             f"task.scale: found {scale_name(scale)!r}, expected {scale_name(adapted.scale)!r}, the scale of "
@@ -191,6 +194,11 @@ def _base(scale: Scale | None, data: DataConfig) -> Task:
 def _builtin(given: TaskConfig, scores: bool, runs: bool) -> Task:
     """Pairs of the catalogue, or the pack for scores, whose items bring questions of their own; or runs."""
     scale = given.parsed_scale()
+    if isinstance(scale, BestOf):
+        raise ConfigError(
+            f"scale {scale_name(scale)!r}: nothing built in holds several responses; give data with a list "
+            "of responses a row."
+        )
     if not runs and (isinstance(scale, Pairwise) or (scale is None and not scores)):
         return CHECKLIST_TASK
     what = "runs of agents" if runs else "items"

@@ -15,7 +15,7 @@ from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry, crossed
-from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.tasks.scale import BestOf, Pairwise, Scale
 from steelyard.tasks.sources.cells import LabelMap, is_missing, plain_text
 from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
@@ -145,8 +145,10 @@ class DataConfig(BaseModel):
         """What a cell holds; an answer of the scale in the column of the jury's reference."""
         if column != self.jury_reference:
             return plain_text(value)
-        if isinstance(scale, Pairwise):
-            raise DataError(f"{where}: jury_reference: judges of pairs have no jury figures; leave it out.")
+        if isinstance(scale, (Pairwise, BestOf)):
+            raise DataError(
+                f"{where}: jury_reference: judges of several texts have no jury figures; leave it out."
+            )
         return str(LabelMap(scale, self.labels).read(value, where, column))
 
     def _adapted(self, adapter: Adapter, folder: Path) -> tuple[Item, ...]:

@@ -15,7 +15,7 @@ ADDITIONS = ("transcript", "failing", "context", "metadata")
 
 @dataclass(frozen=True)
 class Item:
-    """A request with one response (pointwise) or two (pairwise)."""
+    """A request with one response (pointwise), two (pairwise) or several of which one is the best."""
 
     id: str
     request: str

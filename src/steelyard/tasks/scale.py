@@ -52,13 +52,48 @@ class Pairwise:
         return ("1", "2", "tie") if self.tie else ("1", "2")
 
 
-Scale: TypeAlias = Binary | Ordinal | Pairwise
+MOST_RESPONSES = 20
+"""Responses that a judge may choose among: each is shown in every slot, so calls grow with their number."""
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """The slot of the best of several responses; two of them are a pair."""
+
+    responses: int
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.responses <= MOST_RESPONSES:
+            raise ValueError(f"a best-of scale needs 3 to {MOST_RESPONSES} responses, found {self.responses}")
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return _whole_numbers(1, self.responses)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Other ways to name a slot, in lower case."""
+        return _slot_words(self.responses)
+
+
+@lru_cache(maxsize=MOST_RESPONSES)
+def _slot_words(responses: int) -> dict[str, str]:
+    return {
+        f"{noun}{sign}{slot}": str(slot)
+        for slot in range(1, responses + 1)
+        for noun in ("response", "candidate")
+        for sign in ("_", " ")
+    }
+
+
+Scale: TypeAlias = Binary | Ordinal | Pairwise | BestOf
 
 _RANGE = re.compile(r"(\d{1,6})\s*[-–]\s*(\d{1,6})")
+_BEST_OF = re.compile(r"best[-_ ]of[-_ ](\d{1,3})")
 
 
 def parse_scale(text: str) -> Scale:
-    """The scale of a name: `binary`, `pairwise`, or a range of whole numbers such as `1-6`."""
+    """The scale of a name: `binary`, `pairwise`, a range such as `1-6`, or `best-of-4` for four responses."""
     match text.strip().lower():
         case "binary":
             return Binary()
@@ -68,12 +103,28 @@ def parse_scale(text: str) -> Scale:
             low, high = int(found[1]), int(found[2])
             if low < high:
                 return Ordinal(low, high)
+        case word if found := _BEST_OF.fullmatch(word):
+            if 3 <= int(found[1]) <= MOST_RESPONSES:
+                return BestOf(int(found[1]))
+            raise ConfigError(
+                f"scale: found {text!r}, expected 3 to {MOST_RESPONSES} responses; two of them are pairwise."
+            )
     raise ConfigError(
-        f"scale: found {text!r}, expected binary, pairwise or a range such as 1-6, lowest first; correct it."
+        f"scale: found {text!r}, expected binary, pairwise or a range such as 1-6, lowest first, or "
+        "best-of-4 for four responses; correct it."
     )
+
+
+def answer_words(scale: Scale) -> dict[str, str]:
+    """Other words for the answers of a scale, in lower case."""
+    if isinstance(scale, Binary):
+        return BINARY_WORDS
+    return scale.words if isinstance(scale, BestOf) else {}
 
 
 def scale_name(scale: Scale) -> str:
     if isinstance(scale, Ordinal):
         return f"{scale.low}-{scale.high}"
+    if isinstance(scale, BestOf):
+        return f"best-of-{scale.responses}"
     return "binary" if isinstance(scale, Binary) else "pairwise"

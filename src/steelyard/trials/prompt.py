@@ -18,7 +18,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from steelyard.core.content_hash import canonical_json, hash_json
 from steelyard.errors import ConfigError
-from steelyard.tasks.scale import Ordinal, Pairwise
+from steelyard.tasks.scale import BestOf, Ordinal, Pairwise
 from steelyard.tasks.task import Task
 from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.presentation import Message
@@ -27,10 +27,14 @@ PAIRWISE_VARIABLES = frozenset({"instruction", "request", "rubric", "reference",
 POINTWISE_VARIABLES = frozenset(
     {"instruction", "request", "rubric", "reference", "response", "transcript", "low", "high", "fence"}
 )
+BEST_OF_VARIABLES = frozenset(
+    {"instruction", "request", "rubric", "reference", "responses", "response", "fence"}
+)
 
 PAIRWISE_SHOWN = frozenset({"first", "second"})
 POINTWISE_SHOWN = frozenset({"response"})
 TRANSCRIPT_SHOWN = frozenset({"transcript"})
+BEST_OF_SHOWN = frozenset({"responses"})
 
 FENCE = "====="
 """Mark around each candidate; lengthened only when a value contains it."""
@@ -176,6 +180,9 @@ def _values(asked: Task, shown: PromptInputs) -> Mapping[str, Any]:
     if isinstance(scale, Pairwise):
         values["first"], values["second"] = shown.texts
         return values
+    if isinstance(scale, BestOf):
+        listed = "\n\n".join(f"Response_{slot}:\n{text}" for slot, text in enumerate(shown.texts, start=1))
+        return values | {"responses": shown.texts, "response": listed}
     low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
     text = shown.texts[0]
     return values | {"response": text, "transcript": text, "low": low, "high": high}
@@ -183,7 +190,10 @@ def _values(asked: Task, shown: PromptInputs) -> Mapping[str, Any]:
 
 _OTHER_NAMES = {"lowest_score": "low", "highest_score": "high"}
 
-_NAMES = {**{name: name for name in PAIRWISE_VARIABLES | POINTWISE_VARIABLES}, **_OTHER_NAMES}
+_NAMES = {
+    **{name: name for name in PAIRWISE_VARIABLES | POINTWISE_VARIABLES | BEST_OF_VARIABLES},
+    **_OTHER_NAMES,
+}
 
 _JINJA = re.compile(r"\{%|\{\{\s*(?:" + "|".join(_NAMES) + r")\b")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from steelyard.tasks.scale import BINARY_WORDS, Binary, Pairwise, Scale
+from steelyard.tasks.scale import Pairwise, Scale, answer_words
 from steelyard.verdicts.verdict import OFF_SCALE, Abstained, Decided, Tie, Unreadable, Verdict
 
 ABSTAIN = "abstain"
@@ -62,14 +62,14 @@ def is_unfinished(text: str, scale: Scale, words: Words) -> bool:
 def _meanings(words: tuple[tuple[str, str], ...], scale: Scale) -> Mapping[str, str]:
     """Every word that counts, as it is compared, and what it means.
 
-    Without a map these are the answers themselves and, on a binary scale, the usual words for yes and no.
+    Without a map these are the answers themselves and the usual words of the scale, such as yes and no.
     With one they are those of the map, and the answers themselves unless the map gives one of them a meaning.
     """
     own = {answer: answer for answer in (*scale.answers, ABSTAIN)}
     mapped = {normalize(word, scale): answer for word, answer in words if answer in own}
     if mapped:
         return mapped if own.keys() & mapped.keys() else {**own, **mapped}
-    return {**own, **(BINARY_WORDS if isinstance(scale, Binary) else {})}
+    return {**own, **answer_words(scale)}
 
 
 def normalize(text: str, scale: Scale) -> str:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
+from steelyard.tasks.scale import BestOf, Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import find_answers, is_unfinished, normalize, strip_wrapping, word_verdict
 from steelyard.verdicts.verdict import (
@@ -99,7 +99,7 @@ class JsonReader(_TextReader):
         key = self.key or json_key(scale)
         if isinstance(scale, Ordinal):
             return f'{{"{key}": n}}, n from {scale.low} to {scale.high}'
-        quote = '"' if isinstance(scale, Pairwise) else ""
+        quote = '"' if isinstance(scale, (Pairwise, BestOf)) else ""
         return either([f'{{"{key}": {quote}{word}{quote}}}' for word in self._words(scale)])
 
 
@@ -218,7 +218,7 @@ _LISTED = 7
 
 def json_key(scale: Scale) -> str:
     """The key under which a JSON answer on this scale stands, unless the reader names another."""
-    return "winner" if isinstance(scale, Pairwise) else "score"
+    return "winner" if isinstance(scale, (Pairwise, BestOf)) else "score"
 
 
 _LITERAL = r'"{}"\s*:\s*(?:True|False)(?=\s*[,}}])'

@@ -286,6 +286,7 @@ NAMED_BY: Mapping[str, tuple[str, ...]] = {
     titles.SURFACE: ("stable_cross_sensitivity",),
     titles.SENSITIVITY: ("target_sensitivity",),
     titles.NATURAL_PAIRS: ("net_slot_preference", "order_consistency"),
+    titles.ROTATION: ("slot_preference", "rotation_consistency"),
     titles.ACCURACY: ("accuracy", "balanced_accuracy", "kappa", "qwk", "accuracy_gain", "error_gain"),
     titles.LENIENCY: ("leniency", "false_positive_rate", "false_negative_rate"),
     titles.LENGTH: ("length_lean", "length_gap"),

@@ -20,6 +20,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.stimuli.best_of import ROTATION
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
 
@@ -158,7 +159,9 @@ class _CallSelector:
         calls = self.index.calls
         better = calls.shown.better[calls.stimulus]
         place = np.where(calls.order == 1, 3 - better, better)
-        return np.asarray((better > 0) & (place == slot))
+        several = calls.shown.kind == ROTATION
+        of_several = (several & (calls.shown.expected == slot))[calls.stimulus]
+        return np.asarray(((better > 0) & (place == slot)) | of_several)
 
     def _with_whole_groups(self, keep: Mask) -> Mask:
         """Only calls whose pair has all its orders among those that count, where the figure is of pairs."""

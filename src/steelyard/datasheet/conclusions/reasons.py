@@ -28,6 +28,7 @@ from steelyard.metrics.scores.against_labels import QWK
 from steelyard.metrics.scores.leniency import LENIENCY, wrong_ways
 from steelyard.probes.probe import EDITS, PROBES
 from steelyard.probes.probe_metadata import section_of
+from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -302,6 +303,7 @@ def _merit_figures(known: list[Estimate]) -> str:
 WHERE = {
     LADDER: "texts that differ in quality",
     NATURAL_PROBE: "natural pairs",
+    BEST_OF_PROBE: "the best of several responses",
     ORIGINAL: "labelled texts",
     RUNS: "runs of agents",
 }

@@ -91,6 +91,7 @@ REASONS_OF_NO_MERIT = (
     NoMerit(titles.LENGTH, BY_LENGTH, flagged=True),
     NoMerit(titles.POSITION, BY_SLOT, flagged=True),
     NoMerit(titles.NATURAL_PAIRS, BY_SLOT, flagged=True),
+    NoMerit(titles.ROTATION, BY_SLOT, flagged=True),
     NoMerit(titles.MERIT, USELESS, when=lambda figures: same_answer(figures) is not None),
     NoMerit(titles.MERIT, NO_CHOICE, when=mostly_ties),
     NoMerit(titles.MERIT, USELESS),
@@ -121,6 +122,12 @@ FAULTS = (
     ),
     Rule(
         titles.NATURAL_PAIRS, Severity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY), instead=_AVERAGE
+    ),
+    Rule(
+        titles.ROTATION,
+        Severity.BIASED,
+        "Ask in every rotation and take the response that is named most often.",
+        (titles.ACCURACY,),
     ),
     Rule(
         titles.ACCURACY,

@@ -117,7 +117,8 @@ def named_texts(shown: Sequence[ExampleText]) -> Iterator[tuple[str, str | None]
         if stimulus.texts is None:
             yield ("texts" if len(shown) == 1 else alone), None
         else:
-            names = [alone] if len(stimulus.texts) == 1 else ["text u", "text v"]
+            several = [f"slot {slot}" for slot in range(1, len(stimulus.texts) + 1)]
+            names = {1: [alone], 2: ["text u", "text v"]}.get(len(several), several)
             yield from zip(names, stimulus.texts, strict=True)
 
 

@@ -13,6 +13,7 @@ from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.examples.selection import FLIP, POSITIONAL, WRONG, CallGroup, ExampleSelector
 from steelyard.datasheet.findings.answer import Answer
+from steelyard.datasheet.findings.best_of import rotation
 from steelyard.datasheet.findings.instrument import instrument, resolution
 from steelyard.datasheet.findings.merit import accuracy, leniency, merit
 from steelyard.datasheet.findings.pairs import (
@@ -42,6 +43,7 @@ from steelyard.metrics.pairs.length import FILLER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.stimuli.best_of import ROTATION as ROTATED
 from steelyard.stimuli.natural import NATURAL
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 
@@ -89,6 +91,7 @@ QUESTIONS: dict[str, Callable[[JudgeEstimates], Answer | None]] = {
     titles.CRITERION: criterion,
     titles.INSTRUMENT: instrument,
     titles.NATURAL_PAIRS: natural,
+    titles.ROTATION: rotation,
     titles.ACCURACY: accuracy,
     titles.LENIENCY: leniency,
     titles.LENGTH: length,
@@ -126,9 +129,14 @@ def _natural(shown: StimulusColumns) -> Mask:
     return np.asarray(shown.kind == NATURAL)
 
 
+def _rotated(shown: StimulusColumns) -> Mask:
+    return np.asarray(shown.kind == ROTATED)
+
+
 EXAMPLE_FILTERS: dict[str, ExampleFilter] = {
     titles.MERIT: ExampleFilter(
-        WRONG, lambda shown: (shown.delta > 0) | shown.original | shown.run | _natural(shown)
+        WRONG,
+        lambda shown: (shown.delta > 0) | shown.original | shown.run | _natural(shown) | _rotated(shown),
     ),
     titles.DARK_CURRENT: ExampleFilter(WRONG, lambda shown: shown.probe == "vacuum"),
     titles.POSITION: ExampleFilter(POSITIONAL, lambda shown: shown.delta == 0),
@@ -136,7 +144,8 @@ EXAMPLE_FILTERS: dict[str, ExampleFilter] = {
     titles.SURFACE: ExampleFilter(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),
     titles.SENSITIVITY: ExampleFilter(WRONG, lambda shown: shown.delta == 1),
     titles.NATURAL_PAIRS: ExampleFilter(POSITIONAL, _natural),
-    titles.ACCURACY: ExampleFilter(WRONG, lambda shown: shown.original | _natural(shown)),
+    titles.ROTATION: ExampleFilter(WRONG, _rotated),
+    titles.ACCURACY: ExampleFilter(WRONG, lambda shown: shown.original | _natural(shown) | _rotated(shown)),
     titles.LENIENCY: ExampleFilter(WRONG, lambda shown: shown.original),
     titles.LENGTH: ExampleFilter(
         WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)
@@ -144,7 +153,7 @@ EXAMPLE_FILTERS: dict[str, ExampleFilter] = {
     titles.CUES: ExampleFilter(
         WRONG, lambda shown: (shown.delta > 0) | ((shown.probe == TRADEOFF) & ~shown.paired)
     ),
-    titles.STRATA: ExampleFilter(WRONG, lambda shown: shown.original | _natural(shown)),
+    titles.STRATA: ExampleFilter(WRONG, lambda shown: shown.original | _natural(shown) | _rotated(shown)),
     titles.RUNS: ExampleFilter(WRONG, lambda shown: shown.run),
     titles.ROBUSTNESS: ExampleFilter(FLIP, lambda shown: ~shown.original & ~shown.paired),
     titles.REPEATABILITY: ExampleFilter(FLIP, lambda shown: shown.original),

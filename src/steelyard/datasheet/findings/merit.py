@@ -18,6 +18,7 @@ from steelyard.metrics.merit import LADDER
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
 from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
+from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -61,6 +62,10 @@ def measure(figures: JudgeEstimates, estimate: Estimate) -> str:
         case probe if probe == NATURAL_PROBE:
             share = f"chooses the text that people prefer in {figure(estimate)} of calls"
             return f"{share}, a tie counted half, {chance}"
+        case probe if probe == BEST_OF_PROBE:
+            return (
+                f"agreement beyond chance with the labels {figure(estimate)}, {chance}{more_calls(estimate)}"
+            )
         case probe if probe == RUNS:
             return f"agreement on runs of agents {figure(estimate)}, {chance}{more_calls(estimate)}"
         case _:
@@ -121,8 +126,10 @@ def leniency(figures: JudgeEstimates) -> Answer | None:
 
 
 def _subject(figures: JudgeEstimates) -> tuple[str, str]:
-    """What was judged as it is: single texts, else natural pairs."""
+    """What was judged as it is: single texts, several of which one is the best, else natural pairs."""
     scored = figures.of_probe(ORIGINAL, ACCURACY.id, protocol="base") is not None
+    if figures.of_probe(BEST_OF_PROBE, ACCURACY.id, protocol="base") is not None:
+        return BEST_OF_PROBE, "rotations"
     return (ORIGINAL, "unchanged items") if scored else (NATURAL_PROBE, "natural pairs")
 
 

@@ -52,6 +52,7 @@ _ABOUT_IT = (
     titles.SURFACE,
     titles.SENSITIVITY,
     titles.NATURAL_PAIRS,
+    titles.ROTATION,
     titles.ACCURACY,
     titles.LENIENCY,
     titles.LENGTH,

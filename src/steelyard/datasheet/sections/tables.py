@@ -27,8 +27,10 @@ from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.stimuli.best_of import ROTATION
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.tasks.scale import BestOf, parse_scale
 
 MULTI_JUDGE_TITLE = "Judges together"
 SINGLE_JUDGE_NOTE = (
@@ -219,11 +221,17 @@ def confusion_tables(summary: Summary) -> list[tuple[TextTable, list[TextTable]]
     return tables
 
 
+def _matrix_kind(scale: str) -> str:
+    if isinstance(parse_scale(scale), BestOf):
+        return ROTATION
+    return NATURAL if scale == "pairwise" else ORIGINAL
+
+
 def _matrix_table(matrix: Confusion, title: str) -> TextTable:
     place = {
         "judge": matrix.judge,
         "protocol": matrix.protocol,
-        "kind": NATURAL if matrix.scale == "pairwise" else ORIGINAL,
+        "kind": _matrix_kind(matrix.scale),
         "stratum": matrix.stratum or "",
     }
     rows = tuple(

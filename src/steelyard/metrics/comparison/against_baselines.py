@@ -30,6 +30,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import UNBOUNDED, Span
+from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
@@ -78,6 +79,15 @@ def right_or_wrong(scores: Scores) -> ReferenceOutcomes:
     rows = scores.where(scores.labelled)
     right = rows.right.astype(np.float64)
     constants = {f"always answering {n}": np.equal(rows.expected, n).astype(np.float64) for n in (1, 0)}
+    return _outcomes_of_scores(rows, right, np.where(rows.readable, right, 1.0), constants)
+
+
+def named_the_best(scores: Scores) -> ReferenceOutcomes:
+    """The best of several responses: right where the slot of the best one is named."""
+    rows = scores.where(scores.labelled)
+    right = rows.right.astype(np.float64)
+    slots = range(1, int(rows.high.max(initial=0)) + 1)
+    constants = {f"always naming slot {n}": np.equal(rows.expected, n).astype(np.float64) for n in slots}
     return _outcomes_of_scores(rows, right, np.where(rows.readable, right, 1.0), constants)
 
 
@@ -161,7 +171,7 @@ IN_WORDS = {
     "the baseline coin": "tossing a coin",
     "the baseline first": "always naming the first text",
     "the baseline tie": "always answering tie",
-    "the baseline longest": "naming the longer text",
+    "the baseline longest": "naming the longest text",
 }
 
 
@@ -198,7 +208,7 @@ class _Gap:
 def gain_estimates(
     judge: str, observations: Observations, baselines: Mapping[str, Observations], seed: int
 ) -> list[Estimate]:
-    """The judge's gain over the best rule: on single texts as they are, and on natural pairs."""
+    """The judge's gain over the best rule: on texts as they are, natural pairs and the best of several."""
     estimates: list[Estimate] = []
     for protocol in observations.protocols_seen:
         rows = observations.filter(protocol=protocol)
@@ -210,6 +220,14 @@ def gain_estimates(
             context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
             rivals = {n: choice_of_people(seen.filter(NATURAL_PROBE)) for n, seen in others.items()}
             estimates.append(_gain(context, ACCURACY_GAIN, choice_of_people(natural), rivals, NO_GOLD))
+        if len(choices := rows.filter(BEST_OF_PROBE)):
+            context = EstimateContext.for_protocol(judge, BEST_OF_PROBE, protocol, seed)
+            mine, *theirs = (
+                named_the_best(collect_scores(seen.filter(BEST_OF_PROBE)))
+                for seen in (choices, *others.values())
+            )
+            rivals = dict(zip(others, theirs, strict=True))
+            estimates.append(_gain(context, ACCURACY_GAIN, mine, rivals, NO_LABELS))
     return estimates
 
 

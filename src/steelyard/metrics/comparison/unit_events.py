@@ -79,7 +79,7 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     result, calls = UnitEvents(), list(observations)
     result.add(_lost(calls, identity))
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
-    scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) == 1])
+    scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) != 2])
     for shown in chain(pair_rows(pairs, identity), score_rows(scores, identity)):
         merit = (MERIT,) if shown.probe in PROBES else ()
         for place, metric in enumerate((*merit, *metrics_of(shown.probe))):

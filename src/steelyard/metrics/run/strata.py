@@ -21,9 +21,11 @@ from steelyard.metrics.multiplicity import PERMUTATION, AdjustedTest
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.natural import stratum_estimates as of_pairs
 from steelyard.metrics.scores.against_labels import MAE, QWK
+from steelyard.metrics.scores.best_of import kappa
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy
+from steelyard.stimuli.best_of import BEST_OF_PROBE, ROTATION
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.call_answers import CallAnswers
@@ -48,7 +50,7 @@ METRICS = (STRATUM_GAP,)
 def strata_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """Figures of each stratum under each protocol, then the lowest; none where there are not several."""
     estimates: list[Estimate] = []
-    for rows in (observations.filter(ORIGINAL), observations.filter(kinds=(NATURAL,))):
+    for rows in (observations.filter(ORIGINAL), observations.filter(kinds=(NATURAL, ROTATION))):
         for protocol in rows.protocols_seen:
             mine = rows.filter(protocol=protocol)
             stratum = mine.shown.stratum
@@ -68,6 +70,8 @@ def _figures(context: EstimateContext, rows: Observations) -> list[Estimate]:
     if not rows.pointwise:
         return of_pairs(context, collect(rows), collect(rows.filter(labelled=True)))
     scores = collect_scores(rows)
+    if context.probe == BEST_OF_PROBE:
+        return [accuracy(context, scores), kappa(context, scores)]
     return [accuracy(context, scores), *by_scale(context, scores, BY_STRATUM)]
 
 

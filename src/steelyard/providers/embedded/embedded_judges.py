@@ -125,6 +125,7 @@ CONTEXT = 1536
 
 _ANY = ProviderInfo(
     free=True,
+    can_choose=False,
     sequential=True,
     can_write=False,
     seconds_per_call=0.8,

@@ -168,6 +168,7 @@ class PromptfooJudge:
         is_code=True,
         can_write=False,
         can_compare=False,
+        can_choose=False,
         options=FunctionOptions,
         complete_options=with_assertion_hash,
         protocols=asked_of_a_function,

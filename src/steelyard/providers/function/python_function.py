@@ -41,7 +41,7 @@ from steelyard.providers.http.error_body import excerpt
 from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.options import CallOptions, Line
 from steelyard.providers.provider_info import JudgeExample, ProviderInfo
-from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.tasks.scale import BestOf, Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Presentation, Slots
 from steelyard.trials.reply import Reply
@@ -116,6 +116,8 @@ def _is_unset_variable(error: BaseException) -> bool:
 
 
 SIGNATURES = {1: "(request, response)", 2: "(request, first, second)"}
+SEVERAL = "(request, responses)"
+"""Of several texts a function gets a list."""
 
 
 class FunctionOptions(CallOptions):
@@ -142,7 +144,7 @@ class FunctionOptions(CallOptions):
 
 def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
     del options
-    texts = 2 if isinstance(scale, Pairwise) else 1
+    texts = scale.responses if isinstance(scale, BestOf) else 2 if isinstance(scale, Pairwise) else 1
     return {"base": Protocol("", reader=Spec("choice"), settings={"texts": texts})}
 
 
@@ -174,8 +176,8 @@ class PythonFunction:
         examples=(
             JudgeExample(
                 "python/MODULE:FUNCTION",
-                "your own function (request, first, second) or (request, response), or a judge of DeepEval, "
-                "Ragas, openevals, autoevals, Phoenix, MLflow or Inspect",
+                "your own function (request, first, second), (request, response) or (request, responses), or "
+                "a judge of DeepEval, Ragas, openevals, autoevals, Phoenix, MLflow or Inspect",
             ),
         ),
     )
@@ -238,7 +240,8 @@ class PythonFunction:
         slots = presentation.slots
         if self._adapter is None:
             extra = self._extra(slots)
-            answer = await _call(self._function, (slots.request, *slots.texts), extra)
+            texts = ([*slots.texts],) if len(slots.texts) > 2 else slots.texts
+            answer = await _call(self._function, (slots.request, *texts), extra)
             return self._reply(answer, meter.redactor)
         words = self._judge.protocols["base"].reader.args.get("answers", {})
         try:
@@ -351,16 +354,17 @@ def _check_signature(function: Function, texts: int, fields: tuple[str, ...], ad
     except (TypeError, ValueError):
         return
     try:
-        signature.bind(*[""] * (1 + texts), **dict.fromkeys(fields, ""))
+        signature.bind(*[""] * (2 if texts > 2 else 1 + texts), **dict.fromkeys(fields, ""))
     except TypeError as error:
-        what = "two texts" if texts == 2 else "one text"
+        what = {1: "one text", 2: "two texts"}.get(texts, f"{texts} texts")
         raise ConfigError(
-            f"judge {address}: found {signature}, expected {SIGNATURES[texts]} on a scale for {what}; "
+            f"judge {address}: found {signature}, expected {SIGNATURES.get(texts, SEVERAL)} on a scale for "
+            f"{what}; "
             "change the function, or choose another scale."
         ) from error
 
 
-async def _call(function: Function, arguments: tuple[str, ...], extra: Mapping[str, Any]) -> Any:
+async def _call(function: Function, arguments: tuple[Any, ...], extra: Mapping[str, Any]) -> Any:
     if _is_async(function):
         return await run_in_lasting_loop(function(*arguments, **extra))
     value = await run_in_daemon_thread(lambda: function(*arguments, **extra), "judge")

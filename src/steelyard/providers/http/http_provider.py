@@ -161,7 +161,7 @@ class HttpProvider(ABC):
         """What a call asks for beside its messages, by the judge's keys; what `extra` holds goes before."""
         decoding, options = presentation.decoding, self.judge.options
         asked = {
-            "response_format": answer_schema(presentation.answers, len(presentation.slots.texts) == 2)
+            "response_format": answer_schema(presentation.answers, len(presentation.slots.texts) > 1)
             if presentation.wants == "json"
             else None,
             "max_tokens": decoding.max_tokens + self._thinking_tokens,
@@ -252,10 +252,10 @@ class HttpProvider(ABC):
         )
 
 
-def answer_schema(answers: Sequence[str], pairwise: bool) -> dict[str, Any]:
-    """Schema of the answer; strict servers want every key required, so an absent reason is null."""
+def answer_schema(answers: Sequence[str], several: bool) -> dict[str, Any]:
+    """Schema of the answer, on one text or several; an absent reason is null, as strict servers want it."""
     answer: dict[str, Any]
-    if pairwise:
+    if several:
         key, answer = "winner", {"type": "string", "enum": list(answers)}
     else:
         key, answer = "score", {"type": "integer", "enum": [int(score) for score in answers]}

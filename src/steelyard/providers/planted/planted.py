@@ -2,7 +2,8 @@
 
 For pairs, `coin`, `first`, `tie` and `longest` are the baselines that stand beside every result; `probit`
 follows the instrument model with the parameters of its options. For single texts, `constant` and `random`
-are the baselines, and `rater` knows the labels and errs as often as its options say.
+are the baselines, and `rater` knows the labels and errs as often as its options say. For the best of several
+texts, `coin`, `first` and `longest` are the baselines, and `chooser` knows the labels.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey, pack_key
+from steelyard.providers.planted.chooser import ChoiceKey, ChooserParameters, choose, texts_hash
 from steelyard.providers.planted.decision_model import OPTION_NAMES, Parameters, decide
-from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
+from steelyard.providers.planted.planted_judges import CHOOSER, PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.planted.rater import RaterParameters, rate
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
-MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
+MODELS = (*PAIRWISE_MODELS, CHOOSER, *POINTWISE_MODELS)
 
 
 class Planted:
@@ -41,13 +43,18 @@ class Planted:
         self._seen: dict[str, Parameters] = {}
         self._replies: dict[tuple[str, int], Reply] = {}
         self._key = pack_key() if judge.model == "rater" else LabelKey()
+        self._choices, self._chooser = ChoiceKey(), ChooserParameters()
+        if judge.model == CHOOSER:
+            self._chooser = self._chooser.updated(_own_options(judge), f"judge {judge.address}")
         self._parameters, self._rater, self._value = _from_options(judge)
         for protocol in judge.protocols.values():
             self.parameters(protocol.settings)
 
     def set_labels(self, stimuli: Iterable[Stimulus]) -> None:
-        """Take the labels of single texts into the key; they come beside the prompts, never in them."""
-        self._key = self._key.merge(LabelKey.of(stimuli))
+        """Take the labels of the texts into the key; they come beside the prompts, never in them."""
+        known = list(stimuli)
+        self._key = self._key.merge(LabelKey.of(known))
+        self._choices = self._choices.merge(ChoiceKey.of(known))
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
         if self._judge.model != "probit" or not settings:
@@ -70,8 +77,11 @@ class Planted:
     def reply(self, presentation: Presentation) -> Reply:
         single = self._single
         texts = len(presentation.slots.texts)
-        if texts != (1 if single else 2):
+        several = texts > 2 and self.info.for_model(self._judge.model).can_choose
+        if not several and (texts != (1 if single else 2) or self._judge.model == CHOOSER):
             expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
+            if self._judge.model == CHOOSER:
+                expected, scale = "several", "best-of"
             raise PermanentError(
                 "bad_request",
                 f"judge {self._judge.address}: found {pluralize(texts, 'text')}, "
@@ -80,7 +90,8 @@ class Planted:
         if single:
             text = f'{{"score": {self.score(presentation)}}}'
         else:
-            text = f'{{"winner": "{self.answer(presentation)}"}}'
+            winner = self.choice(presentation) if several else self.answer(presentation)
+            text = f'{{"winner": "{winner}"}}'
         letters = 0
         for message in presentation.messages:
             letters += len(message.content)
@@ -97,6 +108,8 @@ class Planted:
 
     def knows(self, presentation: Presentation) -> bool:
         slots = presentation.slots
+        if self._judge.model == CHOOSER:
+            return texts_hash(slots.request, slots.texts) in self._choices.best
         if self._judge.model != "rater":
             return True
         return self._key.lookup(slots.request, slots.texts[0], presentation.answers) is not None
@@ -117,6 +130,21 @@ class Planted:
                 return "tie" if difference == 0 else "1" if difference > 0 else "2"
             case _:
                 return decide(parameters, (first, second), presentation.answers, presentation.trial)
+
+    def choice(self, presentation: Presentation) -> str:
+        """The slot that it names among several texts."""
+        slots, texts = presentation.slots, presentation.slots.texts
+        match self._judge.model:
+            case "coin":
+                chance = rng_for(self._parameters.seed, "coin", presentation.trial)
+                return str(1 + int(chance.random() * len(texts)))
+            case "first":
+                return "1"
+            case "longest":
+                lengths = [len(text.split()) for text in texts]
+                return str(1 + lengths.index(max(lengths)))
+            case _:
+                return choose(self._chooser, self._choices, slots.request, texts, presentation.trial)
 
     def score(self, presentation: Presentation) -> str:
         answers = presentation.answers
@@ -143,9 +171,15 @@ class Planted:
         return value
 
 
+def _own_options(judge: Judge) -> dict[str, Any]:
+    return {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
+
+
 def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, str | None]:
-    options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
+    options = _own_options(judge)
     where, value = f"judge {judge.address}", None
+    if judge.model == CHOOSER:
+        return Parameters(), RaterParameters(), None
     if judge.model == "rater":
         return Parameters(), RaterParameters().updated(options, where), None
     if judge.model == "constant" and "value" in options:

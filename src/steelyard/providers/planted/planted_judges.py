@@ -12,7 +12,7 @@ from steelyard.errors import ConfigError
 from steelyard.providers.options import Options, Settings
 from steelyard.providers.planted.decision_model import Parameters
 from steelyard.providers.provider_info import IN_PROCESS_SECONDS, JudgeExample, ProviderInfo, prompts
-from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.judge import Judge, Protocol
 
 STRICT_STEP = 0.6
@@ -56,6 +56,15 @@ class RaterOptions(SeededOptions):
     worth: float | None = None
 
 
+class ChooserOptions(SeededOptions):
+    owner = "planted/chooser"
+
+    accuracy: float | None = None
+    bias: float | None = None
+    noise: float | None = None
+    slot: int | None = Field(default=None, ge=1)
+
+
 class ConstantOptions(SeededOptions):
     owner = "planted/constant"
 
@@ -92,8 +101,9 @@ _ANY = ProviderInfo(
     options=SeededOptions,
     protocols=_base_alone,
 )
-_OF_PAIRS = replace(_ANY, can_score=False)
-_OF_SCORES = replace(_ANY, can_compare=False)
+_OF_TEXTS = replace(_ANY, can_score=False)
+_OF_PAIRS = replace(_OF_TEXTS, can_choose=False)
+_OF_SCORES = replace(_ANY, can_compare=False, can_choose=False)
 
 PLANTED = replace(
     _ANY,
@@ -106,17 +116,31 @@ PLANTED = replace(
             examples=(JudgeExample(PROBIT, "a judge with known parameters"),),
         ),
         "coin": replace(
-            _OF_PAIRS,
+            _OF_TEXTS,
             examples=(
-                JudgeExample("planted/coin", "1 or 2 by chance; also run as a baseline beside every result"),
+                JudgeExample(
+                    "planted/coin", "any slot by chance; also run as a baseline beside every result"
+                ),
             ),
         ),
         "first": replace(
-            _OF_PAIRS, examples=(JudgeExample("planted/first", "always the first slot; baseline"),)
+            _OF_TEXTS, examples=(JudgeExample("planted/first", "always the first slot; baseline"),)
         ),
         "tie": replace(_OF_PAIRS, examples=(JudgeExample("planted/tie", "always a tie; baseline"),)),
         "longest": replace(
-            _OF_PAIRS, examples=(JudgeExample("planted/longest", "the longer answer; baseline"),)
+            _OF_TEXTS, examples=(JudgeExample("planted/longest", "the longest answer; baseline"),)
+        ),
+        "chooser": replace(
+            _OF_TEXTS,
+            can_compare=False,
+            knows_labels=True,
+            options=ChooserOptions,
+            examples=(
+                JudgeExample(
+                    "planted/chooser?accuracy=0.8&bias=0.2",
+                    "names the best of several texts with known rates of error",
+                ),
+            ),
         ),
         "rater": replace(
             _OF_SCORES,
@@ -151,6 +175,7 @@ PLANTED = replace(
 
 PAIRWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_compare))
 POINTWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_score))
+CHOOSER = "chooser"
 
 
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
@@ -158,6 +183,7 @@ SCORE_JUDGES = ("embedded/smollm2-135m",)
 
 BASELINES = ("coin", "first", "tie", "longest")
 SCORE_BASELINES = ("constant", "random")
+BEST_OF_BASELINES = ("coin", "first", "longest")
 
 DUMMY_SCORER = "planted/constant"
 
@@ -168,7 +194,9 @@ PAIRS = Pairwise()
 
 
 def baseline_judges(seed: int, scale: Scale = PAIRS) -> list[Judge]:
-    names = BASELINES if isinstance(scale, Pairwise) else SCORE_BASELINES
+    names: tuple[str, ...] = BASELINES if isinstance(scale, Pairwise) else SCORE_BASELINES
+    if isinstance(scale, BestOf):
+        names = BEST_OF_BASELINES
     return [
         Judge(
             name=name,

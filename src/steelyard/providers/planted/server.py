@@ -17,10 +17,16 @@ from yarl import URL
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError
 from steelyard.providers.planted.planted import Planted
-from steelyard.providers.planted.planted_judges import POINTWISE_MODELS
+from steelyard.providers.planted.planted_judges import CHOOSER, POINTWISE_MODELS
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.builtin_prompts import asks_bare, parse_score_prompt, parse_slots, protocol_of
+from steelyard.trials.builtin_prompts import (
+    asks_bare,
+    parse_best_of_prompt,
+    parse_score_prompt,
+    parse_slots,
+    protocol_of,
+)
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 
@@ -104,6 +110,11 @@ def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
     user = next((message.content for message in reversed(messages) if message.role == "user"), None)
     if user is None:
         raise DataError("request body: found no user message, expected one in messages; add it.")
+    if judge.model == CHOOSER:
+        choice = parse_best_of_prompt(user)
+        slots = Slots(choice.request, choice.responses)
+        numbers = tuple(str(slot) for slot in range(1, len(choice.responses) + 1))
+        return Presentation(messages, slots, numbers, Decoding(), trial=trial or content_hash(body))
     if judge.model in POINTWISE_MODELS:
         asked = parse_score_prompt(user)
         slots = Slots(asked.request, (asked.response,))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.scale import BINARY_WORDS, Binary, Scale
+from steelyard.tasks.scale import Scale, answer_words
 
 
 def is_missing(cell: Any) -> bool:
@@ -78,10 +78,9 @@ _LONGEST = 20
 
 class LabelMap:
     def __init__(self, scale: Scale, labels: Labels | None = None) -> None:
-        """Without `labels`, answers are written as on the scale, or as yes and no for a binary one."""
+        """Without `labels`, answers are written as on the scale, or in its usual words: yes, `Response_2`."""
         self._answers = scale.answers
-        words = BINARY_WORDS if isinstance(scale, Binary) else {}
-        own = {answer: answer for answer in self._answers} | words
+        own = {answer: answer for answer in self._answers} | answer_words(scale)
         self._known = own if labels is None else self._read_labels(labels)
 
     def read(self, cell: Any, where: str, column: str) -> str | None:

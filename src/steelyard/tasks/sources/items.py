@@ -14,7 +14,7 @@ from steelyard.core.text import pluralize
 from steelyard.core.validation import checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.item import Item
-from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.cells import LabelMap, Labels, is_missing, long_text, plain_text, rubric_text
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import Sample, draw
@@ -26,6 +26,7 @@ from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 POINTWISE = ("response",)
 TRANSCRIPT = ("messages",)
 PAIRWISE = ("response_1", "response_2")
+BEST_OF = ("responses",)
 
 
 class Columns(BaseModel):
@@ -37,6 +38,8 @@ class Columns(BaseModel):
     messages: str | None = Field(default=None, min_length=1)
     response_1: str | None = Field(default=None, min_length=1)
     response_2: str | None = Field(default=None, min_length=1)
+    responses: str | list[str] | None = Field(default=None, min_length=1)
+    """Several responses of which one is the best: a column that holds a list, or a column for each."""
     label: str | None = Field(default=None, min_length=1)
     """Reference answer on the scale; empty cells have none."""
     id: str | None = Field(default=None, min_length=1)
@@ -56,20 +59,27 @@ class Columns(BaseModel):
     def used(self) -> Iterator[tuple[str, str]]:
         for part in Columns.model_fields:
             column = getattr(self, part)
-            if column is not None:
-                yield part, column
+            for name in column if isinstance(column, list) else [column] if column is not None else []:
+                yield part, name
 
     def over(self, parts: Mapping[str, str]) -> Columns:
-        return Columns(**{**parts, **dict(self.used())})
+        return Columns(**{**parts, **self.model_dump(exclude_none=True)})
 
     def check(self, scale: Scale) -> None:
         pairs = isinstance(scale, Pairwise)
         mapped = {part for part, _ in self.used()}
         single = TRANSCRIPT if "messages" in mapped else POINTWISE
-        needed = PAIRWISE if pairs else single
-        others = [part for part in (*POINTWISE, *TRANSCRIPT, *PAIRWISE) if part not in needed]
-        authors = ("author",) if pairs else ("author_1", "author_2")
+        needed = PAIRWISE if pairs else BEST_OF if isinstance(scale, BestOf) else single
+        others = [part for part in (*POINTWISE, *TRANSCRIPT, *PAIRWISE, *BEST_OF) if part not in needed]
+        authors: tuple[str, ...] = ("author",) if pairs else ("author_1", "author_2")
         kind = "a pairwise scale" if pairs else "a scale of scores"
+        if isinstance(scale, BestOf):
+            authors, kind = ("author", "author_1", "author_2"), f"the scale {scale_name(scale)}"
+            if isinstance(self.responses, list) and len(self.responses) != scale.responses:
+                raise ConfigError(
+                    f"columns: responses names {pluralize(len(self.responses), 'column')}, expected "
+                    f"{scale.responses} for {kind}; name one for each response, or correct the scale."
+                )
         for part in needed:
             if part not in mapped:
                 raise ConfigError(f"columns: {part} is not mapped, expected it for {kind}; map it.")
@@ -184,8 +194,9 @@ def items_of(
         table.require(stratify, "stratify")
     label_map = LabelMap(scale, labels)
     responses = PAIRWISE if isinstance(scale, Pairwise) else POINTWISE
+    several = scale if isinstance(scale, BestOf) else None
     items = [
-        _ItemRow(table.name, record, columns, preparation).item(responses, label_map, stratify)
+        _ItemRow(table.name, record, columns, preparation).item(responses, label_map, stratify, several)
         for record in table.records
     ]
     _refuse_twins(table, columns, items)
@@ -197,7 +208,9 @@ class _ItemRow:
         self._name, self._record, self._columns = name, record, columns
         self._preparation = preparation
 
-    def item(self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None) -> Item:
+    def item(
+        self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None, several: BestOf | None
+    ) -> Item:
         name = self._id()
         transcript = self._transcript(name) if self._columns.messages else None
         if self._columns.request:
@@ -211,7 +224,9 @@ class _ItemRow:
             id=name,
             request=request,
             responses=(
-                tuple(self._long(part) for part in responses)
+                self._several(several)
+                if several is not None
+                else tuple(self._long(part) for part in responses)
                 if transcript is None
                 else (render_transcript(transcript),)
             ),
@@ -266,11 +281,36 @@ class _ItemRow:
         turns = turns_of(cell, f"{self._where}, column {self._columns.messages!r}")
         return Transcript(name, turns, metadata=json_value(others))
 
+    def _several(self, scale: BestOf) -> tuple[str, ...]:
+        """The responses of a row: of a column each, or of one that holds a list."""
+        columns = self._columns.responses
+        if isinstance(columns, list):
+            return tuple(
+                self._text("response", column, self._record.values.get(column)) for column in columns
+            )
+        texts = self._list(self._cell("responses"))
+        if texts is None or len(texts) != scale.responses:
+            found = "no list" if texts is None else f"a list of {len(texts)}"
+            raise DataError(
+                f"{self._where}: column {columns!r} holds {found}, expected a list of {scale.responses} "
+                "texts; correct the row or the scale, or name a column for each response."
+            )
+        return tuple(self._text("response", str(columns), text) for text in texts)
+
+    def _list(self, cell: Any) -> list[Any] | None:
+        if isinstance(cell, str):
+            try:
+                cell = json.loads(cell)
+            except (ValueError, RecursionError):
+                return None
+        return list(cell) if isinstance(cell, (list, tuple)) else None
+
     def _long(self, part: str) -> str:
+        return self._text(part, getattr(self._columns, part), self._cell(part))
+
+    def _text(self, part: str, column: str, cell: Any) -> str:
         """An empty text is a text; null is a row that lost its text."""
-        cell = self._cell(part)
         if cell is None or (is_missing(cell) and cell != ""):
-            column = getattr(self._columns, part)
             raise DataError(
                 f"{self._where}: column {column!r} holds no {part}, expected a text (it may be empty); "
                 "fill it or remove the row."

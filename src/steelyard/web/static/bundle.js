@@ -310,7 +310,7 @@ function stimulusPage(run, id) {
     h("p", {}, `${made.edit.charAt(0).toUpperCase()}${made.edit.slice(1)}; from ${made.parent}, by ${made.author}. Label: `, h("b", {}, made.label ?? "none"), made.delta == null ? "" : `; ${made.delta} quality ${made.delta === 1 ? "step" : "steps"} apart`, `. Stratum: ${made.stratum}.`),
     family.length > 1 && h("details", { class: "about" }, h("summary", {}, `${number(family.length)} stimuli from the same item`), h("ul", {}, family.map((each) => h("li", {}, each.id === id ? h("b", {}, id) : h("a", { href: address({ texts: each.id }) }, each.id), " ", h("span", { class: "hint" }, each.title))))),
     made.messages ? runOfAgent(made) : made.texts ? [h("details", { class: "about", open: true }, h("summary", {}, "Request"), verbatim(made.request, "Request")),
-      h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : "Response"), verbatim(text, "Text"))))]
+      h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : made.texts.length > 1 ? `Slot ${side + 1}` : "Response"), verbatim(text, "Text"))))]
       : h("p", { class: "unknown" }, "The texts were not recorded."),
     h("h2", {}, "What judges said"),
     [...arms.values()].map((arm, place, every) => [run.isBaseline(arm[0]) && place > 0 && !run.isBaseline(every[place - 1][0]) && h("p", { class: "kind apart" }, "Baselines"), h("section", { class: "about arm" }, h("h3", {}, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]])), h("p", {}, run.reasons[run.why[arm[0]]]),

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words import numbers, titles
 from steelyard.metrics.estimate import Estimate
+from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -27,6 +28,7 @@ METRICS: Mapping[str, str] = {
     "limit_of_detection",
     titles.RESOLUTION: "resolution_ratio",
     titles.NATURAL_PAIRS: "order_consistency net_slot_preference flip_first flip_second tie_rate",
+    titles.ROTATION: "slot_preference rotation_consistency rotation_vote_accuracy",
     titles.ACCURACY: "accuracy kappa qwk mae accuracy_gain error_gain balanced_accuracy",
     titles.LENIENCY: "leniency false_positive_rate false_negative_rate bias share_above share_below",
     titles.LENGTH: "length_lean length_gap longer_chosen padded_preference",
@@ -38,7 +40,7 @@ METRICS: Mapping[str, str] = {
     titles.FAILURES: "unreadable_rate failed_rate",
 }
 """Title of a reading to the metrics that its sentence quotes."""
-AS_THEY_ARE = (ORIGINAL, NATURAL_PROBE)
+AS_THEY_ARE = (ORIGINAL, NATURAL_PROBE, BEST_OF_PROBE)
 """Probes whose figures a sentence means where edits have the same."""
 
 
