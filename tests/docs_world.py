@@ -82,7 +82,7 @@ def write_data(data: Mapping[str, Any], folder: Path) -> dict[str, int]:
         write(folder / path, rows)
     columns = {"response": "generation", "label": "human_consensus", **data.get("columns", {})}
     labels = data.get("labels", {0: 0, 1: 1})
-    if "messages" in columns:
+    if "messages" in columns or "responses" in columns:
         return {}
     return {row[columns["response"]]: labels.get(row.get(columns["label"]), 0) for row in rows}
 
@@ -92,13 +92,15 @@ def _rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{**harmbench(n), "generation": text_of(n)} for n in range(ROWS)]
     columns: dict[str, str] = data.get("columns", {})
     fixed = {k: v[0] if isinstance(v, list) else v for k, v in data.get("where", {}).items()}
-    labels = list(data.get("labels", {0: 0, 1: 1}))
+    several = "responses" in columns
+    labels = list(data.get("labels", {1: 1, 2: 2, 3: 3} if several else {0: 0, 1: 1}))
     return [
         {
             data.get("stratify") or "stratum": f"stratum {n % 3}",
             **{column: f"{part} {n}" for part, column in columns.items()},
             **({columns["response"]: text_of(n)} if "response" in columns else {}),
             **({columns["messages"]: stock_messages(n)} if "messages" in columns else {}),
+            **({columns["responses"]: [f"{text_of(n)} {each}" for each in range(4)]} if several else {}),
             **({columns["label"]: labels[n % len(labels)]} if "label" in columns else {}),
             **fixed,
         }

@@ -18,9 +18,14 @@ import hashlib
 import json
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+from steelyard.providers.planted.server import start
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.trials.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -210,6 +215,22 @@ async def _receive(reader: asyncio.StreamReader) -> Received:
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
     data = await reader.readexactly(int(headers.get("content-length", "0")))
     return Received(method, path, headers, data)
+
+
+@contextmanager
+def planted_server(judge: Judge, key: Iterable[Stimulus] = ()) -> Iterator[str]:
+    """Where a planted judge is served, from a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    runner, url = asyncio.run_coroutine_threadsafe(start(judge, key=key), loop).result()
+    try:
+        yield url
+    finally:
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def _bytes(answer: Answer) -> bytes:

@@ -7,15 +7,15 @@ import json
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import Command
+from servers import planted_server
 from steelyard.errors import PermanentError
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.answer_keys import pack_key
@@ -47,21 +47,9 @@ def served(environment: dict[str, str], *arguments: str) -> Iterator[list[str]]:
         process.communicate()
 
 
-@contextmanager
-def running(judge: str) -> Iterator[str]:
-    """Where a planted judge is served, from a thread of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    served_judge = parse_judge(judge, Path(), Pairwise())
-    runner, url = asyncio.run_coroutine_threadsafe(start(served_judge), loop).result()
-    try:
-        yield url
-    finally:
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+def running(judge: str) -> AbstractContextManager[str]:
+    """Where a planted judge of pairs is served."""
+    return planted_server(parse_judge(judge, Path(), Pairwise()))
 
 
 def figures(folder: Path, judge: str) -> dict[str, Any]:

@@ -91,7 +91,8 @@ def measure(
     """Measure judges and return the datasheet; a run that was cut resumes.
 
     A judge is `provider/model`, a mapping as in a study file, or a plain or async function:
-    `(request, first, second)` returns "1", "2" or "tie", `(request, response)` returns a score.
+    `(request, first, second)` returns "1", "2" or "tie", `(request, response)` returns a score, and
+    `(request, responses)` gets a list and returns the number of the best one.
     Arguments from `profile` to `review` are the keys of a study file and override those of `study`.
     `data` is a file, or a mapping with `path` and `columns`. `progress` prints a line of progress; by
     default on a terminal and in a notebook. If the run stops early, `SteelyardError` is raised and every

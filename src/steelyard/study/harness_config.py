@@ -34,6 +34,7 @@ PREPROCESSORS = {
 STAGES = {"planner": "planner", "editor": "editor", "summary": "summarizer", "verifier": "verifier"}
 ORDINAL = ("single_autograder", "agent_autograder")
 """Templates whose judges give a score; those of the others answer yes or no."""
+BEST_OF = "multiclass_judge"
 VENDORS = {"gemini": "google", "vertex_ai": "google", "together_ai": "together", "fireworks_ai": "fireworks"}
 """Prefix of a model there, and the provider here, where they differ."""
 SILENT = ("time_stamp", "get_cost_curves", "write_jsonl", "output_dir", "review_log_dir", "pass_required")
@@ -167,9 +168,13 @@ def _judges(
         one = _Section(each, f"judges.{each.get('name')}")
         words = str(one.take("template") or template)
         judge = {"name": str(one.take("name")), "model": _model(one.take("model")), **decoding}
-        if words == "multiclass_judge":
-            notes.append(f"template {words}: a judge that picks one of several responses has no counterpart")
-        elif (path := find(words)) is not None:
+        if words == BEST_OF:
+            judge["reader"] = {"json": "score"}
+            notes.append(
+                f"template {words}: give the responses as a list (columns: {{responses: COLUMN}}) and their "
+                "number as the scale (best-of-4)"
+            )
+        if (path := find(words)) is not None:
             judge["prompt"] = path
         else:
             notes.append(f"template {words}: not found near the configuration; the built-in prompt is used")

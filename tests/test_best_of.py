@@ -1,0 +1,323 @@
+"""Judges that name the best of several responses: figures by hand, recovery over HTTP, data and prompts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands import Command
+from servers import planted_server
+from steelyard.errors import ConfigError, DataError, UsageError
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.merit import merit_estimates
+from steelyard.metrics.scores.best_of import SLOT_PREFERENCE, best_of_estimates
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.stimuli.best_of import rotations
+from steelyard.study.judge_config import parse_judge
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import BestOf, parse_scale, scale_name
+from steelyard.tasks.sources.items import Columns, load_items
+from steelyard.tasks.task import Task
+from steelyard.trials.builtin_prompts import parse_best_of_prompt
+from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.readers import JsonReader
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
+from strategies import find
+
+CONTEXT = EstimateContext.for_protocol("j", "best_of", "base", 7)
+
+
+def item(name: str, label: int | None, responses: int = 3) -> Item:
+    texts = tuple(f"{name} answer {number}" for number in range(1, responses + 1))
+    return Item(name, f"{name}?", texts, name, label=None if label is None else str(label))
+
+
+def calls(given: Item, verdicts: Sequence[int | Verdict], replicate: int = 0) -> Iterator[Observation]:
+    """The judge's answer to each rotation of an item; a number names a slot."""
+    for shown, said in zip(rotations(given), verdicts, strict=True):
+        verdict = Decided(str(said)) if isinstance(said, int) else said
+        yield Observation("j", "base", shown, "uv", replicate, verdict, Usage(), "")
+
+
+def figures(*sets: Iterator[Observation]) -> list[Estimate]:
+    return best_of_estimates(CONTEXT, collect_scores(Observations.of([call for one in sets for call in one])))
+
+
+def counts(found: list[Estimate], metric: str, **group: int) -> tuple[int | None, int | None]:
+    estimate = find(found, metric, **group)
+    return estimate.numerator, estimate.denominator
+
+
+def test_every_response_stands_in_every_slot_once() -> None:
+    shown = list(rotations(item("a", 2)))
+    assert [[int(text[-1]) for text in one.texts] for one in shown] == [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+    best = [one.texts[int(one.expectation.value) - 1] for one in shown]  # type: ignore[union-attr]
+    assert best == ["a answer 2"] * 3
+    assert {one.unit for one in shown} == {"a"}
+
+
+def test_figures_by_hand() -> None:
+    """Of a, response 2 is the best and is always named; of b, response 1 is, and slot 1 is named."""
+    found = figures(calls(item("a", 2), (2, 1, 3)), calls(item("b", 1), (1, 1, 1)))
+    assert counts(found, "accuracy") == (4, 6)
+    assert find(found, "accuracy").chance == pytest.approx(1 / 3)
+    # The best stands in slot 1 for a in the second rotation and for b in the first.
+    assert counts(found, "accuracy", slot=1) == (2, 2)
+    # Of b it stands in slot 3 in the second rotation and in slot 2 in the third: both are missed.
+    assert counts(found, "accuracy", slot=2) == (1, 2)
+    assert find(found, "kappa").value == pytest.approx((4 / 6 - 1 / 3) / (2 / 3))
+    assert counts(found, "rotation_consistency") == (1, 2)
+    assert counts(found, "rotation_vote_accuracy") == (1, 2)  # each response of b has one vote
+    assert [counts(found, "slot_share", slot=slot) for slot in (1, 2, 3)] == [(4, 6), (1, 6), (1, 6)]
+    preference = find(found, "slot_preference")
+    assert (preference.value, preference.answer) == (pytest.approx(4 / 6 - 1 / 3), 1)
+
+
+def test_a_lost_call_is_no_choice() -> None:
+    """Its item has no vote and no place among the slots; what may have come of it bounds the figures."""
+    found = figures(
+        calls(item("a", 2), (2, 1, Failed("timeout"))),
+        calls(item("b", 1), (1, Unreadable("empty"), 2)),
+        calls(item("c", 3), (3, 2, 1)),
+        calls(item("d", 3), (3, Abstained(), 1)),
+    )
+    assert counts(found, "accuracy") == (9, 10)  # the abstention is a verdict, and not right
+    assert find(found, "accuracy").bounds == (9 / 12, 11 / 12)
+    assert counts(found, "rotation_consistency") == (1, 2)  # c, of c and d
+    assert find(found, "rotation_consistency").bounds == (1 / 4, 3 / 4)
+    assert counts(found, "slot_share", slot=1) == (1, 3)  # c alone has a choice in every rotation
+    assert find(found, "failed_rate").numerator == find(found, "unreadable_rate").numerator == 1
+
+
+def test_without_labels_choices_are_compared_with_each_other_alone() -> None:
+    found = figures(calls(item("a", None), (2, 1, 3)), calls(item("b", None), (1, 3, 2)))
+    assert find(found, "accuracy").value is find(found, "kappa").value is None
+    assert find(found, "rotation_vote_accuracy").note == "no item has a reference label"
+    assert counts(found, "rotation_consistency") == (2, 2)
+
+
+def test_repeats_of_a_rotation_are_compared() -> None:
+    given = item("a", 2)
+    found = figures(calls(given, (2, 1, 3)), calls(given, (2, 1, 1), replicate=1))
+    assert counts(found, "self_agreement") == (2, 3)
+    assert counts(found, "rotation_consistency") == (1, 2)
+    assert find(found, "rotation_consistency").n_units == 1
+
+
+@settings(max_examples=15)
+@given(st.integers(3, 6), st.lists(st.integers(1, 6), min_size=2, max_size=8), st.integers(1, 6))
+def test_a_judge_of_slots_has_no_merit_whatever_the_labels(
+    responses: int, labels: list[int], slot: int
+) -> None:
+    """Right once in N, exactly: merit and κ are 0, and no item keeps its choice."""
+    slot = min(slot, responses)
+    rows = [
+        call
+        for number, label in enumerate(labels)
+        for call in calls(item(f"i{number}", min(label, responses), responses), [slot] * responses)
+    ]
+    found = best_of_estimates(CONTEXT, collect_scores(Observations.of(rows)))
+    assert counts(found, "accuracy") == (len(labels), responses * len(labels))
+    assert find(found, "kappa").value == pytest.approx(0)
+    assert counts(found, "rotation_consistency") == (0, len(labels))
+    assert find(found, "slot_preference").value == pytest.approx(1 - 1 / responses)
+    [merit] = merit_estimates("j", Observations.of(rows), {}, 7)
+    assert (merit.probe, merit.value) == ("best_of", pytest.approx(0))
+
+
+def test_answers_at_random_are_seldom_taken_for_a_slot_preference() -> None:
+    """At most 5 % of judges that favour nothing, by the interval that holds for all slots at once."""
+    chance, given = np.random.default_rng(3), [item(f"i{number}", 1, 4) for number in range(25)]
+    shown = collect_scores(Observations.of([call for one in given for call in calls(one, (1, 1, 1, 1))]))
+    flagged = 0
+    for _ in range(40):
+        scores = replace(shown, score=chance.integers(1, 5, len(shown)))
+        flagged += find(best_of_estimates(CONTEXT, scores), SLOT_PREFERENCE.id).status == FLAGGED
+    assert flagged <= 5  # P(more | 5 %) = .014
+
+
+@pytest.mark.parametrize(("text", "name"), [("best-of-4", "best-of-4"), ("Best of 12", "best-of-12")])
+def test_scales_by_name(text: str, name: str) -> None:
+    scale = parse_scale(text)
+    assert scale_name(scale) == name
+    assert scale.answers[-1] == name.removeprefix("best-of-")
+
+
+@pytest.mark.parametrize("text", ["best-of-2", "best-of-21", "best-of"])
+def test_other_numbers_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"3 to 20 responses|expected binary, pairwise"):
+        parse_scale(text)
+
+
+TEXTS = st.lists(st.text(alphabet="ab=\n {}", max_size=12), min_size=3, max_size=6)
+
+
+@settings(max_examples=25)
+@given(TEXTS, st.text(alphabet="q=\n", max_size=6))
+def test_the_prompt_can_be_taken_apart_whatever_the_texts(texts: list[str], request: str) -> None:
+    scale = BestOf(len(texts))
+    judge = parse_judge("openai/m", Path(), scale)
+    given = Item("i", request, tuple(texts), "i", reference="a = reference")
+    for shown in rotations(given):
+        trial = Trial(judge, "base", shown, Task("Name it.", "A rubric", scale))
+        found = parse_best_of_prompt(trial.messages[-1].content)
+        assert (found.request, found.responses) == (request, shown.texts)
+
+
+HARNESS = """## Instruction
+{instruction}
+## Rubric
+{rubric}
+Your score must be exactly 'Response_X'.
+<request>{request}</request>
+<response>{response}</response>
+Respond in JSON format only. {"score": "<your-score>", "reasoning": "[...]"}"""
+
+
+def test_a_template_of_the_harness_shows_all_responses_and_is_read(tmp_path: Path) -> None:
+    (tmp_path / "multiclass_judge.md").write_text(HARNESS)
+    given = {"model": "openai/m", "prompt": "multiclass_judge.md", "reader": {"json": "score"}}
+    judge = parse_judge(given, tmp_path, BestOf(3))
+    shown = next(rotations(item("a", 2)))
+    asked = Trial(judge, "base", shown, Task("Choose.", "Truth.", BestOf(3))).messages[-1].content
+    assert "<response>Response_1:\na answer 1\n\nResponse_2:\na answer 2\n\nResponse_3:" in asked
+    assert '{"score": "<your-score>"' in asked
+    read = JsonReader("score")
+    said = Reply('{"score": "Response_2", "reasoning": "It is right."}')
+    assert read(said, BestOf(3)) == Decided("2")
+    assert isinstance(read(Reply('{"score": "Response_4"}'), BestOf(3)), Unreadable)
+
+
+def load(folder: Path) -> Study:
+    return build_study(load_config(folder / "study.json", {}), folder)
+
+
+def rows_of(path: Path, count: int) -> None:
+    rows = [
+        {
+            "q": f"Question {n}?",
+            "said": [f"{n} {letter} {'x ' * (n % 5)}" for letter in "abcd"],
+            "best": 1 + n % 4,
+        }
+        for n in range(count)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_responses_come_from_a_list_or_from_columns(tmp_path: Path) -> None:
+    rows_of(tmp_path / "rows.jsonl", 3)
+    (tmp_path / "rows.csv").write_text("q,a,b,c,best\nwhy,x,y,,Response_2\n")
+    wide = load_items(
+        tmp_path / "rows.csv",
+        Columns(request="q", responses=["a", "b", "c"], label="best"),
+        BestOf(3),
+        seed=1,
+    )
+    assert (wide[0].responses, wide[0].label) == (("x", "y", ""), "2")
+    columns = Columns(request="q", responses="said", label="best")
+    assert load_items(tmp_path / "rows.jsonl", columns, BestOf(4), seed=1)[1].label == "2"
+    with pytest.raises(DataError, match="holds a list of 4, expected a list of 3"):
+        load_items(tmp_path / "rows.jsonl", columns, BestOf(3), seed=1)
+    with pytest.raises(DataError, match="holds no list"):
+        load_items(tmp_path / "rows.jsonl", Columns(responses="q"), BestOf(3), seed=1)
+    with pytest.raises(ConfigError, match="names 2 columns, expected 4"):
+        load_items(tmp_path / "rows.jsonl", Columns(responses=["q", "said"]), BestOf(4), seed=1)
+    with pytest.raises(ConfigError, match="response is mapped, expected responses for the scale best-of-4"):
+        load_items(tmp_path / "rows.jsonl", Columns(responses="said", response="q"), BestOf(4), seed=1)
+
+
+STUDY = {
+    "name": "best",
+    "judges": ["planted/chooser"],
+    "task": {"scale": "best-of-4", "rubric": "The best answer is right."},
+    "data": {"path": "rows.jsonl", "columns": {"request": "q", "responses": "said", "label": "best"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"judges": ["embedded/smollm2-135m"]}, "cannot name the best of several texts"),
+        ({"judges": ["planted/rater"]}, "cannot name the best of several texts.*planted/coin"),
+        ({"judges": [{"consensus": "orders", "of": "planted/chooser"}]}, "neither two orders nor a mean"),
+        ({"judges": [{"mean": 3, "of": "planted/chooser"}]}, "neither two orders nor a mean"),
+        ({"probes": ["label_flip"]}, "needs a pointwise scale, found the scale 'best-of-4'"),
+        ({"data": None}, "nothing built in holds several responses"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+    rows_of(tmp_path / "rows.jsonl", 3)
+    body = {key: value for key, value in {**STUDY, **change}.items() if value is not None}
+    (tmp_path / "study.json").write_text(json.dumps(body))
+    with pytest.raises(UsageError, match=sentence):
+        load(tmp_path)
+
+
+def value(rows: list[dict[str, Any]], judge: str, metric: str, **group: Any) -> dict[str, Any]:
+    wanted = {"protocol": "base", **group}
+    return next(r for r in rows if (r["judge"], r["metric"], r["group"]) == (judge, metric, wanted))
+
+
+def test_a_run_recovers_what_was_planted_over_http(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Accuracy .9 with a lean of .4 to slot 2: right in .9 · .6 + .4 / 4, slot 2 in .4 + .6 / 4 of calls."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    rows_of(tmp_path / "rows.jsonl", 40)
+    (tmp_path / "my_choices.py").write_text(
+        "def longest(request, responses):\n"
+        "    return 1 + max(range(len(responses)), key=lambda n: len(responses[n]))\n"
+        "def flaky(request, responses):\n"
+        "    if ' a ' in responses[0]:\n"
+        "        raise ValueError('no answer')\n"
+        "    return 'Response_2'\n"
+    )
+    (tmp_path / "study.json").write_text(json.dumps(STUDY))
+    key = [shown for one in load(tmp_path).items for shown in rotations(one)]
+    judge = parse_judge("planted/chooser?accuracy=0.9&bias=0.4&slot=2", Path(), BestOf(4))
+    with planted_server(judge, key) as url:
+        judges = (f"openai/chooser?base_url={url}", "python/my_choices:longest", "python/my_choices:flaky")
+        named = (part for one in judges for part in ("-j", one))
+        done = command("measure", "study.json", "--out", "out", "--json", *named)
+    assert done.code == 0, done.err
+    chooser = "openai/chooser"
+    accuracy, lean = (value(done.rows, chooser, name) for name in ("accuracy", "slot_preference"))
+    for found, planted in ((accuracy, 0.64), (lean, 0.30)):
+        low, high = found["intervals"][0]["low"], found["intervals"][0]["high"]
+        assert low < planted < high
+    assert (lean["answer"], lean["finding"], accuracy["chance"]) == (2, "flagged", 0.25)
+    assert value(done.rows, "python/my_choices:longest", "failed_rate")["value"] == 0
+    flaky = {
+        name: value(done.rows, "python/my_choices:flaky", name)
+        for name in ("accuracy", "slot_preference", "rotation_consistency")
+    }
+    assert (flaky["accuracy"]["denominator"], flaky["accuracy"]["excluded"]["failed"]) == (120, 40)
+    assert flaky["slot_preference"]["value"] is flaky["rotation_consistency"]["value"] is None
+    sheet = json.loads(done.out)
+    assert sheet["study"]["level"] == "best_of"
+    [verdict] = [one for one in sheet["verdicts"] if one["judge"] == chooser]
+    assert verdict["verdict"] == "usable_with_care"
+    assert verdict["facts"][0]["sentence"].startswith("favours slot 2")
+    with (tmp_path / "out" / "results.csv").open() as lines:
+        row = next(r for r in csv.DictReader(lines) if (r["judge"], r["id"]) == (chooser, "1/best_of/2"))
+    assert row["winner"] == str((int(row["verdict"]) - 1 + 2) % 4 + 1)
+    shown = command("show", "out", "-j", chooser, "-n", "1")
+    assert re.search(r"slot 4 +│", shown.out)
+    again = command("report", "out", "--json")
+    assert json.loads(again.out)["estimates"] == sheet["estimates"]
