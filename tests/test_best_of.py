@@ -319,5 +319,5 @@ def test_a_run_recovers_what_was_planted_over_http(
     assert row["winner"] == str((int(row["verdict"]) - 1 + 2) % 4 + 1)
     shown = command("show", "out", "-j", chooser, "-n", "1")
     assert re.search(r"slot 4 +│", shown.out)
-    again = command("report", "out", "--json")
+    again = command("report", "out", "--format", "json")
     assert json.loads(again.out)["estimates"] == sheet["estimates"]
