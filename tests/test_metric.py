@@ -110,9 +110,9 @@ def test_a_limit_for_some_probes_holds_no_other() -> None:
 
 def test_items_as_they_are_are_read_before_their_edits() -> None:
     order = reading_order()
-    assert order[:5] == ("vacuum", "ladder", "criterion", "tradeoff", "position")
-    assert order.index("original") == 5
-    assert order.index("label_flip") == 6
+    assert order[:6] == ("vacuum", "ladder", "criterion", "tradeoff", "position", "best_of")
+    assert order.index("original") == 6
+    assert order.index("label_flip") == 7
 
 
 TERMS = re.compile(r"[κρα′²%]|\b(rate|shift|floor|threshold|bias|volatility|correlation|G²|AC1)\b")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers import ScriptedServer, wins
+from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError
 from steelyard.providers.provider import PROVIDERS, connect
@@ -199,3 +200,23 @@ def test_who_takes_few_calls_at_a_time_gets_no_more_beside_one_that_takes_many(
     assert not done.errors
     assert Shared.most["2"] == 2
     assert 2 < Shared.most["64"] <= 48
+
+
+def test_a_reset_without_retry_after_is_waited_for(tmp_path: Path) -> None:
+    """No call is made before the moment that the server named, though the backoff is a thousandth of it."""
+    opens, early = list[float](), itertools.count()
+
+    def script(_: Received) -> Answer:
+        now = time.monotonic()
+        if not opens:
+            opens.append(now + 0.2)
+            return fails(429, "Slow down", headers={"x-ratelimit-reset-requests": "200ms"})
+        if now < opens[0]:
+            next(early)
+        return wins("tie")
+
+    with ScriptedServer(script) as server:
+        asked = study(f"openai/a?base_url={server.url}", probes=["vacuum"])
+        done = measure(asked, RunFolder(tmp_path / "run"), RunLimits(concurrency=1, backoff=0.0002))
+    assert done.errors == ()
+    assert (next(early), len(server.requests)) == (0, 13)
