@@ -6,8 +6,11 @@ import csv
 import html
 import io
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -149,6 +152,21 @@ def test_every_figure_on_runs_of_agents_has_as_many_calls_as_it_says(
     run = ViewedRun(tmp_path / "run")
     assert run.sheet is not None
     assert any(e.metric == "missed_failure_rate" and "size" in e.group for e in run.sheet.estimates)
+    assert mismatches(run) == []
+    assert uncounted(run) == []
+    assert mistagged(run) == []
+
+
+def test_every_figure_of_a_run_that_was_cut_has_as_many_calls_as_it_says(
+    pairs: ViewedRun, tmp_path: Path, command: Command
+) -> None:
+    shutil.copytree(pairs.path, tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as database, database:
+        database.execute("DELETE FROM replies WHERE trial IN (SELECT trial FROM replies LIMIT 60)")
+    command("report", "run")
+    run = ViewedRun(tmp_path / "run")
+    assert run.sheet is not None
+    assert run.sheet.partial
     assert mismatches(run) == []
     assert uncounted(run) == []
     assert mistagged(run) == []

@@ -52,6 +52,8 @@ class Basis:
     ends: Ends = Ends.VERDICT
     with_base: bool = False
     """True where the calls of the base protocol on the same stimuli count too."""
+    shared: bool = False
+    """True where a pair counts only if both protocols saw it; all count where they share none."""
     whole: bool = False
     """True where only units count whose calls all ended so: pairs with a verdict in both orders."""
     only: Only | None = None

@@ -87,6 +87,8 @@ class _CallSelector:
     def mask(self) -> Mask:
         basis, calls = self.metric.basis, self.index.calls
         keep = self._judges() & self._protocols() & self._stimuli()[calls.stimulus]
+        if basis.shared:
+            keep &= self._seen_under_both(keep)
         keep &= basis.ended(calls)
         if self.metric.labelled:
             keep &= labelled(calls, self.estimate.group)
@@ -154,6 +156,14 @@ class _CallSelector:
         calls, run_calls = self.index.calls, self.index.run_calls
         seen = [calls.stimulus[run_calls.of_probe(probe, calls)] for probe in probes]
         return np.isin(np.arange(len(calls.shown.stimuli)), np.concatenate(seen))
+
+    def _seen_under_both(self, keep: Mask) -> Mask:
+        calls = self.index.calls
+        seen = [
+            np.unique(calls.stimulus[keep & (calls.protocol == n)]) for n in np.unique(calls.protocol[keep])
+        ]
+        both = np.intersect1d(*seen) if len(seen) == 2 else calls.stimulus
+        return np.isin(calls.stimulus, both) if len(both) else keep
 
     def _better_in(self, slot: int) -> Mask:
         calls = self.index.calls

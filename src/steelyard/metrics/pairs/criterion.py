@@ -183,7 +183,7 @@ CRITERION_SHIFT = Metric(
     "Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
     plain="more ties when told so",
     signed=True,
-    basis=Basis(with_base=True),
+    basis=Basis(with_base=True, shared=True),
 )
 SENSITIVITY_SHIFT = Metric(
     "sensitivity_shift",
@@ -191,7 +191,7 @@ SENSITIVITY_SHIFT = Metric(
     "Target sensitivity under another protocol minus that under base, on the same pairs.",
     plain="better choices when told so",
     signed=True,
-    basis=Basis(with_base=True, only=climbs),
+    basis=Basis(with_base=True, shared=True, only=climbs),
 )
 
 TIES = Rate(CRITERION_SHIFT, "tie rate", lambda pairs: count_calls(pairs, neither))
