@@ -271,7 +271,10 @@ def done(block: Block) -> Iterator[str]:
             words = shlex.split(command.removeprefix("steelyard "))
             few = ["-p", "format_invariance_1"] if words[0] == "measure" else []
             ran = subprocess.run(
-                [sys.executable, "-m", "steelyard", *words, *few], capture_output=True, text=True
+                [sys.executable, "-m", "steelyard", *words, *few],
+                capture_output=True,
+                text=True,
+                env=os.environ | {"PYTHONPATH": str(HERE.resolve().parents[1] / "src")},
             )
             said = " ".join((ran.stdout + ran.stderr).split())
             if ran.returncode or (few and " ".join(expected.split()) not in said):
