@@ -162,7 +162,7 @@ class _CallSelector:
         seen = [
             np.unique(calls.stimulus[keep & (calls.protocol == n)]) for n in np.unique(calls.protocol[keep])
         ]
-        both = np.intersect1d(*seen) if len(seen) == 2 else calls.stimulus
+        both = np.intersect1d(seen[0], seen[1]) if len(seen) == 2 else calls.stimulus
         return np.isin(calls.stimulus, both) if len(both) else keep
 
     def _better_in(self, slot: int) -> Mask:
