@@ -233,7 +233,7 @@ CHOSEN = [(n, n % 2, 0 if n % 2 == 0 and n < 60 else None) for n in range(100)]
         ("item,j,h", [(n, 3, 3 if n < 40 else None) for n in range(100)], RANDOM,
          "every verdict and label is 3, expected some that differ"),
         ("item,j,h,task", [(*row, "t" if row[0] < 40 else f"t{row[0] % 9}") for row in ROWS], RANDOM,
-         "all 40 labels lie in one of 10 tasks, expected labels of several"),
+         "every label lies in one task of 10, expected labels of several"),
         ("item,j,h", [(n, 1e300, n % 2) for n in range(20)], RANDOM, "column 'j' holds '1e+300'"),
         ("item,rater,kind,value", [(f"{n:03d}" if r == "a" else n, r, {"a": "human"}.get(r, "judge"), 1)
          for n in range(20) for r in "ja"], ("--design", "random"),

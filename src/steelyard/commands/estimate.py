@@ -252,8 +252,8 @@ def _check_labels(name: str, frame: Frame, design: LabelDesign, strays: str) -> 
     one_task = frame.is_clustered and len(np.unique(frame.label_clusters)) == 1
     if one_task and design is not LabelDesign.ELSEWHERE:
         raise DataError(
-            f"{name}: all {frame.labels} labels lie in one of {len(np.unique(frame.cluster)):,} tasks, "
-            "expected labels of several, since they say nothing of the others; label items of other tasks."
+            f"{name}: every label lies in one task of {len(np.unique(frame.cluster)):,}, expected labels of "
+            "several, since they say nothing of the others; label items of other tasks."
         )
     if design is LabelDesign.ELSEWHERE and frame.labels == frame.size:
         raise DataError(
