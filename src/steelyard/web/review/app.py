@@ -192,7 +192,7 @@ class ReviewPages:
     # What the page sends
 
     def decide(self, request: Request, body: dict[str, Any]) -> Response:
-        """Keep a vote; the answer comes when it is on disk."""
+        """Keep a vote; the answer comes when it is on disk, and brings the text that is next."""
         item = self.session.items().get(str(body.get("item")))
         if item is None:
             return json_error(404, "there is no such stimulus: load the page again.")
@@ -219,7 +219,16 @@ class ReviewPages:
         shown = [row for row in queue.every if queue.filters.passes(row) or row.item.made.id == item.made.id]
         next_item = following(shown, item.made.id)
         change = self._change(queue, item.made.id)
-        return JSONResponse({"kept": kept.decision, "id": kept.id, "next": next_item, **change})
+        opened = page(request, "review_item.html.j2", **self._item(queue, next_item or item.made.id))
+        return JSONResponse(
+            {
+                "kept": kept.decision,
+                "id": kept.id,
+                "next": next_item,
+                "page": bytes(opened.body).decode(),
+                **change,
+            }
+        )
 
     def _change(self, queue: Queue, name: str) -> dict[str, Any]:
         """What a vote changes on the page: one row of the queue, and the progress."""

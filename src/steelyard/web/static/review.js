@@ -110,11 +110,15 @@ async function part(path, place, item) {
 
 async function open(item, { push = true } = {}) {
   await keepDraft();
+  address(item, push);
+  if (await part("/item", content, item)) settle();
+  mark(item);
+}
+
+function address(item, push) {
   const query = new URLSearchParams(location.search);
   query.set("item", item);
   if (push) history.pushState(null, "", `?${query}`);
-  if (await part("/item", content, item)) settle();
-  mark(item);
 }
 
 // A long queue is listed in part: where the text that is open is not among it, the part around it is fetched.
@@ -235,8 +239,12 @@ async function vote(decision, more) {
   byId("redo").hidden = !undone.length;
   tell(`${body.item}: ${answer.kept}. u takes it back.`);
   applyChange(body.item, answer);
-  if (answer.next && answer.next !== body.item) await open(answer.next);
-  else await open(body.item, { push: false });
+  await keepDraft(); // what was typed while the vote was on its way
+  const item = answer.next || body.item;
+  address(item, item !== body.item);
+  content.innerHTML = answer.page; // the server's own template: every value in it is escaped
+  settle();
+  mark(item);
   content.focus({ preventScroll: true }); // at once: whoever has begun to type keeps the keyboard
 }
 
