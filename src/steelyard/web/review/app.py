@@ -216,7 +216,9 @@ class ReviewPages:
         except StaleError:
             return self._stale(item.made.id, reviewer)
         queue = self._queue(request)
-        shown = [row for row in queue.every if queue.filters.passes(row) or row.item.made.id == item.made.id]
+        shown = queue.every
+        if queue.filters.query:
+            shown = [row for row in shown if queue.filters.passes(row) or row.item.made.id == item.made.id]
         next_item = following(shown, item.made.id)
         change = self._change(queue, item.made.id)
         opened = page(request, "review_item.html.j2", **self._item(queue, next_item or item.made.id))

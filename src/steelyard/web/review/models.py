@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -60,8 +61,7 @@ class QueueFilters:
         )
 
 
-@dataclass(frozen=True)
-class QueueRow:
+class QueueRow(NamedTuple):
     item: ReviewItem
     review_status: ReviewStatus
     own: Vote | None = None
@@ -122,11 +122,15 @@ class QueueProgress:
     def of(cls, rows: Sequence[QueueRow]) -> QueueProgress:
         """The progress of a queue; what the checks rejected is no work."""
         counts: dict[str, int] = {}
+        decided = settled = total = 0
         for row in rows:
-            counts[row.status] = counts.get(row.status, 0) + 1
-        total = [row for row in rows if row.item.waits or row.review_status.decided]
-        decided = sum(row.status in DECIDED for row in total)
-        return cls(decided, sum(row.review_status.decided for row in total), len(total), counts)
+            status, by_all = row.status, row.review_status.decided
+            counts[status] = counts.get(status, 0) + 1
+            if row.item.waits or by_all:
+                total += 1
+                decided += status in DECIDED
+                settled += by_all
+        return cls(decided, settled, total, counts)
 
 
 def following(rows: Sequence[QueueRow], current: str | None) -> str | None:
