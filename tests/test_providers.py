@@ -16,7 +16,7 @@ from steelyard.providers.provider import PROVIDERS, connect, examples_of, model_
 from steelyard.runner.prices import price_of
 from steelyard.study.judge_config import JudgeConfig, parse_judge
 from steelyard.study.role_config import parse_roles
-from steelyard.tasks.scale import Binary, Pairwise
+from steelyard.tasks.scale import BestOf, Binary, Pairwise
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -88,7 +88,8 @@ def test_every_example_is_a_judge(name: str) -> None:
     ]
     assert list(examples_of(name))
     for example in examples:
-        scale = Pairwise() if model_info(example.address).can_compare else Binary()
+        info = model_info(example.address)
+        scale = Pairwise() if info.can_compare else Binary() if info.can_score else BestOf(4)
         judge = parse_judge(example.judge.replace("URL", "http://127.0.0.1:1/v1"), Path(), scale)
         assert isinstance(connect(judge), Provider)
         assert judge.address == example.address

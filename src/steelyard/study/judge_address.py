@@ -95,10 +95,11 @@ def provider_options(
 
 
 def _stray(key: str, known: Collection[str], under: str) -> str:
-    owner = next(_owners(key), None)
-    if owner is not None:
+    owners = list(dict.fromkeys(_owners(key)))
+    if owners:
         place = f"{under}: " if under else ""
-        return f"{place}key {key!r} belongs to {owner} only; remove it."
+        more = ["others"] if len(owners) > 2 else []
+        return f"{place}key {key!r} belongs to {' and '.join(owners[:2] + more)} only; remove it."
     return unknown_key(f"{under}.{key}" if under else key, dict.fromkeys(known))
 
 

@@ -124,6 +124,11 @@ def _check_scale(address: str, info: ProviderInfo, scale: Scale, where: str) -> 
                 f"{where}: cannot name the best of several texts, found the scale {scale_name(scale)!r}; "
                 f"{_instead(address, 'can_choose')}take a judge that is prompted, or a function of your own."
             )
+    elif not (info.can_compare or info.can_score):
+        raise ConfigError(
+            f"{where}: names the best of several texts, found the scale {scale_name(scale)!r}; "
+            "measure it on a scale such as best-of-4."
+        )
     elif isinstance(scale, Pairwise):
         if not info.can_compare:
             raise ConfigError(
