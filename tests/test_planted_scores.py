@@ -178,7 +178,12 @@ def test_scores_have_baselines_of_their_own() -> None:
         ("planted/rater", Pairwise(), "scores single texts, found a pairwise scale"),
         ("planted/rater?noise=2", Binary(), "option noise is 2.0, expected a number from 0 to 1"),
         ("planted/rater?s=1", Binary(), "key 's' belongs to planted/probit only"),
-        ("planted/random?noise=0.1", Binary(), "key 'noise' belongs to planted/rater only"),
+        (
+            "planted/random?noise=0.1",
+            Binary(),
+            "key 'noise' belongs to planted/chooser and planted/rater only",
+        ),
+        ("planted/chooser", Binary(), "names the best of several texts, found the scale 'binary'"),
         ("planted/constant?value=7", Ordinal(1, 6), "value is 7, expected an answer of the scale '1-6'"),
         ("planted/constant?value=x", Binary(), "value: found 'x', expected a whole number"),
     ],

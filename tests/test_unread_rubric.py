@@ -45,8 +45,10 @@ def scorer(prompt: str) -> Any:
         return SimpleNamespace(score=float("good" in output), metadata={"choice": "x"})
 
     base = type("Scorer", (), {"__module__": "autoevals.score"})
-    made = type("LLMClassifier", (base,), {"__module__": "autoevals.llm", "eval_async": eval_async})()
+    methods = {"eval_async": eval_async, "_run_eval_async": eval_async}
+    made = type("LLMClassifier", (base,), {"__module__": "autoevals.llm", **methods})()
     made.name, made.messages = "points", [{"role": "user", "content": prompt}]
+    made.client = SimpleNamespace(chat=None)
     return made
 
 
