@@ -120,6 +120,14 @@ def test_no_address_leads_out_of_the_folder(address: str) -> None:
     assert ".." not in place_of(address)
 
 
+LONG_NAME = """() => {
+  const cell = document.querySelector("table.calls td[data-label=judge]");
+  cell.textContent = "embedded/smollm2-135m-likelihood-of-a-long-name";
+  return cell.scrollWidth - cell.clientWidth;
+}"""
+"""By how many pixels a long name of a judge runs out of its place."""
+
+
 @pytest.mark.browser
 def test_everything_works_from_a_disk(bundle: Path) -> None:
     """From a number to a reply in a real browser, without any server; filters, order, keys, files."""
@@ -133,11 +141,15 @@ def test_everything_works_from_a_disk(bundle: Path) -> None:
         page.get_by_text("Prompt, as it was sent").wait_for()
         page.get_by_text("candidate 1").first.wait_for()
         assert '{"winner": "1"}' in page.locator("section[aria-labelledby=reply-h] pre").inner_text()
+        assert page.locator("section[aria-labelledby=reply-h]").inner_text().splitlines()[-1] != "0"
         page.get_by_role("link", name=f"2 of {listed} in the list").wait_for()
         page.keyboard.press("j")
         page.get_by_role("link", name=f"3 of {listed} in the list").click()
         page.locator("table.calls").wait_for()
         assert page.url == address
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate(LONG_NAME) <= 0
+        page.set_viewport_size({"width": 1280, "height": 800})
         page.get_by_label("Judge").select_option("toss")
         page.get_by_label("Words").fill("tie")
         page.get_by_role("button", name="Show").click()

@@ -292,7 +292,7 @@ function callPage(run, wanted, row) {
         fact("latency", usage[2] ? "not known, in a batch" : `${number(Math.round(run.time[row]))} ms`), fact("attempts", came[0]),
         fact("received", new Date(1000 * run.received[row]).toLocaleString()), came[2] && fact("served by", came[2]), fact("ended", came[1])]),
     h("section", { class: "about", "aria-labelledby": "reply-h" }, h("h2", { id: "reply-h" }, "Raw reply"), reply(run, row),
-      failures.length && [h("h3", {}, "Failures"), h("ol", {}, failures.map(([reason, attempts, message]) => h("li", {}, h("b", {}, reason), ` after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: ${message}`)))]),
+      failures.length > 0 && [h("h3", {}, "Failures"), h("ol", {}, failures.map(([reason, attempts, message]) => h("li", {}, h("b", {}, reason), ` after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: ${message}`)))]),
     shown.messages && h("section", { class: "about", "aria-labelledby": "run-h" }, runOfAgent(shown)),
     run.prompt[row] !== null && prompt(run, row),
   ];
