@@ -234,6 +234,14 @@ def test_responses_come_from_a_list_or_from_columns(tmp_path: Path) -> None:
     assert load_items(tmp_path / "rows.jsonl", columns, BestOf(4), seed=1)[1].label == "2"
     with pytest.raises(DataError, match="holds a list of 4, expected a list of 3"):
         load_items(tmp_path / "rows.jsonl", columns, BestOf(3), seed=1)
+    (tmp_path / "twice.csv").write_text("q,a,b,c,best\nwhy,x,y,y,2\n")
+    with pytest.raises(DataError, match="responses 2 and 3 are the same text"):
+        load_items(
+            tmp_path / "twice.csv",
+            Columns(request="q", responses=["a", "b", "c"], label="best"),
+            BestOf(3),
+            seed=1,
+        )
     with pytest.raises(DataError, match="holds no list"):
         load_items(tmp_path / "rows.jsonl", Columns(responses="q"), BestOf(3), seed=1)
     with pytest.raises(ConfigError, match="names 2 columns, expected 4"):

@@ -53,9 +53,13 @@ def environment() -> Environment:
     )
 
 
-def page(request: Request, template: str, **content: Any) -> Response:
+def render_template(request: Request, template: str, **content: Any) -> str:
     text = environment().get_template(template).render(csrf=request.scope.get("csrf", ""), **content)
-    return HTMLResponse(replace_lone_surrogates(text))
+    return replace_lone_surrogates(text)
+
+
+def page(request: Request, template: str, **content: Any) -> Response:
+    return HTMLResponse(render_template(request, template, **content))
 
 
 @cache

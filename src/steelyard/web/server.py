@@ -18,7 +18,7 @@ from steelyard.web.access import LOOPBACK, Access, Guard
 class Server:
     def __init__(self, host: str, port: int, usual_port: int = 0) -> None:
         """`usual_port` is taken where `port` is 0 and nobody else listens there."""
-        self._socket = _bound(host, port or _if_free(host, usual_port))
+        self._socket = _bound(host, port) if port or not usual_port else _bound_at_best(host, usual_port)
         self.access = Access(host, self._socket.getsockname()[1])
         self._running: uvicorn.Server | None = None
 
@@ -53,11 +53,12 @@ def usual_port(folder: Path) -> int:
     return 20_000 + int(hashlib.sha256(str(folder.resolve()).encode()).hexdigest(), 16) % 10_000
 
 
-def _if_free(host: str, port: int) -> int:
-    with suppress(RunError):
-        _bound(host, port).close()
-        return port
-    return 0
+def _bound_at_best(host: str, port: int) -> socket.socket:
+    """At this port, or at any where somebody else listens there."""
+    try:
+        return _bound(host, port)
+    except RunError:
+        return _bound(host, 0)
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -282,6 +282,17 @@ class _ItemRow:
         return Transcript(name, turns, metadata=json_value(others))
 
     def _several(self, scale: BestOf) -> tuple[str, ...]:
+        """The responses of a row, all different: a judge that names one of two equal texts names both."""
+        texts = self._listed(scale)
+        twice = next((place for place, text in enumerate(texts) if text in texts[:place]), None)
+        if twice is not None:
+            raise DataError(
+                f"{self._where}: responses {texts.index(texts[twice]) + 1} and {twice + 1} are the same text"
+                ", expected different ones; correct or remove the row."
+            )
+        return texts
+
+    def _listed(self, scale: BestOf) -> tuple[str, ...]:
         """The responses of a row: of a column each, or of one that holds a list."""
         columns = self._columns.responses
         if isinstance(columns, list):

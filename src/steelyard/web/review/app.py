@@ -27,6 +27,7 @@ from steelyard.web.pages import (
     edited_text,
     json_route,
     page,
+    render_template,
     reviewer_name,
     set_reviewer,
     text_field,
@@ -220,16 +221,11 @@ class ReviewPages:
         if queue.filters.query:
             shown = [row for row in shown if queue.filters.passes(row) or row.item.made.id == item.made.id]
         next_item = following(shown, item.made.id)
+        content = self._item(queue, next_item or item.made.id)
+        opened = render_template(request, "review_item.html.j2", **content)
         change = self._change(queue, item.made.id)
-        opened = page(request, "review_item.html.j2", **self._item(queue, next_item or item.made.id))
         return JSONResponse(
-            {
-                "kept": kept.decision,
-                "id": kept.id,
-                "next": next_item,
-                "page": bytes(opened.body).decode(),
-                **change,
-            }
+            {"kept": kept.decision, "id": kept.id, "next": next_item, "page": opened, **change}
         )
 
     def _change(self, queue: Queue, name: str) -> dict[str, Any]:

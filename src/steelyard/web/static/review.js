@@ -110,15 +110,15 @@ async function part(path, place, item) {
 
 async function open(item, { push = true } = {}) {
   await keepDraft();
-  address(item, push);
+  if (push) pushAddress(item);
   if (await part("/item", content, item)) settle();
   mark(item);
 }
 
-function address(item, push) {
+function pushAddress(item) {
   const query = new URLSearchParams(location.search);
   query.set("item", item);
-  if (push) history.pushState(null, "", `?${query}`);
+  history.pushState(null, "", `?${query}`);
 }
 
 // A long queue is listed in part: where the text that is open is not among it, the part around it is fetched.
@@ -241,7 +241,7 @@ async function vote(decision, more) {
   applyChange(body.item, answer);
   await keepDraft(); // what was typed while the vote was on its way
   const item = answer.next || body.item;
-  address(item, item !== body.item);
+  if (item !== body.item) pushAddress(item);
   content.innerHTML = answer.page; // the server's own template: every value in it is escaped
   settle();
   mark(item);
