@@ -1,8 +1,9 @@
 """Calls made by workers of a Ray cluster, one for each node; the driver keeps everything else.
 
 Plan, budget, pauses, parsing and storage stay with the driver. A call that is lost with its worker counts as
-a transient failure: another worker repeats it, and nothing but calls in flight is paid twice. Replies come
-back one by one, so a slow one does not keep the others from the disk.
+a transient failure: another worker repeats it, and nothing but calls in flight is paid twice. A call that Ray
+could not hand to its worker was never made: it goes to the next worker, and no bill has it. Replies come back
+one by one, so a slow one does not keep the others from the disk.
 """
 
 from __future__ import annotations
@@ -88,8 +89,13 @@ async def _start(ray: Any, address: str | None) -> None:
         raise TimeoutError(f"it is not ready after {START_SECONDS:g} s") from None
 
 
+RESTART_SECONDS = 0.25
+"""Wait before calls that never reached a worker are sent again: a worker takes seconds to start."""
 SHARD = 64
 """Calls that travel to a worker together, at most: a message costs about the same for one and for many."""
+
+NEVER_SENT = "The actor is restarting."
+"""Ray's reason for a task that it did not hand to a worker; of one that it did, "The actor was restarted"."""
 
 Outcome = Reply | SteelyardError
 
@@ -184,12 +190,14 @@ class RemoteProvider:
         self._workers = []
 
     async def ask(self, presentation: Presentation) -> Reply:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Reply] = loop.create_future()
-        self._waiting.append((presentation, future))
-        if len(self._waiting) == 1:
-            loop.call_soon(self._send)
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._queue([(presentation, future)])
         return await future
+
+    def _queue(self, calls: Sequence[tuple[Presentation, asyncio.Future[Reply]]]) -> None:
+        if calls and not self._waiting:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._waiting += calls
 
     def _send(self) -> None:
         """What has gathered goes out, to the workers in turn."""
@@ -216,6 +224,10 @@ class RemoteProvider:
             gone = self._ray.exceptions
             if isinstance(error, gone.ActorDiedError | gone.ActorUnschedulableError):
                 self._replace(worker)
+            if isinstance(error, gone.ActorUnavailableError) and NEVER_SENT in str(error):
+                await asyncio.sleep(RESTART_SECONDS)
+                self._queue([call for call in calls if not call[1].done()])
+                return
         for _, future in calls:
             _settle(future, _loss(self._judge, lost))
 
