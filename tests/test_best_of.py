@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 
 from commands import Command
 from servers import planted_server
+from steelyard.api import measure
 from steelyard.errors import ConfigError, DataError, UsageError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
@@ -329,3 +332,76 @@ def test_a_run_recovers_what_was_planted_over_http(
     assert re.search(r"slot 4 +│", shown.out)
     again = command("report", "out", "--format", "json")
     assert json.loads(again.out)["estimates"] == sheet["estimates"]
+
+
+@pytest.fixture(scope="module")
+def rotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three judges and their jury on six rows."""
+    folder = tmp_path_factory.mktemp("rotated")
+    rows_of(folder / "rows.jsonl", 6)
+    options = {"a": "bias=0.4", "b": "accuracy=0.7", "c": "accuracy=0.5&seed=3"}
+    members = [{"name": name, "model": f"planted/chooser?{given}"} for name, given in options.items()]
+    judges = [*members, {"name": "jury", "jury": members}]
+    (folder / "study.json").write_text(json.dumps({**STUDY, "judges": judges}))
+    measure(study=folder / "study.json", out=folder / "out")
+    return folder
+
+
+REFUSED = [
+    ("measure study.json --decide accuracy>0.5", "draws pairs or single texts, found rows of several"),
+    ("measure study.json --until verdict", "does not change how many rows of your data are judged"),
+    ("import out/results.csv --columns item=id,score=verdict --scale best-of-4 --out i", "every rotation"),
+    ("import out/results.jsonl --out i", "a line of a run's results"),
+    ("import export/trials.jsonl --out i", "a line of a run's results or of `steelyard export`"),
+    ("export out --inspect --out i", "several responses are no sample of Inspect"),
+    ("show out --outcome flip", "see rotation consistency"),
+    ("show out --outcome positional", "see rotation consistency and slot preference"),
+    ("review out --label --no-browser", "holds no single texts or pairs of your own data"),
+    *(
+        (f"{name} out", "no verdicts on single items as they are, expected a run of a scored task")
+        for name in ("estimate", "leaderboard -j a", "people", "bridge --from a --to b", "labels plan -j a")
+    ),
+    ("labels draw -j a --out i out", "no verdicts on single items as they are"),
+]
+WORKS = [
+    ("compare out:a out:b", r"accuracy, Best of"),
+    ("gate out --policy gate.yaml", r"PASS[\s\S]*Certificate"),
+    ("gate out --check", "Certificate holds: a, b, c, jury"),
+    ("gate out --policy gate.yaml --reference older --margin 0.9", "not checked for drift"),
+    ("show out --outcome wrong -j b", r"slot 4 +│"),
+    ("export out --out export", r"trials.jsonl: \d+ rows"),
+    ("overall out", r"\bb +best"),
+    ("view out --bundle pages", "index.html"),
+]
+
+
+def test_every_command_takes_a_run_of_several_responses_or_says_why_not(
+    rotated: Path, command: Command, tmp_path: Path
+) -> None:
+    shutil.copytree(rotated, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(rotated / "out", tmp_path / "older")
+    (tmp_path / "gate.yaml").write_text("failed_rate: {max: 0.5}\nkappa: {min: -1}\nflags: allow\n")
+    for line, sentence in WORKS:
+        done = command(*line.split())
+        assert done.code == 0, (line, done)
+        assert re.search(sentence, done.out), (line, done.out)
+    for line, sentence in REFUSED:
+        done = command(*line.split())
+        assert (done.code, done.err.count("\n")) == (2, 1), (line, done)
+        assert sentence in done.err, (line, done.err)
+    assert not (tmp_path / "i").exists()
+
+
+def test_a_jury_of_choosers_votes_rotation_by_rotation(rotated: Path) -> None:
+    """Its answer to a rotation is the slot that most members name there; without one it abstains."""
+    with (rotated / "out" / "results.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    said: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        said.setdefault((row["id"], row["replicate"]), {})[row["judge"]] = row["verdict"]
+    agreed = 0
+    for answers in said.values():
+        votes = Counter(answers[name] for name in "abc").most_common()
+        agreed += votes[0][1] > 1
+        assert answers["jury"] == (votes[0][0] if votes[0][1] > 1 else "abstain")
+    assert 0 < agreed < len(said) == 24

@@ -191,7 +191,7 @@ def test_folders_without_runs_are_refused(tmp_path: Path, command: Command) -> N
     assert command("measure", "-p", "vacuum", "-j", "planted/coin", "--out", "pairs").code == 0
     done = command("export", "pairs", "--inspect")
     assert done.code == 2
-    assert "pairs are no runs" in done.err
+    assert "no sample of Inspect" in done.err
     assert command("export", "pairs").code == 0
 
 

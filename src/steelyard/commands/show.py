@@ -10,12 +10,13 @@ from pathlib import Path
 
 from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.datasheet.examples.example import FindingExample
-from steelyard.datasheet.examples.selection import ExampleSelector
-from steelyard.errors import UnknownNameError
+from steelyard.datasheet.examples.selection import FLIP, POSITIONAL, ExampleSelector
+from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.run_folder.call_examples import RunCalls
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunRecord
+from steelyard.stimuli.best_of import ROTATION
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,12 @@ def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
             chosen = selector.choose(request.outcome, request.limit, run_calls.seed, among)
             examples = [run_calls.example(group) for group in chosen]
             found.append(JudgeExamples(judge, selector.count(request.outcome, among), examples))
+        compared = request.outcome in (FLIP, POSITIONAL) and not any(each.matching for each in found)
+        if compared and ROTATION in calls.shown.kind:
+            raise ConfigError(
+                f"--outcome {request.outcome}: rotations of several responses are not compared call by call; "
+                "see rotation consistency and slot preference on the datasheet, or use --outcome wrong."
+            )
         return found
 
 

@@ -16,8 +16,8 @@ Line = TypeVar("Line", bound=BaseModel)
 Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
 _BLOCK = 1 << 22
-EXPORTED = {"baseline", "verdict", "right"}
-"""Keys that every line of a run's results has, and no line of recorded verdicts."""
+EXPORTED = ({"baseline", "verdict", "right"}, {"verdict", "messages"})
+"""Keys of every line of a run's results, or of its trials; no line of recorded verdicts has them."""
 
 
 def is_name(text: str) -> bool:
@@ -106,7 +106,7 @@ def parse(model: type[Line], where: str, body: Body) -> Line:
     try:
         return checked(model, body, where, error=DataError)
     except DataError:
-        if not body.keys() >= EXPORTED:
+        if not any(body.keys() >= keys for keys in EXPORTED):
             raise
     raise DataError(
         f"{where}: a line of a run's results or of `steelyard export`, expected recorded verdicts; the run "

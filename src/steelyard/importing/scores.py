@@ -27,7 +27,7 @@ from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.stimuli.vacuum import TEXTS
-from steelyard.tasks.scale import Binary, Ordinal, parse_scale, scale_name
+from steelyard.tasks.scale import BestOf, Binary, Pairwise, parse_scale, scale_name
 from steelyard.verdicts.observations import Observations, coded
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
@@ -103,10 +103,15 @@ def _answers(scale: str) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _scale(text: str) -> str:
     try:
-        scored = isinstance(parse_scale(text), (Binary, Ordinal))
+        parsed = parse_scale(text)
     except ConfigError as error:
         raise ValueError(str(error)) from error
-    if not scored:
+    if isinstance(parsed, BestOf):
+        raise ValueError(
+            f"found {text!r}, expected verdicts on single texts; a judge of several responses needs every "
+            "rotation of them: measure it with `steelyard measure`."
+        )
+    if isinstance(parsed, Pairwise):
         raise ValueError(f"found {text!r}, expected binary or a range such as 1-6; correct it.")
     return text
 

@@ -39,11 +39,11 @@ class ExportedLog:
 
 
 def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> list[ExportedLog]:
-    require_inspect("export --inspect")
     run = RunFolder(folder)
     probes: dict[str, list[Stimulus]] = {}
     for stimulus in _stimuli(run):
         probes.setdefault(stimulus.probe, []).append(stimulus)
+    require_inspect("export --inspect")
     scores = _scores(run)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -66,8 +66,8 @@ def _stimuli(run: RunFolder) -> list[Stimulus]:
     shown = [each for each in StimulusSet.read(run.stimuli) if each.judged and len(each.texts) == 1]
     if not shown:
         raise ConfigError(
-            f"{run.stimuli}: holds no single text or run that may be judged, and pairs are no runs; "
-            "name another folder."
+            f"{run.stimuli}: holds no single text or run that may be judged, and pairs or several "
+            "responses are no sample of Inspect; name another folder."
         )
     return shown
 

@@ -60,7 +60,8 @@ class LabelSession:
         }
         if not self._items:
             raise ConfigError(
-                f"{folder}: holds no items of your own, so there is nothing to label; name another."
+                f"{folder}: holds no single texts or pairs of your own data, so there is nothing to label; "
+                "name another."
             )
         self.log = ReviewLog(folder / LABEL_LOG)
         try:

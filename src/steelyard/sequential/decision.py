@@ -131,6 +131,8 @@ def parse_rule(text: str, form: str = BUILT_IN) -> DecisionRule:
     def wrong(problem: str) -> ConfigError:
         return ConfigError(f"--decide {text!r}: {problem}.")
 
+    if form not in SAMPLED_FROM:
+        raise wrong("draws pairs or single texts, found rows of several responses; leave --decide out")
     match = FORM.fullmatch(text)
     if match is None:
         raise wrong("expected metric<limit or metric>limit, such as dark_current<0.10")

@@ -12,6 +12,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, widen
 from steelyard.core.rng import rng_for, shuffled
 from steelyard.core.text import plural, pluralize
 from steelyard.probes.probe_metadata import label_changing_probes
+from steelyard.stimuli.best_of import ROTATION
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.original import PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
@@ -207,6 +208,7 @@ class ExampleSelector:
         shown, row = seen.shown, seen.stimulus
         low, high = shown.ends[row].T
         off = np.abs(answers.answer - answers.wanted) / np.maximum(high - low, 1)
+        off = np.where(shown.kind[row] == ROTATION, 1.0, off)  # slots are names, and no scores
         missed = np.where((answers.answer == NEITHER) & (answers.wanted > NEITHER), A_TIE, 1.0)
         step = np.nan_to_num(shown.delta[row])
         size = np.where(shown.paired[row], missed * (1.0 + step), off)

@@ -21,10 +21,15 @@ def rotation(figures: JudgeEstimates) -> Answer | None:
         return undefined_answer(slot)
     parts = [f"{favours_slot(slot)}: {figure(slot)} from an even share, margin {MARGIN:g}"]
     if defined(stays):
-        parts.append(f"names the same response in every rotation for {times(stays, 'item')}, {figure(stays)}")
+        parts.append(f"names the same response in every rotation for {_items(stays)}, {figure(stays)}")
     if defined(vote):
-        parts.append(f"the vote of the rotations is right for {times(vote, 'item')}, {figure(vote)}")
+        parts.append(f"the vote of the rotations is right for {_items(vote)}, {figure(vote)}")
     return slot.status or "undefined", "; ".join(parts) + more_calls(slot)
+
+
+def _items(share: Estimate) -> str:
+    repeated = share.denominator != share.n_units
+    return times(share, "item") + (" and repeats" if repeated else "")
 
 
 def favours_slot(slot: Estimate) -> str:

@@ -175,8 +175,8 @@ def best_of_estimates(context: EstimateContext, scores: Scores) -> list[Estimate
         for slot, counts in zip(slots, shares, strict=True)
     ]
     if scores.replicate.any():
-        told = {SELF_AGREEMENT.id, FLIP_RATE.id}
-        estimates += [each for each in stability(context, scores) if each.metric in told]
+        repeated = {SELF_AGREEMENT.id, FLIP_RATE.id}
+        estimates += [each for each in stability(context, scores) if each.metric in repeated]
     return [*estimates, *lost_rates(context, scores)]
 
 

@@ -43,10 +43,8 @@ class Planted:
         self._seen: dict[str, Parameters] = {}
         self._replies: dict[tuple[str, int], Reply] = {}
         self._key = pack_key() if judge.model == "rater" else LabelKey()
-        self._choices, self._chooser = ChoiceKey(), ChooserParameters()
-        if judge.model == CHOOSER:
-            self._chooser = self._chooser.updated(_own_options(judge), f"judge {judge.address}")
-        self._parameters, self._rater, self._value = _from_options(judge)
+        self._choices = ChoiceKey()
+        self._parameters, self._rater, self._chooser, self._value = _from_options(judge)
         for protocol in judge.protocols.values():
             self.parameters(protocol.settings)
 
@@ -78,9 +76,9 @@ class Planted:
         single = self._single
         texts = len(presentation.slots.texts)
         several = texts > 2 and self.info.for_model(self._judge.model).can_choose
-        if not several and (texts != (1 if single else 2) or self._judge.model == CHOOSER):
+        if not several and (texts != (1 if single else 2) or self._chooser is not None):
             expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
-            if self._judge.model == CHOOSER:
+            if self._chooser is not None:
                 expected, scale = "several", "best-of"
             raise PermanentError(
                 "bad_request",
@@ -108,7 +106,7 @@ class Planted:
 
     def knows(self, presentation: Presentation) -> bool:
         slots = presentation.slots
-        if self._judge.model == CHOOSER:
+        if self._chooser is not None:
             return texts_hash(slots.request, slots.texts) in self._choices.best
         if self._judge.model != "rater":
             return True
@@ -144,6 +142,7 @@ class Planted:
                 lengths = [len(text.split()) for text in texts]
                 return str(1 + lengths.index(max(lengths)))
             case _:
+                assert self._chooser is not None
                 return choose(self._chooser, self._choices, slots.request, texts, presentation.trial)
 
     def score(self, presentation: Presentation) -> str:
@@ -171,21 +170,17 @@ class Planted:
         return value
 
 
-def _own_options(judge: Judge) -> dict[str, Any]:
-    return {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
-
-
-def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, str | None]:
-    options = _own_options(judge)
+def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, ChooserParameters | None, str | None]:
+    options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
     where, value = f"judge {judge.address}", None
     if judge.model == CHOOSER:
-        return Parameters(), RaterParameters(), None
+        return Parameters(), RaterParameters(), ChooserParameters().updated(options, where), None
     if judge.model == "rater":
-        return Parameters(), RaterParameters().updated(options, where), None
+        return Parameters(), RaterParameters().updated(options, where), None, None
     if judge.model == "constant" and "value" in options:
         value = str(options.pop("value"))
         if not value.isdecimal():
             raise ConfigError(f"{where}: option value is {value!r}, expected a whole number.")
     known = (*OPTION_NAMES, "seed") if judge.model == "probit" else ("seed",)
     parameters = Parameters().updated(options, where, known)
-    return parameters, RaterParameters(seed=parameters.seed), value
+    return parameters, RaterParameters(seed=parameters.seed), None, value
