@@ -95,7 +95,7 @@ def test_a_biased_judge_is_corrected() -> None:
     assert plain_ranking(judge).places.tolist() == [2, 1, 3]
     ranking = corrected_ranking(judge, people.filter(labelled), labelled)
     assert ranking.places.tolist() == [1, 2, 3]
-    assert ranking.weight is not None
+    assert ranking.weights is not None
     truth = 1000 + POINTS * np.array([0.9, 0.0, -0.9])
     assert np.abs(ranking.figures - truth).max() < 3 * ranking.errors.max()
 

@@ -50,7 +50,7 @@ def test_the_sentence_and_the_three_figures(command: Command, tmp_path: Path) ->
     )
     assert "corrected 71.5 % [68.7, 74.3] 4,000 verdicts, 600 labels" in text
     assert "labels alone 71.8 % [" in text
-    assert "Worth of the judge: ρ² 0.29; 600 labels count as 793 (factor 1.32)." in text
+    assert "Worth of the judge: ρ² 0.29, weight λ 0.66; 600 labels count as 793 (factor 1.32)." in text
     paragraph = command("estimate", "r.csv", *RANDOM, "--methods").out
     assert "the regression estimator (GREG)" in paragraph
     found = body(command, "r.csv", *RANDOM, "--of", "population")

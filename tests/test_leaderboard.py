@@ -22,6 +22,7 @@ from steelyard.estimation.ranking import (
     corrected_ranking,
     first_chances,
     flip_chance,
+    labels_to_separate,
     plain_ranking,
     rank_sets,
     tiers,
@@ -90,7 +91,7 @@ def test_published_slot_shares() -> None:
 def test_errors_have_the_scale_of_each_system() -> None:
     mask = labelled(0, 1000, 14_947)
     ranking = corrected_ranking(votes(GPT_4), votes("human").filter(mask), mask)
-    assert ranking.weight == pytest.approx(0.3325, abs=1e-3)
+    assert ranking.weights == pytest.approx([0.3325] * 12, abs=1e-3)
     assert ranking.figures[0] == pytest.approx(0.654, abs=5e-4)
     assert ranking.errors[0] == pytest.approx(0.034, abs=5e-4)
     # Divided by n² instead of n_m², the error of vicuna-13b would be .0075; over 400 draws it is .0322.
@@ -155,6 +156,37 @@ def test_rows_of_one_task_are_summed_first() -> None:
         plain_ranking(SystemScores(twice, task)),
     )
     assert copied.errors == pytest.approx(once.errors)
+
+
+def test_each_system_may_have_its_own_weight() -> None:
+    # The judge repeats people on p, so λ = 1/(1 + 8/8); on q it says nothing of them, so λ = 0. As one λ both
+    # have a quarter: the covariance is that of p alone, the variance that of both.
+    people = np.tile([[0.0, 0.0], [1.0, 1.0]], (8, 1))
+    judge = np.stack([people[:, 0], np.tile([0.0, 0.0, 1.0, 1.0], 4)], axis=1)
+    near = np.arange(16) < 8
+    made = [
+        corrected_ranking(
+            SystemScores(judge, np.arange(16)),
+            SystemScores(people[near], np.arange(8)),
+            near,
+            weight_per_system=each,
+        )
+        for each in (True, False)
+    ]
+    assert made[0].weights == pytest.approx([0.5, 0.0])
+    assert made[1].weights == pytest.approx([0.25, 0.25])
+    # q keeps the variance of its labels, ¼/7; that of p is (1 − ρ²(1 − n/N)) of it, but for 16/15.
+    assert made[0].covariance[1, 1] == pytest.approx(0.25 / 8 * 16 / 15)
+    assert made[0].covariance[0, 0] == pytest.approx(0.25 / 8 * 16 / 15 / 2)
+
+
+def test_votes_that_separate_two_systems_by_hand() -> None:
+    # σ²/T = 100·(.2/.1)² = 400 and ρ² = (1 − (.15/.2)²)/.9; n = 400(1 − ρ²)/(1 − 400ρ²/1000) = 255.2.
+    assert labels_to_separate(0.1, 0.15, 0.2, 100, 1000) == (256, 400)
+    assert labels_to_separate(0.1, 0.2, 0.2, 100, 1000) == (400, 400)  # the judge is worth nothing
+    assert labels_to_separate(0.05, 0.15, 0.2, 100, 1000) == (None, 1600)  # votes on all rows would not do
+    assert labels_to_separate(0.1, 0.2, 0.2, 100, 100) == (None, 400)  # all have votes
+    assert labels_to_separate(0.0, 0.2, 0.2, 100, 1000) == (None, None)
 
 
 def test_clear_gaps_make_tiers() -> None:
@@ -226,6 +258,73 @@ def test_scores_of_systems_on_the_same_items(command: Command, tmp_path: Path) -
     board = json.loads(command("leaderboard", "r.csv", "--judge", "j", "--people", "h", "--json").out)
     ranks = {row["system"]: (row["best"], row["worst"]) for row in board["corrected"]["systems"]}
     assert ranks == {"p": (1, 1), "q": (2, 3), "r": (2, 3)}
+
+
+def write_scores(folder: Path, systems: tuple[str, str, str], votes: int) -> None:
+    """120 items; people put p above q by .5, and r about where q is; the judge repeats them, but not on r."""
+    rng = np.random.default_rng(11)
+    rows = []
+    for item in range(120):
+        score = rng.normal(0, 1)
+        for system, shift in zip(systems, (0.5, 0.0, 0.0), strict=True):
+            said = rng.normal(0, 1) if system == systems[2] else score + shift + rng.normal(0, 0.3)
+            label = f"{score + shift + rng.normal(0, 0.2):.4f}" if item < votes else ""
+            rows.append(f"{item},{system},{said:.4f},{label}\n")
+    (folder / "r.csv").write_text("item,system,gpt-4o,h\n" + "".join(rows))
+
+
+RANKED = ("leaderboard", "r.csv", "--judge", "gpt-4o", "--people", "h", "--design", "random")
+
+
+def test_weights_are_shown_for_each_system_where_votes_suffice(command: Command, tmp_path: Path) -> None:
+    for votes, own in ((40, False), (60, True)):
+        write_scores(tmp_path, ("p", "q", "r"), votes)
+        rows = json.loads(command(*RANKED, "--json").out)["corrected"]["systems"]
+        weights = {row["system"]: row["weight"] for row in rows}
+        assert (len(set(weights.values())) == 3) is own
+        text = " ".join(command(*RANKED).out.split())
+        said = "p 0." if own else f"{weights['p']:.2f} for all systems"
+        assert f"Weight of the judge in the corrected figures (λ): {said}" in text
+        if own:
+            assert weights["r"] < 0.2 < 0.4 < weights["p"]
+
+
+def test_a_named_pair_is_told_apart_or_what_it_takes_is_said(command: Command, tmp_path: Path) -> None:
+    write_scores(tmp_path, ("p", "q", "r"), 60)
+    text = " ".join(command(*RANKED, "--separate", "q", "p").out.split())
+    assert "p less q: +0." in text
+    assert "They are told apart." in text
+    apart = json.loads(command(*RANKED, "--separate", "q", "r", "--json").out)["corrected"]["separation"]
+    assert {apart["better"], apart["worse"]} == {"q", "r"}
+    assert not apart["is_apart"]
+    assert apart["votes"] is None  # even votes on all 120 rows would not do
+    text = " ".join(command(*RANKED, "--separate", "q", "r").out.split())
+    assert "Votes on the other 60 rows would not tell them apart; these and about" in text
+    for pair, told in ((("q", "q"), "'q' found twice"), (("q", "x"), "no system 'x'")):
+        done = command(*RANKED, "--separate", *pair)
+        assert (done.code, done.out) == (2, "")
+        assert told in done.err
+
+
+def test_systems_of_the_judges_own_family_are_marked(command: Command, tmp_path: Path) -> None:
+    write_scores(tmp_path, ("gpt-4", "claude-2", "mine"), 60)
+    known = json.loads(command(*RANKED, "--json").out)
+    assert (known["own_family"], known["family_source"]) == (["gpt-4"], "by name")
+    figures = [
+        next(row["value"] for row in known[table]["systems"] if row["system"] == "gpt-4")
+        for table in ("judge_alone", "corrected")
+    ]
+    text = " ".join(command(*RANKED).out.split())
+    assert "gpt-4 * " in text
+    less = f"{figures[0] - figures[1]:.3f}".removeprefix("+")
+    assert "Of the judge's own model family, by its name; the judge's figure less the one by" in text
+    assert f"people's votes: gpt-4 {'' if less.startswith('-') else '+'}{less}." in text
+    given = json.loads(command(*RANKED, "--own-family", "mine", "--json").out)
+    assert (given["own_family"], given["family_source"]) == (["mine"], "given")
+    alone = " ".join(command(*RANKED[:4]).out.split())
+    assert "whether the judge favours it cannot be said without votes of people" in alone
+    write_scores(tmp_path, ("p", "q", "r"), 60)
+    assert "own model family" not in command(*RANKED).out
 
 
 def test_ties_everywhere_leave_nobody_ahead(command: Command, tmp_path: Path) -> None:

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 )
 @option("--system", "systems", multiple=True, metavar="NAME", help="System to rank; repeatable [all].")
 @option("--baseline", metavar="NAME", help="System to show paired differences from.")
+@option("--separate", nargs=2, metavar="A B", help="Say how many more votes would tell two systems apart.")
+@option(
+    "--own-family",
+    multiple=True,
+    metavar="NAME",
+    help="System of the judge's own model family; repeatable [by known names].",
+)
 @option(
     "--ties",
     type=click.Choice(["half", "loss"]),
@@ -46,6 +53,8 @@ def leaderboard(
     design: str | None,
     systems: tuple[str, ...],
     baseline: str | None,
+    separate: tuple[str, str] | None,
+    own_family: tuple[str, ...],
     ties: str,
     rank_by: str,
     confidence: float,
@@ -78,6 +87,8 @@ def leaderboard(
         by_strength=rank_by == "strength",
         systems=systems,
         baseline=baseline,
+        separate=separate,
+        own_family=own_family,
         confidence=confidence,
         seed=seed,
     )

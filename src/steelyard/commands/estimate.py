@@ -34,6 +34,7 @@ from steelyard.estimation.designs import (
 )
 from steelyard.estimation.frame import CONFIDENCE, Figure, Frame, clustered_variance
 from steelyard.estimation.post_stratified import MOST_LEVELS
+from steelyard.estimation.random_draw import ppi_weight, slope
 from steelyard.estimation.rogan_gladen import effective_counts, rogan_gladen, separates
 from steelyard.importing.ratings import HUMAN, RatingsTable
 from steelyard.metrics.multiplicity import benjamini_hochberg
@@ -43,6 +44,8 @@ SCHEMA = "steelyard.estimate/1"
 FEWEST_LABELS = 10
 UNLIKELY = 0.001
 """Below this p the labelled items are no random draw of the judged ones."""
+WEIGHTS = {"greg": slope, "ppi++": ppi_weight}
+"""λ of the estimators that have one."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class EstimateReport:
     confidence: float = CONFIDENCE
     independence: str = ""
     """Why items are taken as independent; empty where tasks say which belong together."""
+    weight: float | None = None
+    """λ: weight of the judge, where the estimator has one."""
 
     @property
     def weak_judge(self) -> bool:
@@ -113,6 +118,7 @@ class EstimateReport:
             "tasks": self.tasks,
             "independence": self.independence,
             **{name: _figure_body(figure, self.confidence) for name, figure in figures.items()},
+            "weight": self.weight,
             "worth": None if self.worth is None else vars(self.worth),
             "agreement": self.agreement,
             "missing_verdicts": self.missing,
@@ -197,6 +203,7 @@ def estimate(
         remarks=tuple(remarks),
         confidence=confidence,
         independence=judged.independence,
+        weight=WEIGHTS[figure.method](frame) if figure.method in WEIGHTS else None,
     )
 
 

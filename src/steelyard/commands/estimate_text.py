@@ -101,9 +101,10 @@ def notes(report: EstimateReport) -> list[str]:
     made = [f"Assumed: {'; '.join(filter(None, assumed))}."]
     if report.worth is not None:
         worth = report.worth
+        weight = "" if report.weight is None else f", weight λ {report.weight:.2f}"
         made.append(
-            f"Worth of the judge: ρ² {worth.rho_squared:.2f}; {pluralize(report.labels, 'label')} count as "
-            f"{worth.effective_labels:,.0f} (factor {worth.factor:.2f})."
+            f"Worth of the judge: ρ² {worth.rho_squared:.2f}{weight}; {pluralize(report.labels, 'label')} "
+            f"count as {worth.effective_labels:,.0f} (factor {worth.factor:.2f})."
         )
     if report.corrected.method == "labels_t":
         made.append("Nearly all labels are the same, too few others to weigh the judge: it was left out.")

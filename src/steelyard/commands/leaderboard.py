@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import ceil
 from statistics import fmean
 from typing import Any
 
@@ -21,20 +20,25 @@ from steelyard.estimation.frame import CONFIDENCE, two_sided_quantile
 from steelyard.estimation.ranking import (
     Ranking,
     SystemScores,
-    better,
     corrected_ranking,
     first_chances,
     flip_chance,
+    labels_to_separate,
     plain_ranking,
     rank_sets,
+    step_down,
     tiers,
 )
 from steelyard.importing.ratings import Rating, RatingsTable
+from steelyard.metrics.run.self_preference import vendor_of
 
 SCHEMA = "steelyard.leaderboard/1"
 FEWEST_ROWS = 10
 """Rows of a system below which its error is not known well enough for a rank."""
+ENOUGH_LABELS = 50
+"""Scores of each system by people from which on λ is fitted for each system."""
 HALF, LOSS = "half", "loss"
+GIVEN, BY_NAME = "given", "by name"
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,27 @@ class RankedSystem:
     difference: tuple[float, float | None, float | None] | None = None
     """From the baseline, with its limits, which are undefined where the two differ alike on every row; None
     without a baseline."""
+    weight: float | None = None
+    """λ: weight of the judge in a corrected figure."""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """What it takes to tell two systems apart, if their figures stay."""
+
+    better: str
+    worse: str
+    gap: float
+    reach: float
+    """Gap from which on they are apart: half its interval if they were named, else by the rule of ranks."""
+    votes: int | None
+    """Votes of people in all; None where the ranking has none, or where votes on all rows would not do."""
+    rows: int | None
+    """Rows in all, if people vote on all of them, or by the judge alone; None where the figures are equal."""
+
+    @property
+    def is_apart(self) -> bool:
+        return self.gap > self.reach
 
 
 @dataclass(frozen=True)
@@ -66,15 +91,18 @@ class RankTable:
     """From the first place to the last."""
     flips: tuple[float, ...]
     """P(a system and the next one are the other way round)."""
-    weight: float | None
-    separating_rows: int | None
-    """Rows that would tell the first two apart, if their figures stayed; None where they are apart."""
+    separation: Separation
+    """Of the two systems that were named, else of the first two."""
 
     def of(self, system: str) -> RankedSystem:
         return next(row for row in self.systems if row.system == system)
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "systems": [vars(row) for row in self.systems], "flips": list(self.flips)}
+        return {
+            "systems": [vars(row) for row in self.systems],
+            "flips": list(self.flips),
+            "separation": vars(self.separation) | {"is_apart": self.separation.is_apart},
+        }
 
 
 @dataclass(frozen=True)
@@ -100,6 +128,11 @@ class Leaderboard:
     """Beside win rates: strengths by the same votes as `main`."""
     independence: str = ""
     """Why rows are taken as independent; empty where tasks say which belong together."""
+    own_family: tuple[str, ...] = ()
+    """Systems of the judge's own model family."""
+    family_source: str = BY_NAME
+    separate: tuple[str, str] | None = None
+    """Systems that the user wants to tell apart."""
 
     @property
     def main(self) -> RankTable:
@@ -137,6 +170,8 @@ class Leaderboard:
             "unsupported": self.unsupported,
             "slot_share": self.slot_share,
             "baseline": self.baseline,
+            "own_family": list(self.own_family),
+            "family_source": self.family_source,
             "remarks": list(self.remarks),
         }
 
@@ -150,6 +185,8 @@ def leaderboard(
     by_strength: bool = False,
     systems: Sequence[str] = (),
     baseline: str | None = None,
+    separate: tuple[str, str] | None = None,
+    own_family: Sequence[str] = (),
     confidence: float = CONFIDENCE,
     seed: int = 7,
 ) -> Leaderboard:
@@ -157,6 +194,8 @@ def leaderboard(
     criterion = choose("criterion", "--criterion", subject.criterion, table.criteria, table.name)
     names = _systems(table, systems)
     base = None if baseline is None else choose("system", "--baseline", baseline, names, table.name)
+    pair = None if separate is None else _pair(table.name, separate, names)
+    own = [choose("system", "--own-family", name, names, table.name) for name in own_family]
     if by_strength:
         _refuse_strengths(table, ties)
     rows = [row for row in table.ratings if row.criterion == criterion and row.value is not None]
@@ -179,7 +218,7 @@ def leaderboard(
             f"Not corrected: people rated {pluralize(votes.people.rows, 'row')} of {votes.judge.rows:,}; say "
             "--design random if these were drawn at random."
         )
-    how = _Settings(names, base, confidence, seed)
+    how = _Settings(names, base, pair, confidence, seed)
     halved = votes if ties == HALF else _votes(judged, voted, names, HALF, random_draw=random_draw)
     strengths = _strengths(halved, how) if table.is_pairwise else None
     if by_strength and strengths is not None:
@@ -191,7 +230,7 @@ def leaderboard(
                 "by win rate."
             )
     else:
-        tables = _win_rates(votes, how)
+        tables = _win_rates(votes, how, pairwise_votes=table.is_pairwise)
     assert tables.judge_alone is not None
     beside = None
     if strengths is not None and not by_strength:
@@ -215,7 +254,23 @@ def leaderboard(
         by_strength=by_strength,
         strengths=beside,
         independence=independence((row.task for row in judged), "rows of different items"),
+        own_family=tuple(own or _of_family(judge, names)),
+        family_source=GIVEN if own else BY_NAME,
+        separate=pair,
     )
+
+
+def _pair(where: str, given: tuple[str, str], names: Sequence[str]) -> tuple[str, str]:
+    one, other = (choose("system", "--separate", name, names, where) for name in given)
+    if one == other:
+        raise ConfigError(f"--separate: {one!r} found twice, expected two systems; name another.")
+    return one, other
+
+
+def _of_family(judge: str, names: Sequence[str]) -> list[str]:
+    """Systems whose names are of the same vendor as the judge's, where both are known."""
+    family = vendor_of(judge)
+    return [] if family is None else [name for name in names if vendor_of(name) == family]
 
 
 def _refuse_strengths(table: RatingsTable, ties: str) -> None:
@@ -270,6 +325,7 @@ def _votes(
 class _Settings:
     names: Sequence[str]
     baseline: str | None
+    pair: tuple[str, str] | None
     confidence: float
     seed: int
 
@@ -288,15 +344,17 @@ class _Tables:
         return "corrected" if self.corrected else "people_alone" if self.people_alone else "judge_alone"
 
 
-def _win_rates(votes: _Votes, how: _Settings) -> _Tables:
+def _win_rates(votes: _Votes, how: _Settings, *, pairwise_votes: bool) -> _Tables:
     judged = _table(plain_ranking(votes.judge), votes.judge, how)
     if votes.people is None:
         return _Tables(judged)
-    voted = _table(plain_ranking(votes.people), votes.people, how)
+    alone = plain_ranking(votes.people)
+    voted = _table(alone, votes.people, how, alone)
     if not votes.corrects:
         return _Tables(judged, voted)
-    ranking = corrected_ranking(votes.shared, votes.people, votes.labelled)
-    return _Tables(judged, voted, _table(ranking, votes.judge, how, labels=votes.people.rows))
+    enough = not pairwise_votes and bool((votes.people.counts >= ENOUGH_LABELS).all())
+    ranking = corrected_ranking(votes.shared, votes.people, votes.labelled, weight_per_system=enough)
+    return _Tables(judged, voted, _table(ranking, votes.judge, how, alone, votes.people.rows))
 
 
 def _strengths(votes: _Votes, how: _Settings) -> _Tables:
@@ -314,10 +372,12 @@ def _strengths(votes: _Votes, how: _Settings) -> _Tables:
     if votes.corrects and rest.rows:
         parts += [(near, "the judge on the rows that people rated"), (rest, "the judge on the other rows")]
     reasons = [_unlinked(part, how.names, rater) for part, rater in parts]
-    voted = None if reasons[0] else _table(plain_ranking(people), people, how)
+    alone = None if reasons[0] else plain_ranking(people)
+    voted = None if alone is None else _table(alone, people, how, alone)
     fixed = None
     if votes.corrects and not any(reasons):
-        fixed = _table(corrected_ranking(judge, people, votes.labelled), judge, how, labels=people.rows)
+        ranking = corrected_ranking(judge, people, votes.labelled)
+        fixed = _table(ranking, judge, how, alone, people.rows)
     return _Tables(judged, voted, fixed, tuple(filter(None, reasons)))
 
 
@@ -400,9 +460,16 @@ def _refuse_few(where: str, scores: SystemScores, names: Sequence[str], rater: s
             )
 
 
-def _table(ranking: Ranking, scores: SystemScores, how: _Settings, labels: int | None = None) -> RankTable:
+def _table(
+    ranking: Ranking,
+    scores: SystemScores,
+    how: _Settings,
+    people: Ranking | None = None,
+    labels: int | None = None,
+) -> RankTable:
+    """`people` is the ranking by their votes alone, on `labels` of the rows or on all."""
     names, baseline = how.names, how.baseline
-    shown = better(ranking, how.seed, how.confidence)
+    shown, limit = step_down(ranking, how.seed, how.confidence)
     sets, chances, numbers = rank_sets(shown), first_chances(ranking, how.seed), tiers(ranking, shown)
     limits = [ranking.limits(m, how.confidence) or (None, None) for m in range(len(names))]
     quantile = two_sided_quantile(how.confidence, ranking.freedom)
@@ -420,18 +487,21 @@ def _table(ranking: Ranking, scores: SystemScores, how: _Settings, labels: int |
             first=float(chances[m]),
             tier=numbers[m],
             difference=None if baseline is None else _difference(ranking, m, names.index(baseline), quantile),
+            weight=None if ranking.weights is None else float(ranking.weights[m]),
         )
         for place, m in enumerate(order, start=1)
     ]
     flips = [flip_chance(ranking, one, other) for one, other in pairwise(order)]
-    top, second = order[:2]
-    needed = None
-    if not shown[top, second]:
-        reach = quantile * ranking.difference_error(top, second)
-        gap = float(ranking.figures[top] - ranking.figures[second])
-        made = scores.rows if labels is None else labels
-        needed = ceil(made * (reach / gap) ** 2) if gap > 0 else None
-    return RankTable(tuple(rows), tuple(flips), ranking.weight, needed)
+    one, other = order[:2]
+    if how.pair is not None:
+        one, other = sorted((names.index(name) for name in how.pair), key=order.index)
+        limit = quantile
+    gap = float(ranking.figures[one] - ranking.figures[other])
+    reach = limit * ranking.difference_error(one, other)
+    alone = reach if people is None else limit * people.difference_error(one, other)
+    votes, needed = labels_to_separate(gap, reach, alone, labels or scores.rows, scores.rows)
+    apart = Separation(names[one], names[other], gap, reach, votes if labels else None, needed)
+    return RankTable(tuple(rows), tuple(flips), apart)
 
 
 def _difference(

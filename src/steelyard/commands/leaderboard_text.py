@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from steelyard.commands.leaderboard import HALF, Leaderboard, RankedSystem
+from steelyard.commands.leaderboard import GIVEN, HALF, Leaderboard, RankedSystem
 from steelyard.core.text import percent, pluralize, round_up
 
 NAMED = 5
 """Pairs of neighbours, and systems in another order, that are named."""
+OWN = "*"
+"""Mark of a system of the judge's own model family."""
 
 
 def number(value: float, board: Leaderboard) -> str:
@@ -63,7 +65,8 @@ def table_rows(board: Leaderboard) -> list[tuple[str, ...]]:
         figure = with_limits(number(row.value, board), *ends)
         others = [] if board.people_alone is None else [board.judge_alone, board.people_alone]
         ranks = [places(table.of(row.system)) for table in others]
-        made.append((row.system, figure, places(row), f"{row.first:.2f}", f"{row.tier}", *ranks))
+        name = f"{row.system} {OWN}" if row.system in board.own_family else row.system
+        made.append((name, figure, places(row), f"{row.first:.2f}", f"{row.tier}", *ranks))
     return made
 
 
@@ -98,6 +101,45 @@ def strength_rows(board: Leaderboard) -> list[tuple[str, ...]]:
     return made
 
 
+def _separation(board: Leaderboard) -> str:
+    """How many more votes or rows would tell two systems apart: those that were named, or the first two."""
+    found, people = board.main.separation, board.corrected or board.people_alone
+    pair, start = "the first two", ""
+    if board.separate:
+        pair = "them"
+        ends = (_signed(found.gap + side * found.reach, board) for side in (-1, 1))
+        start = f"{found.better} less {found.worse}: {with_limits(_signed(found.gap, board), *ends)}. "
+    if found.is_apart:
+        return f"{start}They are told apart." if board.separate else ""
+    if found.rows is None:
+        return f"{start}No sample would tell {pair} apart, if their figures stayed: these are equal."
+    made = board.labels if people else board.rows
+    few = f"would tell {pair} apart, if their figures stayed."
+    if found.votes is not None:
+        return f"{start}About {pluralize(round_up(found.votes - made), 'more vote')} of people {few}"
+    more = pluralize(round_up(found.rows - (board.rows if board.corrected else made)), "more row")
+    if people:
+        more += " with votes of people"
+    if board.corrected and board.labels < board.rows:
+        rest = pluralize(board.rows - board.labels, "row")
+        return f"{start}Votes on the other {rest} would not tell {pair} apart; these and about {more} {few}"
+    return f"{start}About {more} {few}"
+
+
+def _own_family(board: Leaderboard) -> str:
+    """What the judge gives systems of its own family more than people's votes do."""
+    source = "as given" if board.family_source == GIVEN else "by its name"
+    said = f"{OWN} Of the judge's own model family, {source}"
+    table = board.corrected or board.people_alone
+    if table is None:
+        return f"{said}; whether the judge favours it cannot be said without votes of people."
+    apart = [
+        f"{name} {_signed(board.judge_alone.of(name).value - table.of(name).value, board)}"
+        for name in board.own_family
+    ]
+    return f"{said}; the judge's figure less the one by people's votes: {', '.join(apart)}."
+
+
 def notes(board: Leaderboard) -> list[str]:
     made = []
     main = board.main
@@ -123,11 +165,17 @@ def notes(board: Leaderboard) -> list[str]:
         more = f"; and {len(close) - NAMED:,} more" if len(close) > NAMED else ""
         named = "; ".join(close[:NAMED])
         made.append(f"Neighbours that may be the other way round, with the chance: {named}{more}.")
-    if main.separating_rows is not None:
-        noun = "vote of people" if board.corrected or board.people_alone else "row"
-        many = "votes of people" if board.corrected or board.people_alone else "rows"
-        count = pluralize(round_up(main.separating_rows), noun, many)
-        made.append(f"About {count} would tell the first two apart, if their figures stayed.")
+    made += filter(None, [_separation(board)])
+    if board.own_family:
+        made.append(_own_family(board))
+    weights = {row.system: row.weight for row in main.systems if row.weight is not None}
+    if weights:
+        values = list(weights.values())
+        named = ", ".join(f"{name} {weight:.2f}" for name, weight in list(weights.items())[:NAMED])
+        more = f" and {len(weights) - NAMED:,} more" if len(weights) > NAMED else ""
+        all_alike = max(values) == min(values)
+        said = f"{values[0]:.2f} for all systems" if all_alike else f"{named}{more}"
+        made.append(f"Weight of the judge in the corrected figures (λ): {said}.")
     if board.slot_share is not None:
         made.append(
             f"Of decided comparisons the judge gave {100 * board.slot_share:.1f} % to the first slot; where "

@@ -2,7 +2,8 @@
 
 A figure θ_m is a system's win rate over its own comparisons, or its mean score. Its error comes from what
 each comparison adds, scaled by n/n_m: a system in few comparisons is known less well. People's votes on some
-comparisons correct the judge's on all: θ = λ·θ^J(all) − (λ·θ^J(labelled) − θ^H(labelled)), one λ for all.
+comparisons correct the judge's on all: θ = λ·θ^J(all) − (λ·θ^J(labelled) − θ^H(labelled)), with one λ for
+all systems or, where each has enough votes, one of its own.
 
 System m ranks above m′ where their difference exceeds c standard errors; c is the quantile of the largest
 difference among all pairs under equality, found again over the pairs that are left (step-down; Romano and
@@ -15,6 +16,7 @@ no variance; it gets the one that its score interval amounts to.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Self
 
 import numpy as np
@@ -82,8 +84,8 @@ class SystemScores:
 class Ranking:
     figures: Floats
     covariance: Floats
-    weight: float | None = None
-    """λ, where the judge was corrected."""
+    weights: Floats | None = None
+    """λ of each system, where the judge was corrected."""
     freedom: int | None = None
     """Degrees of freedom of the errors, where rows lie in tasks; None where they are normal."""
     ends: Span | None = None
@@ -141,24 +143,62 @@ def _with_spread(cov: Floats, scores: SystemScores) -> Floats:
     return np.asarray(cov + np.diag(np.where(none, scores.without_spread(), 0.0)))
 
 
-def corrected_ranking(judge: SystemScores, people: SystemScores, labelled: Mask) -> Ranking:
+def corrected_ranking(
+    judge: SystemScores, people: SystemScores, labelled: Mask, *, weight_per_system: bool = False
+) -> Ranking:
     """The judge on all rows, corrected by people on the labelled ones; `people` holds those alone."""
     near, rest = judge.filter(labelled), judge.filter(~labelled)
     j, h = near.influence(), people.influence()
-    shared, spread = float((j * h).sum()), float((j * j).sum())
-    if spread == 0 or not rest.rows:
+    if not j.any() or not rest.rows:
         return plain_ranking(people)
     n, others = near.rows, rest.rows
-    weight = min(1.0, max(0.0, shared / ((1 + n / others) * spread)))
-    figures = weight * rest.figures() - (weight * near.figures() - people.figures())
-    influence = np.concatenate([(h - weight * j) / n, weight * rest.influence() / others])
+    weights = _weights(j, h, 1 + n / others, each=weight_per_system)
+    figures = weights * rest.figures() - (weights * near.figures() - people.figures())
+    influence = np.concatenate([(h - weights * j) / n, weights * rest.influence() / others])
     clusters = np.concatenate([near.cluster, rest.cluster])
     cov, freedom = covariance(influence * len(influence), clusters)
-    return Ranking(figures, _with_spread(cov, people), weight, freedom, people.ends, people.counts)
+    return Ranking(figures, _with_spread(cov, people), weights, freedom, people.ends, people.counts)
+
+
+def _weights(judge: Floats, people: Floats, shrinkage: float, *, each: bool) -> Floats:
+    """λ = tr Cov/(shrinkage·tr Var) within [0, 1], over all systems or of each alone."""
+    shared, spread = (judge * people).sum(axis=0), (judge * judge).sum(axis=0)
+    if not each:
+        shared, spread = np.full_like(shared, shared.sum()), np.full_like(spread, spread.sum())
+    ratio = np.divide(shared, shrinkage * spread, out=np.zeros_like(shared), where=spread > 0)
+    return np.asarray(np.clip(ratio, 0.0, 1.0))
+
+
+def labels_to_separate(
+    gap: float, reach: float, plain_reach: float, labels: int, rows: int
+) -> tuple[int | None, int | None]:
+    """Labels in all that tell two figures apart, and rows needed if all are labelled; None without a gap.
+
+    `reach` is half the interval of the difference as corrected by so many labels of the rows, `plain_reach`
+    by the labels alone. The variance with n of N rows labelled is σ²[(1 − ρ²)/n + ρ²/N]. Labels are None
+    where even a label of every row would not do.
+    """
+    if gap == 0:
+        return None, None
+    plain_reach = max(plain_reach, reach)
+    variance = labels * (plain_reach / gap) ** 2
+    needed = ceil(variance)
+    if needed > rows:
+        return None, needed
+    squared = 0.0
+    if labels < rows and plain_reach > 0:
+        squared = min(1.0, max(0.0, (1 - (reach / plain_reach) ** 2) / (1 - labels / rows)))
+    left = 1 - variance * squared / rows
+    return (ceil(variance * (1 - squared) / left) if left > 0 else needed), needed
 
 
 def better(ranking: Ranking, seed: int, confidence: float = CONFIDENCE) -> Mask:
     """Whether the system of a row is shown to be better than that of a column, for all pairs at once."""
+    return step_down(ranking, seed, confidence)[0]
+
+
+def step_down(ranking: Ranking, seed: int, confidence: float = CONFIDENCE) -> tuple[Mask, float]:
+    """What `better` says, and by how many standard errors the pairs that are left would have to differ."""
     k = len(ranking.figures)
     above, below = np.triu_indices(k, 1)
     apart = ranking.figures[above] - ranking.figures[below]
@@ -168,7 +208,7 @@ def better(ranking: Ranking, seed: int, confidence: float = CONFIDENCE) -> Mask:
     ratio = np.divide(apart, error, out=np.where(apart == 0, 0.0, np.copysign(np.inf, apart)), where=known)
     noise = _noise(ranking, seed)
     gaps = np.abs(noise[:, above[known]] - noise[:, below[known]]) / error[known]
-    open_pairs = np.ones(len(apart), dtype=np.bool_)
+    open_pairs, limit = np.ones(len(apart), dtype=np.bool_), 0.0
     for _ in range(_STEPS):
         largest = gaps[:, open_pairs[known]].max(axis=1, initial=0.0)
         limit = float(np.quantile(largest, confidence))
@@ -179,7 +219,7 @@ def better(ranking: Ranking, seed: int, confidence: float = CONFIDENCE) -> Mask:
     shown = np.zeros((k, k), dtype=np.bool_)
     shown[above, below] = ~open_pairs & (ratio > 0)
     shown[below, above] = ~open_pairs & (ratio < 0)
-    return shown
+    return shown, limit
 
 
 def rank_sets(shown: Mask) -> list[tuple[int, int]]:
