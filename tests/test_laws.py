@@ -17,11 +17,11 @@ from steelyard.metrics.stats.distributions import (
     beta_quantile,
     beta_sides,
     binomial_probability,
+    normal_law,
     normal_probabilities,
     normal_probability,
     normal_quantile,
     normal_quantiles,
-    normal_sides,
     t_probability,
     t_quantile,
 )
@@ -96,7 +96,7 @@ def apart(value: float, wanted: float) -> float:
 def test_shares_of_the_normal_law_are_those_of_erfc_to_the_far_tail() -> None:
     half = np.linspace(0.001, 37, 10_000)
     values = np.concatenate([-half[::-1], half])
-    below, above = normal_sides(values)
+    below, above, density = normal_law(values)
     wanted = np.array([erfc(-each / sqrt(2)) / 2 for each in values])
     # The exponent is rounded at its own size: x²/2 of the last digit.
     allowed = 5e-15 + values * values * 2.3e-16
@@ -105,22 +105,25 @@ def test_shares_of_the_normal_law_are_those_of_erfc_to_the_far_tail() -> None:
     assert np.all(np.abs(below + above - 1) <= 2.3e-16)
     assert np.array_equal(normal_probabilities(values), below)
     assert np.all(np.abs(below / oracle.ndtr(values) - 1) <= 2 * allowed)
+    wanted = np.exp(-values * values / 2) / sqrt(2 * pi)
+    assert np.all(np.abs(density / wanted - 1) <= 5e-15)
 
 
 def test_few_values_and_many_have_the_same_shares_and_the_same_shape() -> None:
     many = np.linspace(-9, 9, 600).reshape(3, 200)
     few_by_few = np.stack([normal_probabilities(part) for part in many.reshape(60, 10)]).reshape(3, 200)
     assert normal_probabilities(many) == pytest.approx(few_by_few, rel=2e-14)
-    assert normal_sides(many[:, :2])[1] == pytest.approx(few_by_few[::-1, ::-1][:, :2], rel=2e-14)
+    assert normal_law(many[:, :2])[1] == pytest.approx(few_by_few[::-1, ::-1][:, :2], rel=2e-14)
     assert normal_probabilities(np.array([[0.0]])).tolist() == [[0.5]]
     assert normal_probabilities(np.array([])).tolist() == []
 
 
 @pytest.mark.parametrize("times", [1, 200])
 def test_beyond_all_numbers_a_share_is_nothing_or_all(times: int) -> None:
-    below, above = normal_sides(np.tile([-inf, -60.0, 60.0, inf], times))
+    below, above, density = normal_law(np.tile([-inf, -60.0, 60.0, inf], times))
     assert below[:4].tolist() == above[:4][::-1].tolist() == [0, 0, 1, 1]
-    assert np.isnan(normal_sides(np.full(4 * times, np.nan))[0]).all()
+    assert not density.any()
+    assert np.isnan(normal_law(np.full(4 * times, np.nan))[0]).all()
 
 
 def test_quantiles_of_the_normal_law_are_those_of_scipy() -> None:

@@ -18,7 +18,7 @@ from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Fits, Reparameteri
 from steelyard.metrics.instrument.likelihood import NAMES, density
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at, reaches
-from steelyard.metrics.stats.distributions import normal_probabilities
+from steelyard.metrics.stats.distributions import normal_law
 
 SEEN = 0.95
 """Share of calls that name the better text at the limit of detection."""
@@ -26,7 +26,7 @@ _MOST_LAPSES = 0.0745
 """Above .075 lapses alone keep the share below 95 %; short of it the drive stays finite."""
 _SHORTEST, _LONGEST = 0.02, 50.0
 """Ends of the search, in quality steps."""
-_HALVINGS = 45
+_STEPS, _CLOSE = 60, 1e-13
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,17 @@ def needed_drive(theta: Floats) -> Floats:
     tilt = theta[:, 1] / wide
     tilts, needed = np.stack([tilt, -tilt]), 2 * (SEEN - theta[:, 4] / 3) / (1 - theta[:, 4])
     low, high = -theta[:, 2] / wide, np.abs(tilt) + 6
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        first, second = normal_probabilities(middle + tilts)
-        enough = first + second >= needed
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.asarray(theta[:, 2] + high * wide)
+    place = (low + high) / 2
+    for _ in range(_STEPS):
+        shares, _, slopes = normal_law(place + tilts)
+        gap = needed - shares.sum(axis=0)
+        low, high = np.where(gap > 0, place, low), np.where(gap > 0, high, place)
+        # Newton's step, or half the way where it would leave what is known to hold the place.
+        step = place + gap / np.maximum(slopes.sum(axis=0), 1e-300)
+        last, place = place, np.where((step >= low) & (step <= high), step, (low + high) / 2)
+        if (np.abs(place - last) < _CLOSE).all():
+            break
+    return np.asarray(theta[:, 2] + place * wide)
 
 
 def _sides(theta: Floats, drive: Floats) -> tuple[Floats, Floats, Floats]:
@@ -104,7 +109,7 @@ def _sides(theta: Floats, drive: Floats) -> tuple[Floats, Floats, Floats]:
     wide = np.sqrt(1 + theta[..., 3] ** 2)
     margin = drive - theta[..., 2]
     sides = np.stack([margin + theta[..., 1], margin - theta[..., 1]]) / wide
-    first, second = normal_probabilities(sides)
+    first, second = normal_law(sides)[0]
     return first, second, wide
 
 

@@ -14,7 +14,7 @@ a sum over even distances is as good as exact once they are below the width of a
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +24,7 @@ from steelyard.metrics.basis import FITTED
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs, as_tie, readable
 from steelyard.metrics.pairs.sensitivity import on_ladder
-from steelyard.metrics.stats.distributions import normal_sides
+from steelyard.metrics.stats.distributions import normal_law
 
 RESOLUTION = Metric(
     "resolution",
@@ -199,19 +199,26 @@ def patterns_of(rows: Rows) -> Patterns:
 _TINY = 1e-12
 """Least rate that a logarithm is taken of; a fit keeps a lapse rate above it."""
 
-_BLOCK = 500_000
-"""Vectors × patterns × nodes that are worked on at a time."""
+_BLOCK = 80_000
+"""Vectors × patterns × nodes that are worked on at a time: a processor keeps so many close by."""
 
 
 def answer_rates(theta: Floats, drive: Floats) -> Floats:
     """P(1), P(2), P(tie) on a new last axis; `theta` fits `drive` but for its own last axis."""
-    threshold, lapse = theta[..., 2], theta[..., 4]
-    centre = drive + theta[..., 1]
-    (first, second), (not_first, not_second) = normal_sides(np.stack([centre, -centre]) - threshold)
+    lapse = theta[..., 4, None]
+    rates, _ = _without_lapses(drive + theta[..., 1], theta[..., 2])
+    return np.asarray((1 - lapse) * np.stack(rates, axis=-1) + lapse / 3)
+
+
+def _without_lapses(
+    centre: Floats, threshold: Floats
+) -> tuple[tuple[Floats, Floats, Floats], tuple[Floats, Floats]]:
+    """P(1), P(2), P(tie) of a judge that never lapses; the density at either threshold."""
+    first, not_first, above = normal_law(centre - threshold)
+    second, not_second, below = normal_law(-centre - threshold)
     # Far from the middle 1 − P(1) − P(2) would be rounding alone.
     tie = np.where(centre >= 0, not_first - second, not_second - first)
-    rates = np.stack([first, second, tie], axis=-1)
-    return np.asarray((1 - lapse[..., None]) * rates + lapse[..., None] / 3)
+    return (first, second, tie), (above, below)
 
 
 def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
@@ -228,11 +235,22 @@ def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
     return value, score
 
 
+_ORDER = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+"""Of each answer: whether the better text stood first."""
+_TIES = [2, 5]
+_PARTS = (slice(0, 6), slice(6, 12), slice(12, 14), slice(14, 20))
+"""Rows of slopes: by the centre, by the centre times the node's place, of ties by threshold, by lapses."""
+_ANSWERS = [*range(6), *range(6), *_TIES, *range(6)]
+"""Whose slope each row is."""
+
+
 def _scores(theta: Floats, patterns: Patterns, nodes: SurfaceNodes) -> tuple[Floats, Floats]:
     rates, slopes = _at_nodes(theta, patterns.deltas, nodes)
     size, shape = len(theta), len(patterns.step)
     floor = np.maximum(rates, _TINY)
-    log_rates, relative = np.log(floor), np.divide(slopes, floor[..., None], out=slopes)
+    log_rates, relative = np.log(floor), np.divide(1.0, floor, out=floor)
+    for part in _PARTS:
+        slopes[:, :, part] *= relative[:, :, _TIES] if part is _PARTS[2] else relative
     value, score = np.empty((size, shape)), np.empty((size, shape, len(NAMES)))
     bounds = np.searchsorted(patterns.step, np.arange(len(patterns.deltas) + 1))
     for step, (start, end) in enumerate(pairwise(bounds.tolist())):
@@ -240,20 +258,32 @@ def _scores(theta: Floats, patterns: Patterns, nodes: SurfaceNodes) -> tuple[Flo
         log_node = counts @ log_rates[:, step]
         top = log_node.max(axis=-1, keepdims=True)
         log_node -= top
-        likely = log_node > nodes.negligible
-        # At most nodes no pair is likely to stand once pairs have many calls.
-        used = np.flatnonzero(likely.any(axis=(0, 1)))
-        some = slice(used[0], used[-1] + 1)
-        share = np.zeros_like(log_node[..., some])
-        np.exp(log_node[..., some], out=share, where=likely[..., some])
+        some = slice(0, NODES)
+        if len(nodes.places) > NODES:
+            # At most nodes no pair is likely to stand once pairs have many calls.
+            used = np.flatnonzero(log_node.max(axis=(0, 1)) > nodes.negligible)
+            some = slice(used[0], used[-1] + 1)
+        share = np.exp(np.maximum(log_node[..., some], nodes.negligible))
         share *= nodes.weights[some]
         total = share.sum(axis=-1, keepdims=True)
         value[:, start:end] = (np.log(total) + top)[..., 0]
-        share /= total
-        by_node = relative[:, step].transpose(0, 2, 1, 3)[:, some].reshape(size, some.stop - some.start, -1)
-        by_answer = (share @ by_node).reshape(size, len(counts), 6, len(NAMES))
-        score[:, start:end] = (counts[:, None] @ by_answer)[:, :, 0]
+        by_answer = share @ slopes[:, step, :, some].swapaxes(1, 2)
+        by_answer *= counts[:, _ANSWERS]
+        by_answer /= total
+        np.matmul(by_answer, _parameter_slopes(float(patterns.deltas[step])), out=score[:, start:end])
     return value, score
+
+
+@lru_cache(maxsize=64)
+def _parameter_slopes(delta: float) -> Floats:
+    """How the rows of slopes make up those by each parameter (rows × parameters)."""
+    centre, surface, ties, lapse = _PARTS
+    made = np.zeros((len(_ANSWERS), len(NAMES)))
+    made[centre, 0], made[centre, 1] = delta * _ORDER, 1.0
+    # A higher threshold takes from answer 1 what a lower centre takes, from answer 2 what a higher one does.
+    made[centre, 2], made[ties, 2] = [-1.0, 1.0, 0.0, -1.0, 1.0, 0.0], 1.0
+    made[surface, 3], made[lapse, 4] = _ORDER, 1.0
+    return made
 
 
 def cell_rates(theta: Floats, deltas: Floats) -> Floats:
@@ -264,37 +294,28 @@ def cell_rates(theta: Floats, deltas: Floats) -> Floats:
 
 
 def _at_nodes(theta: Floats, deltas: Floats, nodes: SurfaceNodes) -> tuple[Floats, Floats]:
-    """Rates (vectors × deltas × six answers × nodes); their slopes by parameter, last axis."""
-    wide, surface = theta[:, None, None, :], nodes.places
-    push = wide[..., 0] * deltas[:, None] + wide[..., 3] * surface
-    both = answer_rates(wide, np.stack([push, -push]))
-    rates, slopes = np.empty((*push.shape, 6)), np.empty((*push.shape, 6, len(NAMES)))
-    for rate, order, place in zip(both, (1.0, -1.0), (slice(0, 3), slice(3, 6)), strict=True):
-        rates[..., place] = rate
-        _fill_slopes(
-            slopes[..., place, :], wide, order * push, rate, order * deltas[:, None], order * surface
-        )
-    return rates.swapaxes(-1, -2), slopes.swapaxes(-2, -3)
-
-
-def _fill_slopes(
-    slopes: Floats, theta: Floats, drive: Floats, rates: Floats, by_quality: Floats, by_surface: Floats
-) -> None:
-    """Put the derivative of each answer's rate into its place (… × answers × parameters)."""
-    threshold, lapse = theta[..., 2], theta[..., 4]
-    centre = drive + theta[..., 1]
-    kept = 1 - lapse
-    above, below = density(centre - threshold), density(centre + threshold)
-    by_centre, by_threshold = slopes[..., 1], slopes[..., 2]
-    by_centre[..., 0] = kept * above
-    by_centre[..., 1] = -kept * below
-    by_centre[..., 2] = kept * (below - above)
-    by_threshold[..., 0] = -kept * above
-    by_threshold[..., 1] = by_centre[..., 1]
-    by_threshold[..., 2] = kept * (above + below)
-    np.multiply(by_centre, by_quality[..., None], out=slopes[..., 0])
-    np.multiply(by_centre, by_surface[..., None], out=slopes[..., 3])
-    np.divide(1 / 3 - rates, np.maximum(kept, 1e-12)[..., None], out=slopes[..., 4])
+    """Rates (vectors × deltas × six answers × nodes), and their slopes, with rows in place of answers."""
+    resolution, bias, threshold, spread, lapse = theta.T[..., None, None]
+    push = resolution * deltas[:, None] + spread * nodes.places
+    centre, surface, ties, by_lapse = _PARTS
+    shape, width = push.shape[:2], push.shape[2]
+    rates, slopes = np.empty((*shape, 6, width)), np.empty((*shape, len(_ANSWERS), width))
+    for order, start in ((1.0, 0), (-1.0, 3)):
+        answers, (above, below) = _without_lapses(order * push + bias, threshold)
+        for place, rate in enumerate(answers, start):
+            rates[:, :, place] = rate
+        slopes[:, :, start] = above
+        np.negative(below, out=slopes[:, :, start + 1])
+        np.subtract(below, above, out=slopes[:, :, start + 2])
+        np.add(above, below, out=slopes[:, :, ties.start + start // 3])
+    attentive = (1 - lapse)[..., None]
+    np.subtract(1 / 3, rates, out=slopes[:, :, by_lapse])
+    rates *= attentive
+    rates += lapse[..., None] / 3
+    slopes[:, :, centre] *= attentive
+    slopes[:, :, ties] *= attentive
+    np.multiply(slopes[:, :, centre], nodes.places, out=slopes[:, :, surface])
+    return rates, slopes
 
 
 def density(x: Floats) -> Floats:

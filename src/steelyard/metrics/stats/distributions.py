@@ -16,9 +16,11 @@ import numpy as np
 
 from steelyard.core.arrays import Floats
 
-_ROOT = sqrt(2)
+_ROOT, _ROOT_OF_CIRCLE = sqrt(2), sqrt(2 * pi)
 _FEW = 150
 """Up to so many values one call of `erfc` each is quicker than a polynomial over all of them."""
+_NEAR_AT_HAND = 8192
+"""Values over which the terms of a polynomial are summed at a time: a processor keeps so many close by."""
 _TURN = 3.75 * _ROOT
 _TAIL = (
     -9.214130773449194e-10,
@@ -65,15 +67,17 @@ def normal_quantile(probability: float) -> float:
 
 
 def normal_probabilities(values: Floats) -> Floats:
-    return normal_sides(values)[0] if values.size > _FEW else _above_each(-values)
+    return normal_law(values)[0] if values.size > _FEW else _above_each(-values)
 
 
-def normal_sides(values: Floats) -> tuple[Floats, Floats]:
-    """The shares of a normal law below and above each value, either as exact as the smaller."""
-    tail = _tails(np.abs(values))
+def normal_law(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """The shares of a normal law below and above each value, either as exact as the smaller; its density."""
+    distances = np.abs(values)
+    bell = np.exp(distances * distances / -2)
+    tail = _tails(distances, bell)
     rest = 1 - tail
     under = values < 0
-    return np.where(under, tail, rest), np.where(under, rest, tail)
+    return np.where(under, tail, rest), np.where(under, rest, tail), bell / _ROOT_OF_CIRCLE
 
 
 def normal_quantiles(probabilities: Floats) -> Floats:
@@ -83,17 +87,22 @@ def normal_quantiles(probabilities: Floats) -> Floats:
     return np.fromiter(quantiles, np.float64, shares.size)[place].reshape(probabilities.shape)
 
 
-def _tails(distances: Floats) -> Floats:
+def _tails(distances: Floats, bell: Floats) -> Floats:
     if distances.size <= _FEW:
         return _above_each(distances)
-    # Beyond 40 the share is no number any more, and the place of a limit would be undefined.
-    near = np.minimum(distances, 40.0)
-    place = (near - _TURN) / (near + _TURN)
-    series = np.full(near.shape, _TAIL[0])
-    for term in _TAIL[1:]:
-        series *= place
-        series += term
-    return np.asarray(series * np.exp(near * near / -2) / (1 + _ROOT * near))
+    tails = np.empty(distances.size)
+    far, wide = distances.ravel(), bell.ravel()
+    for start in range(0, len(tails), _NEAR_AT_HAND):
+        part = slice(start, start + _NEAR_AT_HAND)
+        # Beyond 40 the share is no number any more, and the place of a limit would be undefined.
+        near = np.minimum(far[part], 40.0)
+        place = (near - _TURN) / (near + _TURN)
+        series = np.full(near.shape, _TAIL[0])
+        for term in _TAIL[1:]:
+            series *= place
+            series += term
+        np.divide(series * wide[part], 1 + _ROOT * near, out=tails[part])
+    return tails.reshape(distances.shape)
 
 
 def _above_each(values: Floats) -> Floats:
