@@ -104,7 +104,7 @@ def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
 
 WRONG = {
     "unknown probe": (["-p", "vacum"], "did you mean 'vacuum'"),
-    "unknown provider": (["-j", "nobody/x"], "unknown provider 'nobody'"),
+    "unknown provider": (["-j", "litellm/gpt-4o"], "is openai/NAME?base_url=URL; known: anthropic"),
     "no slash": (["-j", "gpt-4o"], "expected provider/model"),
     "unknown key": (["-j", "planted/coin?colour=red"], "unknown key 'colour'"),
     "bad number": (["-j", "planted/probit?s=big"], "s"),

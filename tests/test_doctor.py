@@ -48,7 +48,7 @@ def test_every_judge_of_a_study_gets_one_call_under_each_protocol(command: Comma
     assert any(line.startswith("  cost     $0.110000, ") for line in lines)
     assert "Unreadable(" not in done.out
     assert done.code == 1
-    faults = [line for line in done.err.splitlines() if ": calls go to " not in line]
+    faults = [line for line in done.err.splitlines() if "steelyard: calls of " not in line]
     assert len(faults) == 1
     assert faults[0].startswith(
         "steelyard: judge a judge with a name of many words: protocol strict: replied "

@@ -88,6 +88,7 @@ def test_a_prompt_of_the_study_takes_the_place_of_the_built_in_one(
         ({"planner": {"prompt": 7}}, "expected a file with a prompt"),
         ({"planner": {"model": "planted/coin"}}, "writes no text"),
         ({"editor": {"attempts": 2}}, "attempts"),
+        ({"editor": {"prompts": {}}}, "did you mean 'prompt'?"),
         ({"judge": {}}, "unknown key 'editing.judge'"),
         ({"steps": 0}, "steps"),
         ({"summary_words": "many"}, "summary_words"),

@@ -124,7 +124,7 @@ def test_a_study_file_sends_no_variable_elsewhere_unasked(
         assert not server.requests
         done = command("measure", "thief.yaml", "--yes")
         assert done.code == 0, done.err
-        assert f"judge openai/x: calls go to {server.url} with the key in MYPRIVATE_TOKEN." in done.err
+        assert f"calls of openai/x go to {server.url} with the key in MYPRIVATE_TOKEN." in done.err
         named = f"openai/x?base_url={server.url}&api_key_env=MYPRIVATE_TOKEN"
         assert command("measure", "-j", named, "-p", "vacuum", "--out", "own").code == 0
 

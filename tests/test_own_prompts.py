@@ -15,6 +15,7 @@ from servers import ScriptedServer
 from steelyard.errors import ConfigError
 from steelyard.review.session import ReviewSession
 from steelyard.study.role_config import parse_roles
+from steelyard.study.study_file import build_study, load_config
 from steelyard.web.review.app import ReviewPages
 
 OWN = "Rewrite the response below so that the rubric gives it {{ expected }}, boldly."
@@ -28,6 +29,8 @@ def test_the_author_is_told_in_the_words_of_the_study_and_the_page_shows_them(
     write_study(tmp_path, server, review=True, probes=["label_flip"], author=author, count=2)
     done = command("generate", "study.yaml", "--out", "run")
     assert done.code == 0, done.err
+    to = f" go to {server.url} with the key in OPENAI_API_KEY (not set).\n"
+    assert done.err == "".join(f"steelyard: calls of {role}{to}" for role in ("author", "validator"))
     sent = [json.dumps(request.body) for request in cast.received if request.body["model"] == "writer"]
     assert len(sent) == 2
     assert all("boldly." in prompt for prompt in sent)
@@ -41,6 +44,17 @@ def test_the_author_is_told_in_the_words_of_the_study_and_the_page_shows_them(
     other = command("generate", "study.yaml", "--out", "run")
     assert other.code == 2
     assert "other settings of author" in other.err
+
+
+def test_front_matter_of_a_template_is_sent_and_said(tmp_path: Path, server: ScriptedServer) -> None:
+    (tmp_path / "mine.md").write_text("---\ntitle: mine\n---\n{{ rubric }} {{ request }} {{ response }}")
+    judge = {"name": "j", "model": model("grader", server), "prompt": "mine.md"}
+    write_study(tmp_path, server, judges=[judge], probes=["stochastic_stability"])
+    study = build_study(load_config(tmp_path / "study.yaml", {}), tmp_path)
+    assert [note for note in study.notes if "front matter" in note] == [
+        "judge j: its prompt begins with front matter (--- … ---), which is sent as it is; remove it "
+        "from the template."
+    ]
 
 
 def test_the_usual_words_leave_the_identity_of_the_authors_alone() -> None:

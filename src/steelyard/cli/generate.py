@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from steelyard.cli.options import option, study_options, yes_option
 from steelyard.cli.output import describe_calls, display_path, plain, warn
-from steelyard.cli.study import open_study, run_limits, with_reference
+from steelyard.cli.study import open_study, print_destinations, run_limits, with_reference
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
 
@@ -36,6 +37,8 @@ def generate(accept_all: bool, **options: Any) -> None:
         raise ConfigError(
             "generate: no probe of the study uses generated texts; add one, such as label_flip."
         )
+    asked = tuple(judge for judge in study.judges if judge.name == study.reference)
+    print_destinations(options, replace(study, judges=asked), generation)
     limits = run_limits(options)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)

@@ -87,7 +87,7 @@ def print_destinations(
 
     if options["study"] is not None:
         for name, place in destinations(_judges_of_file(options, study, generation)).items():
-            print_error(f"judge {name}: calls {place.text}.")
+            print_error(f"calls of {name} {place.text}.")
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:

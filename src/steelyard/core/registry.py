@@ -29,9 +29,10 @@ class Spec:
 
 
 class Registry(Generic[T]):
-    def __init__(self, kind: str, builtin: Mapping[str, str] | None = None) -> None:
-        """`builtin` maps names to `module:attribute`, imported at first use."""
+    def __init__(self, kind: str, builtin: Mapping[str, str] | None = None, hint: str = "") -> None:
+        """`builtin` maps names to `module:attribute`, imported at first use; `hint` is for unknown names."""
         self.kind = kind
+        self._hint = hint
         self._builtin = tuple(builtin or ())
         self._lazy: dict[str, str] = dict(builtin or {})
         self._factories: dict[str, Callable[..., T]] = {}
@@ -58,7 +59,8 @@ class Registry(Generic[T]):
             self._search()
         if name not in self._factories:
             if name not in self._lazy:
-                require_known(self.kind, name, self.names(), "no installed package brings it; ")
+                reason = f"no installed package brings it; {self._hint}"
+                require_known(self.kind, name, self.names(), reason)
             module, _, attribute = self._lazy[name].partition(":")
             self._factories[name] = getattr(import_module(module), attribute)
         return self._factories[name]

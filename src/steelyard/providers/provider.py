@@ -91,6 +91,7 @@ PROVIDERS: Registry[Provider] = Registry(
         "recorded": "steelyard.providers.recorded:RecordedProvider",
         "planted": "steelyard.providers.planted.planted:Planted",
     },
+    "any server of chat completions, a proxy of litellm too, is openai/NAME?base_url=URL; ",
 )
 """Factories that take `judge=Judge` and have `info`, in the order in which they are listed."""
 

@@ -123,12 +123,16 @@ class ValidatorConfig(RoleConfig):
     fallback: str | dict[str, Any] | None = None
 
 
-class StageConfig(RoleConfig):
+class EditingRoleConfig(RoleConfig):
+    prompt: str | None = None
+
+
+class StageConfig(EditingRoleConfig):
     temperature: float | None = Field(default=0.7, ge=0)
     max_tokens: int = Field(default=2048, gt=0, le=10**9)
 
 
-class SummarizerConfig(RoleConfig):
+class SummarizerConfig(EditingRoleConfig):
     max_tokens: int = Field(default=1024, gt=0, le=10**9)
 
 
@@ -136,7 +140,7 @@ _STAGES: Mapping[str, type[RoleConfig]] = {
     PLANNER: StageConfig,
     EDITOR: StageConfig,
     SUMMARIZER: SummarizerConfig,
-    VERIFIER: RoleConfig,
+    VERIFIER: EditingRoleConfig,
 }
 
 Config = TypeVar("Config", bound=ModelConfig)
@@ -200,8 +204,7 @@ def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:
     for role, kind in _STAGES.items():
         base = (validator, ValidatorConfig) if role == VERIFIER else (author, AuthorConfig)
         body = stages[role] if "model" in stages[role] else {**_inherited(*base), **stages[role]}
-        own = {key: value for key, value in body.items() if key != "prompt"}
-        _, models[role] = _role(kind, own, f"editing.{role}", protocols[role], role)
+        _, models[role] = _role(kind, body, f"editing.{role}", protocols[role], role)
     return Editing(
         **models,
         steps=given.steps,

@@ -170,6 +170,7 @@ def build_study(
             *repeated_texts(items if config.data else ()),
             *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
             *_failing_note(config, items),
+            *_front_matter_notes(judges),
             *([f"{unlabelled}."] if unlabelled else []),
         ),
         source=None if config.data is None else data_source(config.data, folder),
@@ -223,6 +224,16 @@ def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
             f"a run that scores {answers} is taken for one that breaks the rubric; where another answer says "
             "so, name it: failing under task, or --failing."
         )
+
+
+def _front_matter_notes(judges: Iterable[Judge]) -> Iterator[str]:
+    front = re.compile(r"---\n.*?^---$", re.DOTALL | re.MULTILINE)
+    for judge in judges:
+        if any(front.match(p.user) for one in judge.leaf_judges for p in one.protocols.values()):
+            yield (
+                f"judge {judge.name}: its prompt begins with front matter (--- … ---), which is sent as it "
+                "is; remove it from the template."
+            )
 
 
 def _check_rubric(study: Study) -> None:
