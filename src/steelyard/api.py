@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike, fspath
 from pathlib import Path
@@ -32,6 +32,7 @@ from steelyard.runner.planner import PlanRow, make_plan, plan_rows
 from steelyard.runner.progress import is_watched, progress_line
 from steelyard.runner.record import submitted
 from steelyard.study.study import Study
+from steelyard.study.study_copy import copy_study
 from steelyard.study.study_file import build_study, load_config
 
 JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]
@@ -225,7 +226,10 @@ def _open_study(
     config = load_config(path, {**keys, **named}, "arguments")
     built = build_study(config, Path() if path is None else path.parent)
     folder = RunFolder(Path(out)) if out else RunFolder.default(built)
-    return built, folder, generation_plan(config)
+    generation = generation_plan(config)
+    if generation is not None and path is not None:
+        generation = replace(generation, source=copy_study(path, {**keys, **named}))
+    return built, folder, generation
 
 
 def _judge_spec(judge: JudgeLike) -> str | dict[str, Any]:

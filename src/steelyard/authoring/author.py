@@ -34,6 +34,7 @@ from steelyard.store.authoring import AuthoredRow
 from steelyard.study.reference import reference_trials
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
+from steelyard.study.study_copy import StudyCopy
 from steelyard.study.study_probes import open_briefs
 
 
@@ -180,7 +181,9 @@ def author(
     *,
     review: bool = False,
     accept_all: bool = False,
+    source: StudyCopy | None = None,
 ) -> GenerationResult:
+    """`source` is the study as a file, for reviewers who want other prompts."""
     briefs = open_briefs(study)
     check_prices(roles.models, limits)
     with folder.locked(), folder.store() as store:
@@ -191,7 +194,8 @@ def author(
         runner = Runner(record, limits, progress, stored_cost(trials, record.replies(trials)))
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         if review:
-            start_review(folder, study.task, roles.templates)
+            prompts = roles.prompts_for({brief.goal for brief in briefs})
+            start_review(folder, study.task, roles.templates, prompts, source)
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
             before = [AuthoredStimulus.of(row) for row in held.values()]

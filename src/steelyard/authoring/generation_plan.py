@@ -20,6 +20,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
+from steelyard.study.study_copy import StudyCopy
 from steelyard.study.study_file import StudyConfig
 from steelyard.study.study_probes import open_briefs
 
@@ -35,6 +36,8 @@ class GenerationPlan:
     roles: Roles
     review: bool = False
     accept_all: bool = False
+    source: StudyCopy | None = None
+    """The study as a file that may lie anywhere; None where none was given."""
 
     def estimate(self, study: Study, folder: RunFolder) -> tuple[Study, list[PlanRow]]:
         """The study with the texts that lie in the folder, and what the others will take to be written.
@@ -68,7 +71,14 @@ class GenerationPlan:
                 reread_replies(folder, study)
         require_same_study(folder, study)
         made = author(
-            study, self.roles, folder, limits, progress, review=self.review, accept_all=self.accept_all
+            study,
+            self.roles,
+            folder,
+            limits,
+            progress,
+            review=self.review,
+            accept_all=self.accept_all,
+            source=self.source,
         )
         return replace(study, authored=made.stimuli), made
 

@@ -32,6 +32,7 @@ def open_study(
     from steelyard.cli.options import data_overrides
     from steelyard.core.foreign_code import without_code
     from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.study.study_copy import copy_study
     from steelyard.study.study_file import build_study, load_config
 
     overrides: dict[str, Any] = {
@@ -39,12 +40,16 @@ def open_study(
     }
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
-    config = load_config(path, {**overrides, **data_overrides(options)})
+    overrides |= data_overrides(options)
+    config = load_config(path, overrides)
     generation = generation_plan(config, accept_all)
     with nullcontext() if calls else without_code():
         study = build_study(
             config, Path() if path is None else path.parent, options["prompt"], options["answers"]
         )
+    if generation is not None and path is not None:
+        copy = copy_study(path, overrides, options["prompt"], options["answers"])
+        generation = replace(generation, source=copy)
     for note in (*study.notes, *(generation.roles.cautions(study.judges) if generation else ())):
         if not quiet:
             warn(note)

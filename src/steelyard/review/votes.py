@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from steelyard.review.stimuli_file import (
@@ -30,6 +30,7 @@ from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
+from steelyard.study.study_copy import StudyCopy
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
 
@@ -118,6 +119,8 @@ REQUIRED = "reviewers"
 BY_MEASURE = "measure"
 TASK, REVIEWED = "task", "review"
 TEMPLATES = "templates"
+PROMPTS = "prompts"
+STUDY = "study"
 
 
 def base_of(made: Stimulus) -> str:
@@ -258,11 +261,22 @@ def task_words(task: Task) -> dict[str, str]:
     return {"instruction": task.instruction, "rubric": task.rubric}
 
 
-def start_review(folder: RunFolder, task: Task, templates: Mapping[str, str] | None = None) -> None:
-    """Say before the first text that people will look, what the judges are asked, and what the authors."""
+def start_review(
+    folder: RunFolder,
+    task: Task,
+    templates: Mapping[str, str] | None = None,
+    prompts: Mapping[str, str] | None = None,
+    study: StudyCopy | None = None,
+) -> None:
+    """Say before the first text that people will look, what the judges are asked, and what the authors.
+
+    `prompts` are the words among the templates that a study file may hold itself, `study` is that file.
+    """
     with open_log(folder) as log:
         log.set_meta(TASK, task_words(task))
         log.set_meta(TEMPLATES, dict(templates or {}))
+        log.set_meta(PROMPTS, dict(prompts or {}))
+        log.set_meta(STUDY, None if study is None else asdict(study))
         log.set_meta(REVIEWED, True)
 
 

@@ -202,9 +202,13 @@ class ProtocolMaker:
             )
 
 
+def names_file(value: str) -> bool:
+    """False of a template or text that stands there itself: it spans lines or holds `{{`."""
+    return "\n" not in value and "{{" not in value
+
+
 def text_or_file(value: str, folder: Path, where: str) -> str:
-    """A template or text as it is when it spans lines or holds `{{`; the content of a file otherwise."""
-    if "\n" in value or "{{" in value:
+    if not names_file(value):
         return value
     path = folder / value
     try:

@@ -72,12 +72,19 @@ def _read_prompt(file: object, role: str, folder: Path, place: str) -> str:
     if not isinstance(file, str):
         raise ConfigError(f"{place}: found {file!r}, expected a file with a prompt; correct it.")
     text = text_or_file(file, folder, place)
-    named = PromptTemplate(text, place).check(VARIABLES[role])
-    missing = {"transcript"} if role == VERIFIER and not named & {"transcript", "response"} else set()
-    missing |= SHOWN.get(role, set()) - named
+    check_prompt(role, text, place)
+    return text
+
+
+def check_prompt(name: str, text: str, place: str) -> None:
+    """Refuse words of a study for a goal of its author, or for a role of editing, that cannot be sent."""
+    if not text.strip():
+        raise ConfigError(f"{place}: found an empty text, expected what to write; add it.")
+    named = PromptTemplate(text, place).check(VARIABLES.get(name, AUTHOR_VARIABLES))
+    missing = {"transcript"} if name == VERIFIER and not named & {"transcript", "response"} else set()
+    missing |= SHOWN.get(name, set()) - named
     if missing:
         raise ConfigError(f"{place}: does not show {{{{ {min(missing)} }}}}; add it.")
-    return text
 
 
 TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
@@ -186,9 +193,7 @@ def _own_prompts(given: Mapping[str, str]) -> Mapping[str, str]:
             raise ConfigError(
                 f"author.prompts: found {goal!r}, expected one of {', '.join(GOALS)}; correct the name."
             )
-        if not text.strip():
-            raise ConfigError(f"author.prompts.{goal}: found an empty text, expected what to write; add it.")
-        PromptTemplate(text, f"author.prompts.{goal}").check(AUTHOR_VARIABLES)
+        check_prompt(goal, text, f"author.prompts.{goal}")
     return given
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.core.content_hash import content_hash
 from steelyard.providers.options import TRANSPORT_OPTIONS
-from steelyard.stimuli.authored.brief import GOALS, ORDINAL
+from steelyard.stimuli.authored.brief import GOALS, ORDINAL, RUN_GOALS
 from steelyard.stimuli.authored.checks import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.trials.builtin_prompts import (
     POINTWISE_SYSTEM,
@@ -154,6 +154,18 @@ class Roles:
             f"{model.name}: {question}": "\n\n".join(filter(None, (protocol.system, protocol.user)))
             for model in (self.author, self.validator, *editing)
             for question, protocol in model.protocols.items()
+        }
+
+    def prompts_for(self, goals: Collection[str]) -> dict[str, str]:
+        """What a study may say in its own words for these goals, as it stands: by goal or by editing role."""
+        own = dict(self.prompts)
+        texts = {goal: own.get(goal, prompt_file(goal)) for goal in GOALS if goal in goals}
+        if self.editing is None or not set(goals) & set(RUN_GOALS):
+            return texts
+        return texts | {
+            model.name: self.templates[f"{model.name}: {question}"]
+            for model in self.editing.models
+            for question in model.protocols
         }
 
     def cautions(self, judges: Iterable[Judge]) -> Iterator[str]:

@@ -75,16 +75,8 @@ class StudyConfig(BaseModel):
 
 def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "command line") -> StudyConfig:
     """Read a study file (or none) and lay options over it; `source` names these in messages."""
-    body = {} if path is None else read_yaml(path)
-    if path is not None and FROZEN.items() <= body.items():
-        raise ConfigError(
-            f"{path}: is what a run keeps of its study, expected a study file; repeat the command of the run "
-            f"with --out {path.parent}, or see its figures with `steelyard report {path.parent}`."
-        )
     where, folder = (source, Path()) if path is None else (str(path), path.parent)
-    body = {**body, **overrides, **_merge_overrides(body, overrides, where)}
-    if path is not None:
-        body.setdefault("name", path.stem)
+    body = study_body(path, overrides, source)
     task = body.get("task", {})
     if "task" in body:
         body["task"] = {key: str(part) if isinstance(part, Path) else part for key, part in task.items()}
@@ -94,6 +86,22 @@ def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "
     if config.editing is not None:
         parts["editing"] = read_prompts(config.editing, folder, where)
     return config.model_copy(update={key: part for key, part in parts.items() if key in body})
+
+
+def study_body(
+    path: Path | None, overrides: Mapping[str, Any], source: str = "command line"
+) -> dict[str, Any]:
+    """The keys of a study file with options laid over them; nothing is checked but what a run keeps."""
+    body = {} if path is None else read_yaml(path)
+    if path is not None and FROZEN.items() <= body.items():
+        raise ConfigError(
+            f"{path}: is what a run keeps of its study, expected a study file; repeat the command of the run "
+            f"with --out {path.parent}, or see its figures with `steelyard report {path.parent}`."
+        )
+    body = {**body, **overrides, **_merge_overrides(body, overrides, source if path is None else str(path))}
+    if path is not None:
+        body.setdefault("name", path.stem)
+    return body
 
 
 def _merge_overrides(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:

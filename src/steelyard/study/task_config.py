@@ -134,12 +134,17 @@ def rubrics_of(given: TaskConfig, data: DataConfig | None, folder: Path) -> tupl
     return read_rubrics(folder / given.rubrics, given.target_rubric_ids)
 
 
+def part_names_file(value: str | Path) -> bool:
+    """False of a sentence, and of several lines, unless they have the ending of a text file."""
+    if isinstance(value, Path):
+        return True
+    sentence = len(value.split()) > 1 or value.endswith((".", "?", "!"))
+    return "\n" not in value.strip() and (not sentence or value.endswith(FILE_ENDINGS))
+
+
 def read_part(value: str | Path, folder: Path, where: str) -> str:
-    """A sentence, or several lines, as they are; else, or with a text ending, the file it names."""
-    if isinstance(value, str):
-        sentence = len(value.split()) > 1 or value.endswith((".", "?", "!"))
-        if "\n" in value.strip() or (sentence and not value.endswith(FILE_ENDINGS)):
-            return value.strip()
+    if not part_names_file(value):
+        return str(value).strip()
     path = folder / value
     try:
         text = path.read_text(encoding="utf-8-sig").strip()

@@ -33,6 +33,8 @@ ASSETS: Mapping[str, tuple[str, str, str]] = {
     "page.js": (_DATASHEET, "page.js", "text/javascript"),
     "bench.css": ("steelyard.web", "static/bench.css", "text/css"),
     "review.js": ("steelyard.web", "static/review.js", "text/javascript"),
+    "send.js": ("steelyard.web", "static/send.js", "text/javascript"),
+    "templates.js": ("steelyard.web", "static/templates.js", "text/javascript"),
     "label.js": ("steelyard.web", "static/label.js", "text/javascript"),
     "words.js": ("steelyard.web", "static/words.js", "text/javascript"),
     "view.css": ("steelyard.web", "static/view.css", "text/css"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,12 +14,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from steelyard.datasheet.words.text import capital
+from steelyard.review.new_version import next_version, prompts_of, write_version
 from steelyard.review.progress import review_progress
 from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import ReviewerEdit
 from steelyard.review.vote_file import export_votes
 from steelyard.review.votes import DISPUTED, TEMPLATES
 from steelyard.store.review_log import StaleError
+from steelyard.study.role_config import VARIABLES
+from steelyard.study.roles import AUTHOR_VARIABLES
 from steelyard.web.access import error_page, json_error
 from steelyard.web.pages import (
     EXCEPTION_HANDLERS,
@@ -91,6 +95,7 @@ class ReviewPages:
                 Route("/draft", json_route(self.draft), methods=["POST"]),
                 Route("/undo", json_route(self.undo), methods=["POST"]),
                 Route("/finish", json_route(self.finish), methods=["POST"]),
+                Route("/version", json_route(self.new_version), methods=["POST"]),
                 Route("/reviewer", json_route(set_reviewer), methods=["POST"]),
                 Route("/static/{name}", asset),
             ],
@@ -117,7 +122,25 @@ class ReviewPages:
         )
 
     def templates(self, request: Request) -> Response:
-        return page(request, "review_templates.html.j2", templates=self.session.log.get_meta(TEMPLATES) or {})
+        """What the authors are asked; the words that a study may change are fields."""
+        prompts: Mapping[str, str] = {}
+        reason = ""
+        try:
+            prompts = prompts_of(self.session)
+        except RefusedError as refusal:
+            reason = capital(str(refusal))
+        return page(
+            request,
+            "review_templates.html.j2",
+            templates=self.session.log.get_meta(TEMPLATES) or {},
+            prompts=prompts,
+            variables={name: sorted(VARIABLES.get(name, AUTHOR_VARIABLES)) for name in prompts},
+            reason=reason,
+            opened=request.query_params.get("prompt", ""),
+            item=request.query_params.get("item", ""),
+            folder=str(self.session.folder.path.resolve()),
+            version=next_version(self.session.folder.path.resolve()).name,
+        )
 
     def decisions(self, request: Request) -> Response:
         del request
@@ -278,6 +301,20 @@ class ReviewPages:
         if body.get("stop") is not False:
             self._finished()
         return JSONResponse({"version": fresh.version, "hash": fresh.hash})
+
+    def new_version(self, request: Request, body: dict[str, Any]) -> Response:
+        """Write other prompts into a folder of their own; the answer comes when it is on disk."""
+        del request
+        given = body.get("prompts")
+        given = given if isinstance(given, dict) else {}
+        try:
+            current = prompts_of(self.session)
+            typed = {name: edited_text(given, name, current.get(name, "")) for name in given}
+            made = write_version(self.session, {name: t for name, t in typed.items() if t is not None})
+        except RefusedError as error:
+            return json_error(422, str(error))
+        later = next_version(made.folder).name
+        return JSONResponse({**asdict(made), "folder": str(made.folder), "next": later})
 
     # What others do
 

@@ -1,16 +1,7 @@
-const csrf = document.querySelector('meta[name="csrf"]').content;
+import { send } from "./send.js";
+
 const byId = (id) => document.getElementById(id);
 let busy = false;
-
-async function send(path, body) {
-  const answer = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-steelyard-csrf": csrf },
-    body: JSON.stringify(body),
-  }).catch(() => null);
-  if (answer === null) return { refused: "the server does not answer: start it again; nothing that was saved is lost." };
-  return answer.json().catch(() => ({ refused: "the server was started again: open the link that it printed." }));
-}
 
 function tell(sentence) {
   byId("say").textContent = sentence;

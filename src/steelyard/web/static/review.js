@@ -1,6 +1,6 @@
+import { send as post } from "./send.js";
 import { count, difference, draw } from "./words.js";
 
-const csrf = document.querySelector('meta[name="csrf"]').content;
 const queue = document.getElementById("queue");
 const content = document.getElementById("content");
 const say = document.getElementById("say");
@@ -17,18 +17,10 @@ function tell(sentence, bad = false) {
   say.className = bad ? "bad" : "";
 }
 
-// The server answers when a change is on disk.
-async function send(path, body) {
+function send(path, body) {
   const filters = new URLSearchParams(location.search);
   filters.delete("item");
-  const answer = await fetch(`${path}?${filters}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-steelyard-csrf": csrf },
-    body: JSON.stringify(body),
-    keepalive: JSON.stringify(body).length < 60000,
-  }).catch(() => null);
-  if (answer === null) return { refused: "the server does not answer: start it again; nothing that was saved is lost." };
-  return answer.json().catch(() => ({ refused: "the server was started again: open the link that it printed." }));
+  return post(`${path}?${filters}`, body);
 }
 
 function fields() {
