@@ -33,6 +33,7 @@ function show() {
 }
 
 async function save() {
+  if (byId("save").disabled) return; // a key pressed twice writes one folder
   byId("save").disabled = true;
   const made = await send("/version", { prompts: Object.fromEntries(fields.map(({ name, text }) => [name, text.value])) });
   byId("save").disabled = false;
