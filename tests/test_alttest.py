@@ -18,7 +18,7 @@ import pytest
 
 from docs_pages import ROOT
 from steelyard.core.arrays import Floats
-from steelyard.estimation.bridge import AnchorCounts, offset
+from steelyard.estimation.bridge import Channel, offset
 from steelyard.estimation.designs import LabelDesign, corrected, labels_only
 from steelyard.estimation.frame import Figure, Frame
 from steelyard.estimation.people import alternative_annotator, krippendorff
@@ -209,7 +209,9 @@ def test_history_translated_by_200_anchors(old: str, new: str, coverage: float, 
     for _ in range(2000):
         rows = rng.choice(len(one), 200, replace=False)
         alone = np.arange(200)
-        channels.append(AnchorCounts.of(one[rows], other[rows], alone).translate(rate, len(one)))
+        channels.append(
+            Channel.of(one[rows], other[rows], alone).translate({1.0: rate, 0.0: 1 - rate}, len(one))
+        )
         shift = offset(one[rows], other[rows], alone)
         ends = [rate + (end or 0.0) for end in (shift.low, shift.high)]
         offsets.append(Figure(rate + shift.value, ends[0], ends[1], shift.error, "offset"))

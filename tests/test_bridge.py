@@ -10,12 +10,24 @@ import numpy as np
 import pytest
 
 from commands import Command
-from steelyard.estimation.bridge import AnchorCounts, offset, strata_p
+from steelyard.estimation.bridge import Channel, offset, strata_p
+
+
+def rate(passed: float) -> dict[float, float]:
+    return {1.0: passed, 0.0: 1 - passed}
+
+
+def channel_of(kept: tuple[int, int], turned: tuple[int, int]) -> Channel:
+    """Passes of the new judge, and anchors, where the old one passed, and where it failed."""
+    parts = [(1.0, 1.0, kept[0]), (1.0, 0.0, kept[1] - kept[0])]
+    parts += [(0.0, 1.0, turned[0]), (0.0, 0.0, turned[1] - turned[0])]
+    old, new = (np.repeat([part[n] for part in parts], [part[2] for part in parts]) for n in (0, 1))
+    return Channel.of(old, new, np.arange(len(old)))
 
 
 def test_the_channel_by_hand() -> None:
     # 45 of 50 passes stay, 10 of 50 fails turn: r′ = .8·.9 + .2·.2; Wilson [.7864, .9565], [.1124, .3304].
-    figure = AnchorCounts((45, 50), (10, 50)).translate(0.8, 10**9)
+    figure = channel_of((45, 50), (10, 50)).translate(rate(0.8), 10**9)
     assert figure.value == pytest.approx(0.76)
     low = 0.76 - sqrt((0.8 * (0.9 - 0.7864)) ** 2 + (0.2 * (0.2 - 0.1124)) ** 2)
     high = 0.76 + sqrt((0.8 * (0.9565 - 0.9)) ** 2 + (0.2 * (0.3304 - 0.2)) ** 2)
@@ -23,26 +35,59 @@ def test_the_channel_by_hand() -> None:
 
 
 def test_few_items_of_the_history_add_chance() -> None:
-    channel = AnchorCounts((450, 500), (100, 500))
-    wide, narrow = (channel.translate(0.8, items).half_width or 0.0 for items in (50, 50_000))
+    channel = channel_of((450, 500), (100, 500))
+    wide, narrow = (channel.translate(rate(0.8), items).half_width or 0.0 for items in (50, 50_000))
     assert wide > 1.5 * narrow
 
 
 def test_the_same_judge_translates_to_itself() -> None:
     old = np.repeat([1.0, 0.0], [60, 40])
-    channel = AnchorCounts.of(old, old, np.arange(100))
-    assert (channel.kept, channel.turned) == ((60, 60), (0, 40))
-    assert channel.translate(0.37, 100).value == pytest.approx(0.37)
+    channel = Channel.of(old, old, np.arange(100))
+    assert channel.counts.tolist() == [[40, 0], [0, 60]]
+    assert channel.translate(rate(0.37), 100).value == pytest.approx(0.37)
     assert offset(old, old, np.arange(100)).value == 0
+
+
+def test_the_channel_of_scores_by_hand() -> None:
+    # Old 1: new 1 eight times, 2 twice; old 2: 2 six times, 3 four times; old 3: 3 ten times.
+    old = np.repeat([1.0, 2.0, 3.0], 10)
+    new = np.repeat([1.0, 2.0, 2.0, 3.0, 3.0], [8, 2, 6, 4, 10])
+    channel = Channel.of(old, new, np.arange(30))
+    assert channel.counts.tolist() == [[8, 2, 0], [0, 6, 4], [0, 0, 10]]
+    assert channel.means()[0] == pytest.approx([1.2, 2.4, 3.0])
+    figure = channel.translate({1.0: 0.2, 2.0: 0.3, 3.0: 0.5}, 10**9)
+    assert figure.value == pytest.approx(0.2 * 1.2 + 0.3 * 2.4 + 0.5 * 3.0)
+    # On the scale 1 to 3 the means are shares .1, .7 and 1; their variances .16/10, .24/10 and 0 are those of
+    # shares in 22.5, 35 and, without spread, 10 anchors. Wilson's limits of these, joined by MOVER:
+    wilson = [(0.0298, 0.2869), (0.5348, 0.8257), (0.7225, 1.0)]
+    assert np.array(channel.mean_limits()) == pytest.approx(1 + 2 * np.array(wilson), abs=2e-4)
+    parts = zip((0.2, 0.3, 0.5), (0.1, 0.7, 1.0), wilson, strict=True)
+    low = sum((r * 2 * (p - ends[0])) ** 2 for r, p, ends in parts)
+    assert figure.low == pytest.approx(figure.value - sqrt(low), abs=1e-3)
+    # P(new = 2 | old = 2): 6 of 10.
+    assert channel.share_limits()[1][1] == pytest.approx((0.3127, 0.8318), abs=1e-4)
+
+
+def test_intervals_of_translated_scores_cover() -> None:
+    rng, held, runs = np.random.default_rng(5), 0, 300
+    for _ in range(runs):
+        old = rng.choice([1.0, 2, 3, 4, 5], 1000, p=[0.05, 0.1, 0.15, 0.3, 0.4])
+        new = np.clip(old + rng.choice([-2, -1, 0, 1], 1000, p=[0.1, 0.3, 0.5, 0.1]), 1, 5)
+        some = np.arange(120)
+        levels, counts = np.unique(old, return_counts=True)
+        shares = dict(zip(levels.tolist(), (counts / 1000).tolist(), strict=True))
+        figure = Channel.of(old[some], new[some], some).translate(shares, 1000)
+        held += (figure.low or 0) <= new.mean() <= (figure.high or 0)
+    assert held / runs >= 0.95 - 2 * sqrt(0.95 * 0.05 / runs)
 
 
 def test_anchors_of_one_task_count_once() -> None:
     rng = np.random.default_rng(3)
     old = np.repeat([1.0, 0.0], 50)
     new = (rng.random(100) < np.where(old == 1, 0.8, 0.3)).astype(float)
-    alone = AnchorCounts.of(old, new, np.arange(100))
-    copied = AnchorCounts.of(np.tile(old, 4), np.tile(new, 4), np.tile(np.arange(100), 4))
-    for one, four in zip(alone.limits(), copied.limits(), strict=True):
+    alone = Channel.of(old, new, np.arange(100))
+    copied = Channel.of(np.tile(old, 4), np.tile(new, 4), np.tile(np.arange(100), 4))
+    for one, four in zip(alone.mean_limits(), copied.mean_limits(), strict=True):
         assert four == pytest.approx(one, abs=0.01)  # but for 50/49, the correction for few tasks
 
 
@@ -53,8 +98,8 @@ def test_intervals_of_translated_figures_cover() -> None:
         old = rng.random(2552) < 0.576
         new = rng.random(2552) < np.where(old, 0.6, 0.083)
         some = rng.permutation(2552)[:200]
-        channel = AnchorCounts.of(old[some].astype(float), new[some].astype(float), some)
-        figure = channel.translate(float(old.mean()), 2552)
+        channel = Channel.of(old[some].astype(float), new[some].astype(float), some)
+        figure = channel.translate(rate(float(old.mean())), 2552)
         assert figure.low is not None
         assert figure.high is not None
         held += figure.low <= new.mean() <= figure.high
@@ -98,6 +143,24 @@ def test_the_command_translates_history(command: Command, tmp_path: Path) -> Non
     assert body["history"][0]["translated"]["value"] == pytest.approx(0.78 * 0.65 + 0.22 * 0.05, abs=0.06)
 
 
+def test_scores_by_level_are_translated_by_the_channel(command: Command, tmp_path: Path) -> None:
+    # Where the old judge gave 1, the new one gives 1 or 2; where it gave 3, always 3; it never gave 2.
+    rows = "".join(f"{n},{1 if n % 2 else 3},{3 if n % 2 == 0 else 1 + n % 4 // 3}\n" for n in range(80))
+    (tmp_path / "a.csv").write_text("item,old,new\n" + rows)
+    (tmp_path / "h.csv").write_text("period,1,3\nMay,30,10\n")
+    body = json.loads(command(*TOLD, "--history", "h.csv", "--json").out)
+    assert body["channel"]["counts"] == [[20, 20, 0], [0, 0, 40]]
+    (row,) = body["history"]
+    assert (row["value"], row["items"]) == (1.5, 40)
+    assert (row["translated"]["value"], row["translated"]["method"]) == (0.75 * 1.5 + 0.25 * 3, "channel")
+    text = " ".join(command(*TOLD, "--history", "h.csv").out.split())
+    assert "the old judge anchors mean of the new one [95 %] 1 2 3" in text
+    assert " 1 40 1.500 [" in text
+    (tmp_path / "h.csv").write_text("period,value,items\nMay,1.5,40\n")  # the mean alone: moved by the offset
+    (row,) = json.loads(command(*TOLD, "--history", "h.csv", "--json").out)["history"]
+    assert (row["translated"]["value"], row["translated"]["method"]) == (1.75, "offset")
+
+
 def test_judges_that_agree_are_comparable(command: Command, tmp_path: Path) -> None:
     for anchors, verdict in ((50, "not comparable"), (200, "comparable")):
         rows = "".join(f"{n},{n % 5},{n % 5}\n" for n in range(anchors))
@@ -130,6 +193,16 @@ def test_strata_that_disagree_are_refused_or_translated_apart(command: Command, 
         (None, "period,value,items\nMay,1.5,5\n", "expected a share between 0 and 1"),
         (None, "period,value,items\nMay,much,5\n", "row 1: value or items is no number"),
         (None, "period,value\nMay,1\n", "no column 'items' for the history"),
+        (None, "period,value,items\nMay,nan,5\n", "row 1: value or items is no number"),
+        (None, "period,value,items\nMay,0.5,inf\n", "row 1: value or items is no number"),
+        (None, "period,0,1,2\nMay,5,5,5\n", "gave 2 to items of 'May' and to no anchor"),
+        (None, "period,0,1\nMay,5,-1\n", "column '1' holds '-1', expected the number of items"),
+        (None, "period,0,1\nMay,,\n", "no items at any level found"),
+        (
+            "item,old,new\n" + "".join(f"{n},1,1\n" for n in range(40)),
+            "period,value,items\nMay,0.5,5\n",
+            "gave 0 to items of 'May' and to no anchor",
+        ),
     ],
 )
 def test_what_cannot_be_translated_is_refused(

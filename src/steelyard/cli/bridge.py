@@ -22,7 +22,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @option("--from", "old", required=True, metavar="NAME", help="Old judge: a rater, or a column.")
 @option("--to", "new", required=True, metavar="NAME", help="New judge: a rater, or a column.")
 @option("--people", multiple=True, metavar="NAME", help="Person: a rater, or a column; repeatable [all].")
-@option("--history", type=FILE, metavar="FILE", help="Old figures: period, value, items and perhaps stratum.")
+@option(
+    "--history", type=FILE, metavar="FILE", help="Old figures: period, value and items, or items by level."
+)
 @option("--margin", type=POSITIVE, default=0.03, metavar="WIDTH", help="Largest uncertainty of a figure.")
 @option("--columns", metavar="PART=COLUMN,…", help="Column mapping: item, value, task, stratum, ….")
 @option("--values", metavar="WORD=NUMBER,…", help="Value mapping: good=1,bad=0.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from steelyard.commands.judged_items import Subject, choose_judge, independence,
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
-from steelyard.estimation.bridge import AnchorCounts, offset, strata_p
+from steelyard.estimation.bridge import Channel, offset, strata_p
 from steelyard.estimation.frame import CONFIDENCE, Figure
+from steelyard.estimation.post_stratified import MOST_LEVELS
 from steelyard.importing.ratings import RatingsTable
 from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.read import read_table
@@ -38,8 +39,12 @@ class Anchors:
     """NaN where nobody labelled the item."""
     independence: str = ""
 
-    def channel(self, confidence: float) -> AnchorCounts:
-        return AnchorCounts.of(self.old, self.new, self.cluster, confidence)
+    def channel(self, confidence: float) -> Channel | None:
+        """None where the judges gave too many different scores, or one alone on an unknown scale."""
+        levels = np.unique(np.concatenate([self.old, self.new]))
+        if len(levels) > MOST_LEVELS or (len(levels) < 2 and not self.binary):
+            return None
+        return Channel.of(self.old, self.new, self.cluster, confidence)
 
     @property
     def binary(self) -> bool:
@@ -57,6 +62,15 @@ class HistoryRow:
     value: float
     items: int
     stratum: str = ""
+    counts: tuple[tuple[float, int], ...] = ()
+    """Items at each level of the old judge, where the history has them."""
+
+    @property
+    def shares(self) -> dict[float, float]:
+        """Of the old levels; of a rate, those of passes and fails."""
+        if not self.counts:
+            return {1.0: self.value, 0.0: 1 - self.value}
+        return {level: count / self.items for level, count in self.counts}
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,8 @@ class BridgeReport:
     margin: float
     shift: Figure
     """Mean of new less old on the anchors."""
-    channel: AnchorCounts | None
+    channel: Channel | None
+    binary: bool
     strata_p: float | None
     translations: tuple[Translation, ...]
     anchors_needed: int | None
@@ -87,13 +102,15 @@ class BridgeReport:
     """Why anchors are taken as independent; empty where tasks say which belong together."""
 
     def to_json(self) -> dict[str, Any]:
-        shares = None
+        channel = None
         if self.channel is not None:
-            names = ("new_passes_if_old_passed", "new_passes_if_old_failed")
-            counts, limits = (self.channel.kept, self.channel.turned), self.channel.limits()
-            shares = {
-                name: {"numerator": k, "denominator": n, "low": ends[0], "high": ends[1]}
-                for name, (k, n), ends in zip(names, counts, limits, strict=True)
+            limits = np.array(self.channel.share_limits())
+            channel = {
+                "old": list(self.channel.old),
+                "new": list(self.channel.new),
+                "counts": self.channel.counts.tolist(),
+                "low": limits[:, :, 0].tolist(),
+                "high": limits[:, :, 1].tolist(),
             }
         return {
             "schema": SCHEMA,
@@ -107,7 +124,7 @@ class BridgeReport:
             "confidence": self.confidence,
             "independence": self.independence,
             "shift": vars(self.shift),
-            "channel": shares,
+            "channel": channel,
             "strata_p": self.strata_p,
             "history": [{**vars(each.row), "translated": vars(each.figure)} for each in self.translations],
             "anchors_needed": self.anchors_needed,
@@ -151,7 +168,6 @@ def bridge(
     widest = max(each.figure.half_width or 0.0 for each in made)
     verdict, reason = _verdict(shift, widest, margin, apart=apart and not history)
     needed = ceil(len(anchors.old) * (widest / margin) ** 2) if widest > margin else None
-    channel = anchors.channel(confidence) if anchors.binary else None
     known = ~np.isnan(anchors.people)
     people = None
     if known.any():
@@ -168,7 +184,8 @@ def bridge(
         reason=reason,
         margin=margin,
         shift=shift,
-        channel=channel,
+        channel=anchors.channel(confidence),
+        binary=anchors.binary,
         strata_p=p,
         translations=made if history else (),
         anchors_needed=needed,
@@ -201,19 +218,21 @@ def _translate(
 ) -> Figure:
     if by_stratum and row.stratum:
         anchors = anchors.of_stratum(row.stratum)
-    if anchors.binary and len(anchors.old):
-        channel = anchors.channel(confidence)
-        if not channel.is_complete:
-            raise DataError(
-                f"{where}: the anchors hold one verdict of the old judge alone, expected passes and fails; "
-                "add anchors of the other kind."
-            )
-        if not 0 <= row.value <= 1:
+    if len(anchors.old) and (anchors.binary or row.counts):
+        if not row.counts and not 0 <= row.value <= 1:
             raise DataError(
                 f"{where}: the history holds {row.value:g} for {row.period!r}, expected a share between 0 "
                 "and 1; correct it."
             )
-        return channel.translate(row.value, row.items)
+        lacking = [level for level, share in row.shares.items() if share > 0 and level not in anchors.old]
+        if lacking:
+            raise DataError(
+                f"{where}: the old judge gave {lacking[0]:g} to items of {row.period!r} and to no anchor, "
+                "expected anchors of every level of the history; add some of this level."
+            )
+        channel = anchors.channel(confidence)
+        if channel is not None:
+            return channel.translate(row.shares, row.items)
     if len(anchors.old) < 2:
         raise DataError(
             f"{where}: no anchors of stratum {row.stratum!r} found, expected some of every stratum of the "
@@ -235,23 +254,56 @@ def _verdict(shift: Figure, widest: float, margin: float, *, apart: bool) -> tup
 
 
 def read_history(path: Path) -> list[HistoryRow]:
-    """Rows with `period`, `value` (mean or pass rate by the old judge), `items`, and perhaps `stratum`."""
+    """Rows with `period`, and the old judge's `value` (mean or pass rate) and `items`, or its items by level.
+
+    Columns with the name of a level hold the number of items at it; a column `stratum` says of which.
+    """
     table = read_table(path)
-    for column in ("period", "value", "items"):
+    levels = {name: float(name) for name in table.columns if _is_number(name)}
+    for column in ("period",) if levels else ("period", "value", "items"):
         table.require(column, "the history")
     made = []
     for record in table.records:
         cells = record.values
-        try:
-            value, items = float(cells["value"]), int(float(cells["items"]))
-        except (TypeError, ValueError):
-            items = 0
-        if items < 1:
-            raise DataError(
-                f"{table.name}, {record.where}: value or items is no number, expected the old figure and "
-                "the number of its items; correct it."
-            )
+        period = plain_text(cells["period"])
         stratum = cells.get("stratum")
         named = "" if is_missing(stratum) else plain_text(stratum)
-        made.append(HistoryRow(plain_text(cells["period"]), value, items, named))
+        where = f"{table.name}, {record.where}"
+        if levels:
+            counts = [(level, _count(cells.get(name), where, name)) for name, level in levels.items()]
+            items = sum(count for _, count in counts)
+            total = sum(level * count for level, count in counts)
+            if not items:
+                raise DataError(f"{where}: no items at any level found, expected some; correct it.")
+            made.append(HistoryRow(period, total / items, items, named, tuple(counts)))
+            continue
+        try:
+            value, items = float(cells["value"]), int(float(cells["items"]))
+        except (TypeError, ValueError, OverflowError):
+            value, items = 0.0, 0
+        if items < 1 or not isfinite(value):
+            raise DataError(
+                f"{where}: value or items is no number, expected the old figure and the number of its "
+                "items; correct it."
+            )
+        made.append(HistoryRow(period, value, items, named))
     return made
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _count(cell: Any, where: str, column: str) -> int:
+    if is_missing(cell):
+        return 0
+    text = plain_text(cell)
+    if not (_is_number(text) and float(text) >= 0 and float(text).is_integer()):
+        raise DataError(
+            f"{where}: column {column!r} holds {text[:60]!r}, expected the number of items at this level; "
+            "correct it."
+        )
+    return int(float(text))

@@ -11,7 +11,11 @@ def bridge_sentence(report: BridgeReport) -> str:
 
 
 def channel_columns(report: BridgeReport) -> tuple[str, ...]:
-    return "the old judge", "anchors", "the new one passes", f"share [{percent(report.confidence)}]"
+    level = percent(report.confidence)
+    if report.binary:
+        return "the old judge", "anchors", "the new one passes", f"share [{level}]"
+    levels = report.channel.new if report.channel else ()
+    return "the old judge", "anchors", f"mean of the new one [{level}]", *(f"{each:g}" for each in levels)
 
 
 def history_columns(report: BridgeReport) -> tuple[str, ...]:
@@ -34,13 +38,20 @@ def translation_rows(report: BridgeReport) -> list[tuple[str, ...]]:
 
 
 def channel_rows(report: BridgeReport) -> list[tuple[str, ...]]:
-    if report.channel is None or not report.channel.is_complete:
+    channel = report.channel
+    if channel is None or len(channel.old) < 2:
         return []
-    counts, limits = (report.channel.kept, report.channel.turned), report.channel.limits()
-    return [
-        (word, f"{n:,}", f"{k:,}", f"{k / n:.3f} [{low:.3f}, {high:.3f}]")
-        for (k, n), (low, high), word in zip(counts, limits, ("passed", "failed"), strict=True)
-    ]
+    made: list[tuple[str, ...]] = []
+    parts = zip(channel.old, channel.counts, channel.means()[0], channel.mean_limits(), strict=True)
+    for level, counts, mean, (low, high) in parts:
+        total, figure = int(counts.sum()), f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+        if report.binary:
+            passes = round(float(mean) * total)
+            made.insert(0, ("passed" if level else "failed", f"{total:,}", f"{passes:,}", figure))
+        else:
+            shares = (f"{count / total:.2f}" for count in counts)
+            made.append((f"{level:g}", f"{total:,}", figure, *shares))
+    return made
 
 
 def bridge_notes(report: BridgeReport) -> list[str]:

@@ -311,7 +311,7 @@ def bridge_page(report: BridgeReport) -> ScorePage:
     tables = []
     if report.translations:
         tables.append(PageTable("History", history_columns(report), translation_rows(report)))
-    if report.channel is not None and report.channel.is_complete:
+    if channel_rows(report):
         tables.append(PageTable("Exchange rate", channel_columns(report), channel_rows(report)))
     return ScorePage(
         kind="bridge",
@@ -343,7 +343,7 @@ def bridge_page(report: BridgeReport) -> ScorePage:
             ("not comparable", "Neither; the notes say how many anchors would do."),
             (
                 "exchange rate",
-                "Share that the new judge passes where the old one passed, and where it failed.",
+                "What the new judge gives where the old one gave a level: passed or failed, or a score.",
             ),
             _interval(report.confidence),
         ),

@@ -1,66 +1,93 @@
 """The exchange rate between two judges, from anchors that both rated: the channel, or the offset of scores.
 
-Yes or no: r′ = r·a + (1 − r)·b with a = P(new passes | old passes) and b = P(new passes | old fails). Limits
-are Wilson's of a and b joined by MOVER, widened by the items of the history that would have been judged anew.
-Scores: r′ = r + mean(new − old), with t over tasks. Both hold for items like the anchors.
+The channel is P(new gives level b | old gives level a). Shares r_a of the old levels translate to
+r′ = Σ r_a·μ_a, μ_a the mean of the new judge where the old one gave a; of yes or no, r·a + (1 − r)·b. Limits
+are the score intervals of μ_a joined by MOVER, widened by the items of the history that would have been
+judged anew. Where only the old mean is known, r′ = r + mean(new − old), with t over tasks. Both hold for
+items like the anchors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.estimation.frame import CONFIDENCE, Figure, mean_difference, step_of, two_sided_quantile
-from steelyard.estimation.rogan_gladen import effective_counts
-from steelyard.metrics.stats.intervals import Span, score
+from steelyard.estimation.frame import (
+    CONFIDENCE,
+    Figure,
+    effective_size,
+    limits_on_scale,
+    mean_difference,
+    step_of,
+    two_sided_quantile,
+)
+from steelyard.metrics.stats.intervals import SHARE, Span, score
 
 PERMUTATIONS = 2000
 
 
-@dataclass(frozen=True)
-class AnchorCounts:
-    """Counts of anchors: passes of the new judge among those that the old one passed, and failed."""
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """Anchors by level of the old judge and of the new one."""
 
-    kept: tuple[int, int]
-    """Passes of the new judge, and anchors, where the old one passed."""
-    turned: tuple[int, int]
-    """The same where the old one failed."""
-    sizes: tuple[float, float] | None = None
-    """Independent anchors that both amount to, where anchors of one task say much the same."""
+    old: tuple[float, ...]
+    """Levels that occur, in order; `new` likewise."""
+    new: tuple[float, ...]
+    counts: Ints
+    """Old levels × new levels."""
+    sizes: tuple[float, ...]
+    """Independent anchors of each old level: fewer where anchors of one task say much the same."""
+    ends: Span
+    """Of the scale."""
     confidence: float = CONFIDENCE
 
     @classmethod
-    def of(cls, old: Floats, new: Floats, clusters: Ints, confidence: float = CONFIDENCE) -> AnchorCounts:
-        parts = [(new[old == level], clusters[old == level]) for level in (1, 0)]
-        kept, turned = ((int(events.sum()), len(events)) for events, _ in parts)
-        if not kept[1] or not turned[1]:
-            return cls(kept, turned, None, confidence)
-        one, other = (effective_counts(events, tasks)[1] for events, tasks in parts)
-        return cls(kept, turned, (one, other), confidence)
+    def of(cls, old: Floats, new: Floats, clusters: Ints, confidence: float = CONFIDENCE) -> Channel:
+        rows, columns = np.unique(old), np.unique(new)
+        counts = np.array([[((old == a) & (new == b)).sum() for b in columns] for a in rows])
+        sizes = tuple(effective_size(new[old == a], clusters[old == a]) for a in rows)
+        low, high = float(min(rows[0], columns[0])), float(max(rows[-1], columns[-1]))
+        ends = SHARE if low >= 0 and high <= 1 else (low, high)
+        return cls(tuple(rows.tolist()), tuple(columns.tolist()), counts, sizes, ends, confidence)
 
     @property
-    def is_complete(self) -> bool:
-        return bool(self.kept[1] and self.turned[1])
+    def quantile(self) -> float:
+        return two_sided_quantile(self.confidence)
 
-    def limits(self) -> tuple[Span, Span]:
-        z = two_sided_quantile(self.confidence)
-        one, other = self.sizes or (self.kept[1], self.turned[1])
-        (a, b) = (k / n for k, n in (self.kept, self.turned))
-        return score(a, one, z), score(b, other, z)
+    def means(self) -> tuple[Floats, Floats]:
+        """Mean and variance of the new judge's levels, at each level of the old one."""
+        shares = self.counts / self.counts.sum(axis=1, keepdims=True)
+        means = shares @ np.array(self.new)
+        return means, np.maximum(shares @ np.array(self.new) ** 2 - means**2, 0.0)
 
-    def translate(self, rate: float, items: int) -> Figure:
-        """An old pass rate over so many items as the new judge would give it."""
-        z = two_sided_quantile(self.confidence)
-        (a, b), (of_a, of_b) = (k / n for k, n in (self.kept, self.turned)), self.limits()
-        value = rate * a + (1 - rate) * b
-        chance = z * z * (rate * a * (1 - a) + (1 - rate) * b * (1 - b)) / items
-        low = sqrt((rate * (a - of_a[0])) ** 2 + ((1 - rate) * (b - of_b[0])) ** 2 + chance)
-        high = sqrt((rate * (of_a[1] - a)) ** 2 + ((1 - rate) * (of_b[1] - b)) ** 2 + chance)
+    def mean_limits(self) -> list[Span]:
+        return [
+            limits_on_scale(float(mean), float(spread) / size, size, self.ends, self.quantile)
+            for mean, spread, size in zip(*self.means(), self.sizes, strict=True)
+        ]
+
+    def share_limits(self) -> list[list[Span]]:
+        """Of each cell: P(new = b | old = a)."""
+        totals = self.counts.sum(axis=1)
+        return [
+            [score(count / total, size, self.quantile) for count in row]
+            for row, total, size in zip(self.counts.tolist(), totals.tolist(), self.sizes, strict=True)
+        ]
+
+    def translate(self, shares: Mapping[float, float], items: int) -> Figure:
+        """Shares of the old levels over so many items, as the mean that the new judge would give."""
+        r = np.array([shares.get(level, 0.0) for level in self.old])
+        (means, spreads), ends = self.means(), np.array(self.mean_limits())
+        value, z = float(r @ means), self.quantile
+        chance = z * z * float(r @ spreads) / items
+        low = sqrt(float(((r * (means - ends[:, 0])) ** 2).sum()) + chance)
+        high = sqrt(float(((r * (ends[:, 1] - means)) ** 2).sum()) + chance)
         figure = Figure(value, value - low, value + high, (low + high) / (2 * z), "channel")
-        return figure.within((0.0, 1.0))
+        return figure.within(self.ends)
 
 
 def offset(old: Floats, new: Floats, clusters: Ints, confidence: float = CONFIDENCE) -> Figure:

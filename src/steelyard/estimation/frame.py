@@ -135,6 +135,14 @@ def clustered_variance(influence: Floats, clusters: Ints) -> tuple[float, int]:
     return (float(sums @ sums) * count / (count - 1) if count > 1 else float("nan")), count
 
 
+def effective_size(values: Floats, clusters: Ints) -> float:
+    """Independent items that would know the mean as well as these; never more than there are."""
+    size = len(values)
+    plain = float(values.var()) / size
+    within, count = clustered_variance((values - values.mean()) / size, clusters)
+    return size / (max(1.0, within / plain) if plain > 0 and count < size else 1.0)
+
+
 def mean_figure(frame: Frame, value: float, variance: float, freedom: float, method: str) -> Figure:
     """Limits of a mean that keep their coverage where labels seldom differ; without a scale they are t's.
 

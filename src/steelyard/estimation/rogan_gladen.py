@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.estimation.frame import CONFIDENCE, Figure, clustered_variance, two_sided_quantile
+from steelyard.estimation.frame import CONFIDENCE, Figure, effective_size, two_sided_quantile
 from steelyard.metrics.stats.intervals import newcombe
 
 Counts = tuple[float, float]
@@ -18,11 +18,8 @@ Counts = tuple[float, float]
 
 def effective_counts(events: Floats, clusters: Ints) -> Counts:
     """Events and trials of independent items that would know the share as well as these."""
-    share, trials = float(events.mean()), len(events)
-    plain = share * (1 - share) / trials
-    within, count = clustered_variance((events - share) / trials, clusters)
-    effect = max(1.0, within / plain) if plain > 0 and count < trials else 1.0
-    return share * trials / effect, trials / effect
+    size = effective_size(events, clusters)
+    return float(events.mean()) * size, size
 
 
 def separates(sensitivity: Counts, specificity: Counts) -> bool:
