@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -255,6 +256,23 @@ def test_a_difference_has_one_of_each_sign_more() -> None:
     assert figure.error == pytest.approx(sqrt(0.98 * (np.var(y, ddof=1) / 40 + 2 / 40**2)))
     nothing = scale_frame([0.0] * 40, (-1.0, 1.0))
     assert limits(corrected(nothing, LabelDesign.RANDOM))[1] > 0.05
+
+
+@pytest.mark.parametrize("ends", [(-1.0, 1.0), (0.0, 5.0)])
+def test_zeros_and_ones_of_a_wider_scale_are_no_shares(ends: tuple[float, float]) -> None:
+    # Three wins and no loss of 30: by the sign test p is .25, so that a loss must stay possible.
+    y = [1.0] * 3 + [0.0] * 27
+    frame = replace(scale_frame(y, ends), judge=np.zeros(2000))
+    variance = (1 - 30 / 2000) * np.var(y, ddof=1) / 30
+    for figure in (corrected(frame, LabelDesign.RANDOM), labels_only(frame, LabelDesign.RANDOM)):
+        assert figure is not None
+        if frame.is_difference:
+            reach = 2.04523 * sqrt(variance + 2 * (1 - 30 / 2000) / 900)  # t with 29 degrees of freedom
+            assert limits(figure) == pytest.approx((0.1 - reach, 0.1 + reach), abs=1e-5)
+            assert limits(figure)[0] < 0
+        else:
+            low, high = score(0.02, 0.02 * 0.98 * 25 / variance, 2.04523)
+            assert limits(figure) == pytest.approx((5 * low, 5 * high), abs=1e-4)
 
 
 def test_tasks_from_elsewhere_count_for_less() -> None:

@@ -82,13 +82,13 @@ def judge_only(frame: Frame, *, population: bool = False) -> Figure:
     value = float(frame.judge.mean())
     if not population:
         return Figure(value, None, None, 0.0, "count")
-    all_judged = Frame(frame.judge, frame.judge, frame.cluster, confidence=frame.confidence)
+    all_judged = Frame(frame.judge, frame.judge, frame.cluster, ends=frame.ends, confidence=frame.confidence)
     return _wilson(ppi(all_judged, 0.0), frame.judge, all_judged, 1.0)
 
 
 def _wilson(plain: Figure, values: Floats, frame: Frame, rest: float) -> Figure:
     """The score interval of a share, on the size that the clustered variance leaves; scores keep t."""
-    if not np.isin(values, (0.0, 1.0)).all() or rest == 0:
+    if not frame.is_binary(values) or rest == 0:
         return plain
     value, n = float(values.mean()), len(values)
     clusters = frame.label_clusters

@@ -94,7 +94,14 @@ class Frame:
 
     @cached_property
     def binary_labels(self) -> bool:
-        return bool(((self.y == 0) | (self.y == 1)).all())
+        return self.is_binary(self.y)
+
+    def is_binary(self, values: Floats) -> bool:
+        """Yes or no: no value but 0 and 1, on a scale that has no other.
+
+        Labels of a difference may all be 0 or 1 as well; what was not drawn, −1, must stay possible.
+        """
+        return self.ends in (None, (0.0, 1.0)) and bool(((values == 0) | (values == 1)).all())
 
     def filter(self, keep: Mask) -> Frame:
         odds = None if self.odds is None else self.odds[keep]
@@ -200,11 +207,11 @@ def step_of(*scores: Floats) -> float:
 def mean_difference(
     apart: Floats, clusters: Ints, step: float, method: str, confidence: float = CONFIDENCE
 ) -> Figure:
-    """Mean of paired differences, with t over tasks.
+    """Mean of paired differences, with t over tasks; one difference of a step is added either way.
 
-    Where all differences are alike the variance is not 0 but unknown: one step of the scale either way is
-    added, as Bonett and Price (2012) add differences.
+    So do Bonett and Price (2012). Without it 100 items of which 5 % move, all one way, would be covered in
+    .88 of cases, and equal differences would have no width.
     """
     mean = ClusterMean.of(independent_units(clusters), apart)
-    variance = mean.variance or 2 * (step / len(apart)) ** 2
+    variance = mean.variance + 2 * (step / len(apart)) ** 2
     return t_figure(mean.mean, variance, mean.units - 1, method, confidence)
