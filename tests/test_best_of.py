@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import Command
+from review_sessions import Client, serving
 from servers import planted_server
 from steelyard.api import measure
 from steelyard.errors import ConfigError, DataError, UsageError
@@ -27,7 +29,7 @@ from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.scores.best_of import SLOT_PREFERENCE, best_of_estimates
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.stimuli.best_of import rotations
+from steelyard.stimuli.best_of import response_in_slot, rotations
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
@@ -41,6 +43,7 @@ from steelyard.trials.trial import Trial
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import JsonReader
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
+from steelyard.web.view.app import ViewPages
 from strategies import find
 
 CONTEXT = EstimateContext.for_protocol("j", "best_of", "base", 7)
@@ -368,7 +371,7 @@ WORKS = [
     ("gate out --policy gate.yaml", r"PASS[\s\S]*Certificate"),
     ("gate out --check", "Certificate holds: a, b, c, jury"),
     ("gate out --policy gate.yaml --reference older --margin 0.9", "not checked for drift"),
-    ("show out --outcome wrong -j b", r"slot 4 +│"),
+    ("show out --outcome wrong -j b", r"the best is response \d, in slot \d; 1 of 1\s+call named another"),
     ("export out --out export", r"trials.jsonl: \d+ rows"),
     ("overall out", r"\bb +best"),
     ("view out --bundle pages", "index.html"),
@@ -390,6 +393,29 @@ def test_every_command_takes_a_run_of_several_responses_or_says_why_not(
         assert (done.code, done.err.count("\n")) == (2, 1), (line, done)
         assert sentence in done.err, (line, done.err)
     assert not (tmp_path / "i").exists()
+
+
+def test_pages_name_the_response_behind_a_slot(rotated: Path) -> None:
+    """Response 2 stands in slot 2, then 1, 4 and 3: a judge that names it each time is seen to."""
+    stimuli = list(rotations(item("a", 2, responses=4)))
+    assert [response_in_slot(shown, slot) for shown, slot in zip(stimuli, "2143", strict=True)] == [2] * 4
+    with (rotated / "out" / "results.csv").open() as lines:
+        wanted = next(r for r in csv.DictReader(lines) if (r["judge"], r["id"][-2:]) == ("a", "/3"))
+    turned, response = wanted["id"], wanted["winner"]
+    pages = ViewPages([rotated / "out"])
+    pages.runs[0].load()
+    with serving(lambda _: pages.app()) as server:
+        client = Client.of(server)
+        calls = client.get(f"/run/0/calls?judge=a&stimulus={quote(turned)}").text
+        name = re.search(r"/run/0/call/(\w+)", calls)
+        assert name is not None
+        call = client.get(f"/run/0/call/{name[1]}").text
+        texts = client.get(f"/run/0/stimulus?id={quote(turned)}").text
+    assert "positional" not in calls
+    named = f'<b class="answer">{wanted["verdict"]}</b> <span class="hint">response {response}</span>'
+    assert all(named in page for page in (calls, call, texts))
+    assert "<dd>response 4 in slot 1</dd>" in call
+    assert "Slot 1, response 4" in texts
 
 
 def test_a_jury_of_choosers_votes_rotation_by_rotation(rotated: Path) -> None:

@@ -20,6 +20,7 @@ from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
 from steelyard.runner.planner import Plan
 from steelyard.runner.record import RunRecord
+from steelyard.stimuli.best_of import response_in_slot
 from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.store.run_store import RunStore
@@ -28,7 +29,7 @@ from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations
-from steelyard.verdicts.verdict import Failed, Unreadable
+from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 
 
 class MemberCall(NamedTuple):
@@ -54,6 +55,14 @@ class CallRecord:
     @property
     def reason(self) -> str | None:
         return reason_of(self.observation.verdict)
+
+    @property
+    def response(self) -> int | None:
+        """The response that a judge of several names, by its number in the item."""
+        seen = self.observation
+        if len(seen.stimulus.texts) < 3 or not isinstance(seen.verdict, Decided):
+            return None
+        return response_in_slot(seen.stimulus, seen.verdict.value)
 
     @property
     def reply(self) -> str | None:

@@ -13,6 +13,11 @@ BEST_OF_PROBE = "best_of"
 ROTATION = "rotation"
 
 
+def response_in_slot(stimulus: Stimulus, slot: str) -> int:
+    """The response that stands in a slot, by its number in the item: the same in every rotation."""
+    return (int(slot) - 1 + int(stimulus.level or 0)) % len(stimulus.texts) + 1
+
+
 def rotations(item: Item) -> Iterator[Stimulus]:
     """The item with response 1, 2, … in slot 1; `level` counts the responses that moved to the end."""
     count = len(item.responses)

@@ -12,7 +12,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, widen
 from steelyard.core.rng import rng_for, shuffled
 from steelyard.core.text import plural, pluralize
 from steelyard.probes.probe_metadata import label_changing_probes
-from steelyard.stimuli.best_of import ROTATION
+from steelyard.stimuli.best_of import ROTATION, response_in_slot
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.original import PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
@@ -271,6 +271,8 @@ def explain(case: CallGroup) -> str:
 
 def expected(stimulus: Stimulus) -> str:
     match stimulus.expectation:
+        case Label(value=value) if len(stimulus.texts) > 2:
+            return f"the best is {_response(stimulus, value)}"
         case Label(value=value):
             return f"the reference is {value}"
         case Prefers(content=content):
@@ -291,7 +293,7 @@ def _wrong(case: CallGroup) -> str:
 
 def _did(case: CallGroup) -> str:
     if not case.paired:
-        return "gave another answer"
+        return "named another" if len(case.stimulus.texts) > 2 else "gave another answer"
     return "named one" if isinstance(case.stimulus.expectation, NoPreference) else "did not name it"
 
 
@@ -337,7 +339,8 @@ def _plain(case: CallGroup) -> str:
             return told(case)
     if not case.held:
         return f"answered {_answers(case.calls)}, compared with no reference"
-    return f"answered {_answers(case.calls)}: {_of_all(case.right, case)} met the reference"
+    said = "named" if len(case.stimulus.texts) > 2 else "answered"
+    return f"{said} {_answers(case.calls)}: {_of_all(case.right, case)} met the reference"
 
 
 _SENTENCES: dict[str, Callable[[CallGroup], str]] = {
@@ -367,7 +370,13 @@ def _answers(calls: Sequence[Observation]) -> str:
     return ", ".join(f"{word} in {words.count(word)} of {len(words)}" for word in known)
 
 
+def _response(stimulus: Stimulus, slot: str) -> str:
+    return f"response {response_in_slot(stimulus, slot)}, in slot {slot}"
+
+
 def _answer(call: Observation) -> str:
+    if len(call.stimulus.texts) > 2 and isinstance(call.verdict, Decided):
+        return _response(call.stimulus, call.verdict.value)
     if len(call.stimulus.texts) == 2 and call.winner is not None:
         return f"text {call.winner}"
     return answer_word(call.verdict)

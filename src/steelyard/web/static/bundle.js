@@ -143,8 +143,10 @@ function heading([judges, baselines], [allJudges, allBaselines]) {
 const inShort = ([judges, baselines], [allJudges]) => [h("b", {}, number(allJudges ? judges : baselines)), allJudges && baselines ? [" ", h("small", { title: "calls of baselines" }, `+ ${number(baselines)}`)] : null];
 const tags = (run, row) => run.tags(row).map((word) => [h("span", { class: `status ${word}` }, word), " "]);
 function verdict(run, row) {
-  const [word, reason] = run.verdicts[run.verdict[row]], winner = run.winner(row);
-  return [h("b", { class: "answer" }, word), reason && [" ", h("span", { class: "hint" }, reason)], winner && [" ", h("span", { class: "hint" }, `content ${winner}`)]];
+  const [word, reason] = run.verdicts[run.verdict[row]], winner = run.winner(row), { turn, texts } = run.shown(row);
+  const response = turn !== undefined && /^\d+$/.test(word) && texts ? ((Number(word) - 1 + turn) % texts.length) + 1 : null;
+  return [h("b", { class: "answer" }, word), reason && [" ", h("span", { class: "hint" }, reason)], winner && [" ", h("span", { class: "hint" }, `content ${winner}`)],
+    response && [" ", h("span", { class: "hint" }, `response ${response}`)]];
 }
 function verbatim(text, name) {
   if (text === undefined || text === null || text === "") return h("p", { class: "unknown" }, text === "" ? "nothing" : "not recorded");
@@ -217,7 +219,8 @@ function listPage(run, wanted, page) {
   const last = Math.max(1, Math.ceil(rows.length / PAGE)), here = Math.min(Math.max(1, page), last);
   const part = rows.slice((here - 1) * PAGE, here * PAGE);
   const tab = (outcome, words, count) => h("a", { href: address({ ...wanted, outcome }), "aria-current": (wanted.outcome === outcome || (outcome === "" && wanted.outcome === "counted" && figure?.[3] == null)) && "page" }, words + " ", inShort(count, all));
-  const outcomes = Object.keys(run.outcomes).map((word) => [word, counted(run, run.ofOutcome(passing, { ...wanted, outcome: word }))]);
+  const possible = Object.keys(run.outcomes).filter((word) => word !== "positional" || run.stimuli.some((each) => each.paired));
+  const outcomes = possible.map((word) => [word, counted(run, run.ofOutcome(passing, { ...wanted, outcome: word }))]);
   const row = (each) => {
     const shown = run.shown(each), usage = run.usages[run.usage[each]], text = run.text(each), protocol = run.protocols[run.protocol[each]];
     return h("tr", {},
@@ -287,7 +290,7 @@ function callPage(run, wanted, row) {
       h("nav", { "aria-label": "Calls of the list" }, near(place - 1, "prev", "Previous", "k"), " ", h("a", { href: address({ ...wanted, page: place >= PAGE ? Math.floor(place / PAGE) + 1 : "" }) }, `${number(place + 1)} of ${number(rows.length)} in the list`), " ", near(place + 1, "next", "Next", "j"))),
     h("p", {}, tags(run, row), " ", run.reasons[run.why[row]]),
     h("dl", { class: "facts" }, fact("verdict", verdict(run, row)), fact("label", shown.label ?? "none"),
-      shown.paired && fact("order", `${order}: content ${order[0]} in slot 1`), fact("repeat", run.replicate[row]), fact("protocol", run.protocols[run.protocol[row]]), reader && fact("reader", reader),
+      shown.turn !== undefined && fact("order", `response ${shown.turn + 1} in slot 1`), shown.paired && fact("order", `${order}: content ${order[0]} in slot 1`), fact("repeat", run.replicate[row]), fact("protocol", run.protocols[run.protocol[row]]), reader && fact("reader", reader),
       came && [fact("tokens in, out", `${usage[0] ?? "?"}, ${usage[1] ?? "?"}`), fact("cost", usage[3] === null ? "no price known" : dollars(usage[3])),
         fact("latency", usage[2] ? "not known, in a batch" : `${number(Math.round(run.time[row]))} ms`), fact("attempts", came[0]),
         fact("received", new Date(1000 * run.received[row]).toLocaleString()), came[2] && fact("served by", came[2]), fact("ended", came[1])]),
@@ -310,7 +313,7 @@ function stimulusPage(run, id) {
     h("p", {}, `${made.edit.charAt(0).toUpperCase()}${made.edit.slice(1)}; from ${made.parent}, by ${made.author}. Label: `, h("b", {}, made.label ?? "none"), made.delta == null ? "" : `; ${made.delta} quality ${made.delta === 1 ? "step" : "steps"} apart`, `. Stratum: ${made.stratum}.`),
     family.length > 1 && h("details", { class: "about" }, h("summary", {}, `${number(family.length)} stimuli from the same item`), h("ul", {}, family.map((each) => h("li", {}, each.id === id ? h("b", {}, id) : h("a", { href: address({ texts: each.id }) }, each.id), " ", h("span", { class: "hint" }, each.title))))),
     made.messages ? runOfAgent(made) : made.texts ? [h("details", { class: "about", open: true }, h("summary", {}, "Request"), verbatim(made.request, "Request")),
-      h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : made.texts.length > 1 ? `Slot ${side + 1}` : "Response"), verbatim(text, "Text"))))]
+      h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : made.texts.length > 1 ? `Slot ${side + 1}, response ${((made.turn + side) % made.texts.length) + 1}` : "Response"), verbatim(text, "Text"))))]
       : h("p", { class: "unknown" }, "The texts were not recorded."),
     h("h2", {}, "What judges said"),
     [...arms.values()].map((arm, place, every) => [run.isBaseline(arm[0]) && place > 0 && !run.isBaseline(every[place - 1][0]) && h("p", { class: "kind apart" }, "Baselines"), h("section", { class: "about arm" }, h("h3", {}, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]])), h("p", {}, run.reasons[run.why[arm[0]]]),

@@ -149,6 +149,7 @@ def _stimulus(stimulus: Stimulus) -> dict[str, Any]:
         "label": reference_label(stimulus.expectation),
         "texts": [_text(text) for text in stimulus.texts] if stimulus.texts_known else None,
         "paired": len(stimulus.texts) == 2,
+        "turn": int(stimulus.level or 0) if len(stimulus.texts) > 2 else None,
         "edit": lineage.edit,
         "parent": lineage.parent,
         "author": lineage.author,
