@@ -1,11 +1,21 @@
-"""What a command that ran inside this process left behind; the fixture `command` runs one."""
+"""Commands that run inside this process, or in one that is forked from a process that has imported them."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-from collections.abc import Callable
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from steelyard.cli.main import main
 
 
 @dataclass(frozen=True)
@@ -23,3 +33,96 @@ class Done:
 
 
 Command = Callable[..., Done]
+
+
+@contextlib.contextmanager
+def surroundings(folder: Path, texts: list[str], environment: Mapping[str, str]) -> Iterator[None]:
+    """A process that was started so; it is as before when the command has ended."""
+    kept, meant, argv = dict(os.environ), dict(environment), sys.argv
+    with contextlib.chdir(folder):
+        try:
+            os.environ.clear()
+            os.environ.update(meant)
+            sys.argv = texts
+            yield
+        finally:
+            sys.argv = argv
+            os.environ.clear()
+            os.environ.update(kept)
+
+
+def run_command(folder: Path, *arguments: object, code: int = 0, **variables: str) -> Done:
+    """Run the command in a folder, for fixtures that serve several tests; it has to end with the code."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    texts = ["steelyard", *map(str, arguments)]
+    ended = 0
+    with (
+        surroundings(folder, texts, {**os.environ, **variables}),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as stop:
+            ended = int(stop.code or 0)
+    done = Done(ended, *(stream.buffer.getvalue().decode() for stream in (out, err) if not stream.flush()))
+    assert done.code == code, done.err
+    return done
+
+
+_FORKS = multiprocessing.get_context("forkserver")
+_NEEDLESS = ("steelyard.pytest_plugin", "steelyard.inspect_logs", "steelyard.__main__")
+
+
+class StartedCommand:
+    """A real process with the command in it, to be killed; its start costs no imports.
+
+    It is forked from a process that has loaded what the tests have loaded.
+    """
+
+    def __init__(self, arguments: Sequence[object], folder: Path, environment: Mapping[str, str]) -> None:
+        loaded = [name for name in sys.modules if name.startswith("steelyard.")]
+        _FORKS.set_forkserver_preload([name for name in loaded if not name.startswith(_NEEDLESS)])
+        self._streams = [Path(tempfile.mkstemp()[1]) for _ in range(2)]
+        texts = ["steelyard", *map(str, arguments)]
+        self._process = _FORKS.Process(
+            target=_in_fork, args=(folder, texts, dict(environment), self._streams)
+        )
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float = 300) -> int:
+        """The exit code, once the process has ended."""
+        self._process.join(timeout)
+        assert self._process.exitcode is not None, "the command has not ended"
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+
+    def communicate(self, timeout: float = 300) -> tuple[str, str]:
+        """What it wrote to its streams until it ended."""
+        self.wait(timeout)
+        out, err = (path.read_text(encoding="utf-8") for path in self._streams)
+        return out, err
+
+    def __del__(self) -> None:
+        for path in self._streams:
+            path.unlink(missing_ok=True)
+
+
+def _in_fork(folder: Path, texts: list[str], environment: dict[str, str], streams: Sequence[Path]) -> None:
+    for number, path in enumerate(streams, 1):
+        os.dup2(os.open(path, os.O_WRONLY), number)
+    with surroundings(folder, texts, environment):
+        main()

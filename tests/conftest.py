@@ -14,7 +14,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from authoring_server import Cast
-from commands import Command, Done
+from commands import Command, Done, surroundings
 from docs_pages import ROOT
 from installed_packages import packages
 from servers import ScriptedServer
@@ -87,22 +87,6 @@ def process(tmp_path: Path, environment: dict[str, str]) -> Steelyard:
         )
 
     return run
-
-
-@contextlib.contextmanager
-def surroundings(folder: Path, texts: list[str], environment: Mapping[str, str]) -> Iterator[None]:
-    """A process that was started so; it is as before when the command has ended."""
-    kept, meant, argv = dict(os.environ), dict(environment), sys.argv
-    with contextlib.chdir(folder):
-        try:
-            os.environ.clear()
-            os.environ.update(meant)
-            sys.argv = texts
-            yield
-        finally:
-            sys.argv = argv
-            os.environ.clear()
-            os.environ.update(kept)
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +27,7 @@ from authoring_server import (
     obey,
     roles_at,
 )
-from commands import Command
+from commands import Command, StartedCommand
 from servers import ScriptedServer, fails, says
 from steelyard.authoring.author import author
 from steelyard.authoring.cost_estimate import writing_rows
@@ -74,10 +72,9 @@ def write_study(folder: Path, server: ScriptedServer, kind: str, **keys: Any) ->
     (folder / "study.yaml").write_text(yaml.safe_dump({**body, **keys}))
 
 
-def start(folder: Path, environment: dict[str, str], out: str) -> subprocess.Popen[bytes]:
+def start(folder: Path, environment: dict[str, str], out: str) -> StartedCommand:
     options = ["--out", out, "--concurrency", str(CONCURRENCY)]
-    command = [sys.executable, "-m", "steelyard", "generate", "study.yaml", *options]
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    return StartedCommand(["generate", "study.yaml", *options], folder, environment)
 
 
 def last_try_good(asked: AuthorRequest) -> str:

@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 
 from batch_server import BatchServer, MessageBatchServer, second_wins
-from commands import Command
+from commands import Command, StartedCommand
 from servers import Answer, ScriptedServer, drop, fails, hang, says, sends
 from steelyard.core.content_hash import content_hash
 from steelyard.datasheet.conclusions.conclude import JudgeEvidence
@@ -464,7 +462,7 @@ def test_kill_9_at_any_moment_and_nothing_is_handed_in_twice(
 ) -> None:
     """The server itself kills the process: it has taken the request, and its answer is never heard."""
     script = SERVERS[model]()
-    process: subprocess.Popen[bytes] | None = None
+    process: StartedCommand | None = None
     due = list(moments)
 
     def at(moment: str) -> Answer | None:
@@ -480,14 +478,8 @@ def test_kill_9_at_any_moment_and_nothing_is_handed_in_twice(
         arguments = options(model, server, "run", *BATCH, "--no-preflight")
         codes = []
         for _ in moments:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "steelyard", *arguments],
-                cwd=tmp_path,
-                env=surroundings,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            codes.append(process.wait(timeout=300))
+            process = StartedCommand(arguments, tmp_path, surroundings)
+            codes.append(process.wait())
         done = command(*arguments)
     assert codes == [-signal.SIGKILL] * len(moments)
     assert done.code == 0, done.err

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batch_server import BatchServer, MessageBatchServer
-from commands import Command
+from commands import Command, StartedCommand
 from servers import Answer, Received, ScriptedServer, drop, fails
 from steelyard.providers.batch.anthropic import AnthropicBatchApi
 from steelyard.providers.batch.openai import OpenAIBatchApi
@@ -188,7 +186,7 @@ def test_kill_9_at_each_step(
 ) -> None:
     """The server kills the process that waits for its answer; another one finishes, and pays once."""
     script: BatchServer = SERVERS[model]()
-    process: subprocess.Popen[bytes] | None = None
+    process: StartedCommand | None = None
 
     def at(now: str) -> Answer | None:
         if now == moment:
@@ -200,14 +198,9 @@ def test_kill_9_at_each_step(
     script.at = at
     with ScriptedServer(script) as server:
         arguments = options(model, server, "run", *BATCH, "--no-preflight")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "steelyard", *arguments],
-            cwd=tmp_path,
-            env={**environment, "OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        assert process.wait(timeout=300) == -signal.SIGKILL
+        keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+        process = StartedCommand(arguments, tmp_path, {**environment, **keys})
+        assert process.wait() == -signal.SIGKILL
         done = command(*arguments)
     assert done.code == 0, done.err
     assert [*script.handed_in.values()] == [1] * CALLS

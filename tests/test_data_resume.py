@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
 
+from commands import StartedCommand
 from servers import Answer, Received, ScriptedServer, hang, says
 
 CONCURRENCY = 3
@@ -65,16 +64,9 @@ def write_study(folder: Path, url: str) -> None:
     )
 
 
-def start(folder: Path, environment: dict[str, str], out: str) -> subprocess.Popen[str]:
+def start(folder: Path, environment: dict[str, str], out: str) -> StartedCommand:
     options = ["--concurrency", str(CONCURRENCY), "--out", out]
-    return subprocess.Popen(
-        [sys.executable, "-m", "steelyard", "measure", "study.yaml", *options],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return StartedCommand(["measure", "study.yaml", *options], folder, environment)
 
 
 def sheet(folder: Path) -> dict[str, object]:

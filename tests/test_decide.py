@@ -6,8 +6,6 @@ import json
 import os
 import shlex
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from commands import Command
+from commands import Command, StartedCommand
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
 from steelyard.sequential.decision import Decision, DecisionRule, InterimLook, parse_rule, read_decisions
@@ -188,19 +186,10 @@ class Teller:
         return wins("1" if request.chance % 4 == 0 else "tie")
 
 
-def start(
-    tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str
-) -> subprocess.Popen[str]:
+def start(tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str) -> StartedCommand:
     judge = f"openai/scripted?base_url={server.url}"
     options = ["--decide", RULE, "-j", judge, "--concurrency", "4", "--out", out]
-    return subprocess.Popen(
-        [sys.executable, "-m", "steelyard", "measure", *options],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return StartedCommand(["measure", *options], tmp_path, environment)
 
 
 def test_kill_9_then_the_decision_goes_on_where_it_was(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands import Command
+from commands import Command, StartedCommand
 from planted_frames import PlantedWorld
 from review_sessions import Client, serving
 from steelyard.commands import draw_labels
@@ -527,11 +525,10 @@ def test_a_kill_while_labels_are_added_loses_and_doubles_none(
         writer = csv.DictWriter(file, rows[0], delimiter=";")
         writer.writeheader()
         writer.writerows([*rows[1000:], blank, *rows[:1000]])
-    told = [sys.executable, "-m", "steelyard", "labels", "add", "d", "d/sheet.csv"]
-    with subprocess.Popen(told, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as adding:
-        while adding.poll() is None and kept(tmp_path / "d") < 50:
-            pass
-        adding.kill()
+    adding = StartedCommand(["labels", "add", "d", "d/sheet.csv"], tmp_path, environment)
+    while adding.returncode is None and kept(tmp_path / "d") < 50:
+        pass
+    adding.kill()
     before = kept(tmp_path / "d")
     assert 50 <= before < 2000
     done = command("labels", "add", "d", "d/sheet.csv")

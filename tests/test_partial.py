@@ -8,6 +8,8 @@ import random
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.record import RunRecord
 from steelyard.study.study_file import StudyConfig, build_study
-from test_resume import CALLS, CONCURRENCY, Teller, start
+from test_resume import CALLS, CONCURRENCY, Teller, arguments, start
 
 NAME = "openai/scripted"
 POLICY = "dark_current: {max: 1.0}\nunreadable_rate: {max: 0.5}\nflags: allow\n"
@@ -75,7 +77,14 @@ def test_ctrl_c_finishes_what_is_in_flight_and_leaves_a_sheet_that_says_partial(
         return wins("tie")
 
     with ScriptedServer(script) as server:
-        process = start(tmp_path, environment, server, "run")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "steelyard", *arguments(server, "run")],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert waiting.acquire(timeout=240)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from commands import StartedCommand
 from servers import Answer, Received, ScriptedServer, fails, hang, says
 from steelyard.providers.embedded.embedded_judges import EMBEDDED_SCORE_PROMPT
 from steelyard.runner.planner import make_plan
@@ -123,16 +122,8 @@ class Teller:
 def test_kill_9_repeats_only_what_was_in_flight(tmp_path: Path, environment: dict[str, str]) -> None:
     teller = Teller(patience=9)
 
-    def start(server: ScriptedServer) -> subprocess.Popen[str]:
-        arguments = [*map(str, command(server)), "--concurrency", "4"]
-        return subprocess.Popen(
-            [sys.executable, "-m", "steelyard", *arguments],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def start(server: ScriptedServer) -> StartedCommand:
+        return StartedCommand([*command(server), "--concurrency", "4"], tmp_path, environment)
 
     with ScriptedServer(teller) as server:
         process = start(server)

@@ -6,8 +6,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from commands import Command
+from commands import Command, StartedCommand
 from servers import Answer, Received, ScriptedServer, hang, says
 
 CONCURRENCY = 4
@@ -47,20 +45,11 @@ class Teller:
 def arguments(server: ScriptedServer, out: str) -> list[str]:
     judge = f"openai/scripted?base_url={server.url}"
     options = ["-p", "vacuum", "-p", "ladder", "--concurrency", str(CONCURRENCY), "--out", out]
-    return [sys.executable, "-m", "steelyard", "measure", "-j", judge, *options]
+    return ["measure", "-j", judge, *options]
 
 
-def start(
-    tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str
-) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        arguments(server, out),
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start(tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str) -> StartedCommand:
+    return StartedCommand(arguments(server, out), tmp_path, environment)
 
 
 def sheet(folder: Path) -> dict[str, Any]:
@@ -101,24 +90,23 @@ def test_kill_9_repeats_only_what_was_in_flight(tmp_path: Path, environment: dic
 
 
 def test_calls_made_again_after_a_kill_are_in_the_bill_and_in_the_budget(
-    tmp_path: Path, environment: dict[str, str]
+    tmp_path: Path, environment: dict[str, str], steelyard: Any
 ) -> None:
     """400 tokens in at $2.50 and 10 out at $10 a million: $0.0011 a call; four are paid twice."""
     teller = Teller(patience=30, usage={"prompt_tokens": 400, "completion_tokens": 10, "total_tokens": 410})
     with ScriptedServer(teller) as server:
         asked = [word.replace("openai/scripted", "openai/gpt-4o") for word in arguments(server, "run")]
-        settings = {"cwd": tmp_path, "env": environment, "stderr": subprocess.PIPE, "text": True}
-        process = subprocess.Popen(asked, **settings)
+        process = StartedCommand(asked, tmp_path, environment)
         for _ in range(CONCURRENCY):
             assert teller.hanging.acquire(timeout=240)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         teller.patience = None
         # The lost calls are reserved at the most they can cost, so that the budget holds whatever happened.
-        stopped = subprocess.run([*asked, "--budget", "0.034"], check=False, **settings)
+        stopped = steelyard(*asked, "--budget", "0.034")
         assert "the budget of $0.034 is reached" in stopped.stderr
         assert len(teller.keys) == 30 + CONCURRENCY
-        again = subprocess.run(asked, check=False, **settings)
+        again = steelyard(*asked)
     assert "4 calls had been sent when the last run was killed" in stopped.stderr
     assert "had been sent" not in again.stderr
     run = json.loads((tmp_path / "run" / "datasheet.json").read_text())["run"]

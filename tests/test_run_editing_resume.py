@@ -6,13 +6,11 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 from authoring_server import CONCURRENCY
-from commands import Command
+from commands import Command, StartedCommand
 from editing_server import Cast, Question, edit, last_message, write_study
 from servers import ScriptedServer
 
@@ -26,10 +24,9 @@ def both(asked: Question) -> str:
     return edit(asked) if "There are" in asked.message else "<text>Looking elsewhere.</text>"
 
 
-def start(folder: Path, environment: dict[str, str], out: str) -> subprocess.Popen[bytes]:
+def start(folder: Path, environment: dict[str, str], out: str) -> StartedCommand:
     options = ["--out", out, "--concurrency", str(CONCURRENCY)]
-    command = [sys.executable, "-m", "steelyard", "generate", "study.yaml", *options]
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    return StartedCommand(["generate", "study.yaml", *options], folder, environment)
 
 
 def test_kill_9_resumes_at_the_step(tmp_path: Path, environment: dict[str, str], command: Command) -> None:

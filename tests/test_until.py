@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,7 @@ import pytest
 import yaml
 
 from calibration.until import simulate_until
-from commands import Command
+from commands import Command, StartedCommand
 from servers import ScriptedServer
 from steelyard.datasheet.sequential import ERROR
 from steelyard.metrics.common import DARK_CURRENT
@@ -189,13 +185,11 @@ def test_growth_that_was_interrupted_goes_on(
 
 def test_kill_9_in_the_second_look(tmp_path: Path, environment: dict[str, str], command: Command) -> None:
     arguments = ["measure", "--until", "verdict", "-j", "planted/probit", *PROBES, "--out", "run"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "steelyard", *arguments], cwd=tmp_path, env=environment
-    ) as one:
-        kept = tmp_path / "run" / "study.yaml"
-        while one.poll() is None and not (kept.exists() and "profile: standard" in kept.read_text()):
-            pass
-        os.kill(one.pid, signal.SIGKILL)
+    one = StartedCommand(arguments, tmp_path, environment)
+    kept = tmp_path / "run" / "study.yaml"
+    while one.returncode is None and not (kept.exists() and "profile: standard" in kept.read_text()):
+        pass
+    one.kill()
     done = command(*arguments)
     assert done.code == 0
     assert [look["calls"] for look in looks(tmp_path / "run")] == [QUICK, STANDARD]
