@@ -51,21 +51,30 @@ def surroundings(folder: Path, texts: list[str], environment: Mapping[str, str])
             os.environ.update(kept)
 
 
-def run_command(folder: Path, *arguments: object, code: int = 0, **variables: str) -> Done:
-    """Run the command in a folder, for fixtures that serve several tests; it has to end with the code."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+def run_command(
+    folder: Path, *arguments: object, code: int = 0, out: io.TextIOWrapper | None = None, **variables: str
+) -> Done:
+    """Run the command in a folder, for fixtures that serve several tests; it has to end with the code.
+
+    Its standard output may be a stream of the caller's, which is then closed.
+    """
+    printed, errors = io.BytesIO(), io.BytesIO()
     texts = ["steelyard", *map(str, arguments)]
     ended = 0
     with (
         surroundings(folder, texts, {**os.environ, **variables}),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
+        out or io.TextIOWrapper(printed, encoding="utf-8") as stdout,
+        io.TextIOWrapper(errors, encoding="utf-8") as stderr,
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
     ):
         try:
             main()
         except SystemExit as stop:
             ended = int(stop.code or 0)
-    done = Done(ended, *(stream.buffer.getvalue().decode() for stream in (out, err) if not stream.flush()))
+        stdout.flush()
+        stderr.flush()
+        done = Done(ended, printed.getvalue().decode(), errors.getvalue().decode())
     assert done.code == code, done.err
     return done
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
 import pytest
 
-from commands import Command
+from commands import Command, run_command
 from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
@@ -39,8 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with ScriptedServer(answer) as server:
         judge = f"openai/tested?base_url={server.url}&api_key_env=STEELYARD_TEST_KEY"
         arguments = ["measure", "-j", judge, "--no-preflight", "--out", str(path)]
-        environment = {**os.environ, "STEELYARD_TEST_KEY": "sk-secret"}
-        subprocess.run([sys.executable, "-m", "steelyard", *arguments], env=environment, check=True)
+        run_command(path.parent, *arguments, STEELYARD_TEST_KEY="sk-secret")
     return path
 
 

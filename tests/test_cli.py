@@ -211,8 +211,8 @@ def test_lists(steelyard, command: str) -> None:
     assert done.stdout.strip()
 
 
-def test_help_imports_nothing_heavy(steelyard) -> None:
-    done = steelyard("--help", PYTHONPROFILEIMPORTTIME="1")
+def test_help_imports_nothing_heavy(process) -> None:
+    done = process("--help", PYTHONPROFILEIMPORTTIME="1")
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert not imported & {"numpy", "scipy", "aiohttp", "pydantic", "rich", "jinja2", "xllamacpp", "yaml"}
 

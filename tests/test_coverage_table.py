@@ -18,15 +18,15 @@ from calibration.sheets import AT_ONCE, SHEETS, TASKS, Figure
 from calibration.urn import shared
 
 RUNS = {
-    "pairs": 12,
-    "binary": 16,
-    "skewed": 20,
-    "ordinal": 12,
-    "pairs compared": 18,
-    "scores compared": 16,
+    "pairs": 6,
+    "binary": 8,
+    "skewed": 10,
+    "ordinal": 6,
+    "pairs compared": 9,
+    "scores compared": 8,
     "instrument": 1,
-    "cues": 24,
-    "cues of texts": 40,
+    "cues": 10,
+    "cues of texts": 20,
 }
 """Runs of the reduced simulation, some seconds in all."""
 FIRST = 1_000_000

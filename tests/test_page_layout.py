@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -49,15 +50,21 @@ def on_paper(document: str) -> str:
     return document.replace("@media screen", "@media speech").replace("@media print", "@media all")
 
 
-PAGES: dict[str, tuple[str, int]] = {
-    "one wide": (html.render(judges(1)), 1280),
-    "two narrow": (html.render(judges(2)), 390),
-    "four wide": (html.render(example()), 1280),
-    "six wide": (html.render(judged(crowd(6))), 1280),
-    "scores narrow": (html.render(pointwise()), 390),
-    "paper": (on_paper(html.render(judges(2))), 720),
-    "dark": (html.render(judges(2)).replace('<html lang="en">', '<html lang="en" data-theme="dark">'), 1280),
+def dark(document: str) -> str:
+    return document.replace('<html lang="en">', '<html lang="en" data-theme="dark">')
+
+
+PAGES: dict[str, tuple[Callable[[], Datasheet], int]] = {
+    "one wide": (lambda: judges(1), 1280),
+    "two narrow": (lambda: judges(2), 390),
+    "four wide": (example, 1280),
+    "six wide": (lambda: judged(crowd(6)), 1280),
+    "scores narrow": (pointwise, 390),
+    "paper": (lambda: judges(2), 720),
+    "dark": (lambda: judges(2), 1280),
 }
+"""The sheet of each page, and the width at which it is laid out."""
+THEMES = {"paper": on_paper, "dark": dark}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +75,8 @@ def layouts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
         pytest.skip("no chromium on this machine: install it to run the browser tests")
     folder = tmp_path_factory.mktemp("layout")
     frames = []
-    for number, (name, (page, width)) in enumerate(PAGES.items()):
+    for number, (name, (sheet, width)) in enumerate(PAGES.items()):
+        page = THEMES.get(name, str)(html.render(sheet()))
         body = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
         script = f"<script>var NAME = {json.dumps(name)};\n{MEASURE}</script></body>"
         (folder / f"{number}.html").write_text(body.replace("</body>", script), encoding="utf-8")

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from commands import Command, Done
+from commands import Command, Done, run_command
 from servers import Received, ScriptedServer, fails, says, wins
 
 FOLDER = "run"
@@ -37,8 +34,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("first") / FOLDER
     with ScriptedServer(wins("1")) as server:
         arguments = ["measure", "-j", judge_at(server), "-p", "ladder", "--out", str(folder)]
-        environment = {**os.environ, "STEELYARD_TEST_KEY": "sk-secret"}
-        subprocess.run([sys.executable, "-m", "steelyard", *arguments], env=environment, check=True)
+        run_command(folder.parent, *arguments, STEELYARD_TEST_KEY="sk-secret")
     return folder
 
 

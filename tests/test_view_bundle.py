@@ -9,8 +9,6 @@ import html
 import io
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import numpy as np
 import pytest
 
 from browsers import chromium, complaints, opened
+from commands import run_command
 from steelyard.commands.view.figure_calls import calls_behind
 from steelyard.commands.view.viewed_run import ViewedRun, details
 from steelyard.errors import ConfigError
@@ -27,17 +26,8 @@ from steelyard.web.view.bundle import place_of, write_bundle
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bundle")
-    script = [
-        sys.executable,
-        "-m",
-        "steelyard",
-        "measure",
-        "-j",
-        "planted/first",
-        "-j",
-        "planted/coin?name=toss",
-    ]
-    subprocess.run([*script, "-p", "vacuum", "--out", "run"], check=True, capture_output=True, cwd=folder)
+    judges = ("-j", "planted/first", "-j", "planted/coin?name=toss")
+    run_command(folder, "measure", *judges, "-p", "vacuum", "--out", "run")
     assert write_bundle([folder / "run"], folder / "out") < 40
     return folder / "out"
 

@@ -8,14 +8,12 @@ import io
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from commands import Command
+from commands import Command, run_command
 from docs_pages import ROOT
 from editing_server import Cast, write_study
 from review_sessions import Client, serving
@@ -38,8 +36,7 @@ PROBES = ("-p", "vacuum", "-p", "ladder", "-p", "criterion")
 
 
 def measured(out: Path, *arguments: str) -> ViewedRun:
-    script = [sys.executable, "-m", "steelyard", "measure", *arguments, "--out", str(out)]
-    subprocess.run(script, check=True, capture_output=True)
+    run_command(out.parent, "measure", *arguments, "--out", out)
     return ViewedRun(out)
 
 

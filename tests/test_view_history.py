@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from commands import run_command
 from review_sessions import Client, serving
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.run_folder.published_files import read_datasheet
@@ -23,8 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("history")
     for day, model in JUDGES.items():
         judge = f"planted/{model}?name=gate"
-        script = [sys.executable, "-m", "steelyard", "measure", "-j", judge, "-p", "vacuum", "--out", day]
-        subprocess.run(script, check=True, capture_output=True, cwd=folder)
+        run_command(folder, "measure", "-j", judge, "-p", "vacuum", "--out", day)
     return folder
 
 

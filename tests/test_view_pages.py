@@ -9,8 +9,6 @@ import json
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from commands import Command
+from commands import Command, run_command
 from review_sessions import Client, serving
 from servers import ScriptedServer, fails
 from steelyard.commands.view.call_index import CallFilter
@@ -32,8 +30,7 @@ JUDGES = ("planted/probit?name=shaky&s=0.6&beta=0.5&seed=3", "planted/first")
 
 
 def measured(out: Path, *arguments: str) -> Path:
-    script = [sys.executable, "-m", "steelyard", "measure", *arguments, "--out", str(out)]
-    subprocess.run(script, check=True, capture_output=True)
+    run_command(out.parent, "measure", *arguments, "--out", out)
     return out
 
 
@@ -49,8 +46,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call = {"judge": "j", "probe": "position", "task": "t", "pair": "p", "answer": "1", "kind": "natural"}
     lines = "".join(json.dumps({**call, "first": first}) + "\n" for first in "uv")
     (folder / "verdicts.jsonl").write_text(lines)
-    script = [sys.executable, "-m", "steelyard", "import", "verdicts.jsonl", "--out", "imported"]
-    subprocess.run(script, check=True, capture_output=True, cwd=folder)
+    run_command(folder, "import", "verdicts.jsonl", "--out", "imported")
     return folder / "imported"
 
 
