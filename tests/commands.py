@@ -7,7 +7,6 @@ import io
 import json
 import multiprocessing
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -115,8 +114,8 @@ class StartedCommand:
         return self._process.exitcode
 
     def kill(self) -> None:
-        """End it at once."""
-        os.kill(self.pid, signal.SIGKILL)
+        """End it at once, where it has not ended."""
+        self._process.kill()
         self.wait()
 
     def communicate(self, timeout: float = 300) -> tuple[str, str]:

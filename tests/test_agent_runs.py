@@ -309,12 +309,9 @@ def test_merit_on_levels_is_rank_agreement() -> None:
 
 def test_edited_runs_of_the_pack_decide_the_merit(tmp_path: Path, command: Command) -> None:
     sound, blind = "planted/rater?noise=0&sensitivity=1&specificity=1", "planted/constant"
-    words = {}
-    for judge in (sound, blind):
-        done = command("measure", "-p", "agentic", "-j", judge, "--profile", "standard", "--json")
-        (found,) = [row for row in done.rows if row["metric"] == "merit"]
-        words[judge] = found["finding"]
-    assert words == {sound: "clear", blind: "flagged"}
+    done = command("measure", "-p", "agentic", "-j", sound, "-j", blind, "--profile", "standard", "--json")
+    words = {row["judge"]: row["finding"] for row in done.rows if row["metric"] == "merit"}
+    assert words == {"planted/rater": "clear", "planted/constant": "flagged"}
 
 
 @pytest.mark.skipif(not LOGS.exists(), reason="the logs of others are not at hand")

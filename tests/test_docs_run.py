@@ -76,6 +76,7 @@ GENERATED = ("docs/cli.md", "docs/python.md")
 REDUCED = {
     "docs/guides/quickstart.md": ("--profile", "quick"),
     "docs/guides/teach-with-planted-judges.md: openai/mystery": ("-p", "vacuum"),
+    "docs/guides/what-outweighs-quality.md: standard": ("--profile", "quick"),
 }
 """Page, or page and part of a command, to options that make thousands of calls over HTTP some hundred."""
 

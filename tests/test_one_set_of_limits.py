@@ -247,10 +247,10 @@ def judges() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("runs")
-    for number, judge in enumerate(judges()):
-        measure(judge, out=folder / f"quick-{number}")
-    for number, judge in enumerate(("planted/longest?name=j", "planted/probit?s=3&beta=0&sigma=0&name=j")):
-        measure(judge, out=folder / f"standard-{number}", profile="standard", probes=["vacuum", "ladder"])
+    measure(*judges(), out=folder / "quick")
+    sharp = "planted/probit?s=3&beta=0&sigma=0&name=sharp"
+    large: dict[str, Any] = {"profile": "standard", "probes": ["vacuum", "ladder"]}
+    measure("planted/longest", sharp, out=folder / "standard", **large)
     return sorted(folder.iterdir())
 
 
@@ -291,9 +291,13 @@ def test_no_verdict_contradicts_a_shipped_policy(runs: list[Path]) -> None:
 
 
 def test_a_judge_that_prefers_the_longer_text_fails_the_default_policy(runs: list[Path]) -> None:
-    longest = next(run for run in runs if run.name == "standard-0")
-    assert any(r.title == "Length" and r.status == "flagged" for r in read_datasheet(longest).findings)
-    assert gate(longest, "default", NOW)[0].result == "FAIL"
+    standard = next(run for run in runs if run.name == "standard")
+    assert any(
+        (r.judge, r.title, r.status) == ("planted/longest", "Length", "flagged")
+        for r in read_datasheet(standard).findings
+    )
+    ruling, _ = gate(standard, "default", NOW)
+    assert any(check.result == "FAIL" for check in ruling.of("planted/longest"))
 
 
 # Edits that must change the verdict

@@ -44,27 +44,24 @@ def test_the_verdict_names_the_cue_in_steps(folder: Path) -> None:
     assert any(fact.title == "Cues" and "padding is worth" in fact.sentence for fact in verdict.facts)
 
 
-@pytest.mark.parametrize(
-    ("judge", "word", "told"),
-    [
-        ("s=1.5&length=15", "unfit", "padding is worth more than"),
-        ("s=3&length=1.2&tau=0.1", "usable with care", "prefers the text that is padded"),
-    ],
-    ids=["overrides quality", "breaks ties"],
-)
 def test_length_that_overrides_quality_and_length_that_breaks_ties_have_different_verdicts(
-    tmp_path: Path, judge: str, word: str, told: str
+    tmp_path: Path,
 ) -> None:
     sheet = steelyard.measure(
-        f"{JUDGE}?{judge}",
+        f"{JUDGE}?s=1.5&length=15&name=overrides",
+        f"{JUDGE}?s=3&length=1.2&tau=0.1&name=breaks ties",
         probes=["ladder", {"tradeoff": {"cues": ["padding"]}}],
         profile="standard",
         out=tmp_path / "run",
     )
-    verdict = next(verdict for verdict in sheet.verdicts if verdict.judge == JUDGE)
-    assert verdict.word == word
-    assert told in verdict.facts[0].sentence
-    assert any("length" in fact.title.lower() for fact in verdict.facts)
+    for judge, word, told in (
+        ("overrides", "unfit", "padding is worth more than"),
+        ("breaks ties", "usable with care", "prefers the text that is padded"),
+    ):
+        verdict = next(verdict for verdict in sheet.verdicts if verdict.judge == judge)
+        assert verdict.word == word
+        assert told in verdict.facts[0].sentence
+        assert any("length" in fact.title.lower() for fact in verdict.facts)
 
 
 def test_the_first_screen_has_the_gravest_cue_with_its_limit(folder: Path) -> None:
@@ -125,14 +122,15 @@ def test_worths_are_adjusted_over_cues_and_open_ends_give_no_difference() -> Non
 
 
 def test_compare_shows_the_difference_of_worths(tmp_path: Path) -> None:
-    for name, worth in (("fair", 0.0), ("swayed", 2.0)):
-        steelyard.measure(
-            f"{JUDGE}?s=2&worth={worth}",
-            probes=[{"tradeoff": {"cues": ["padding"]}}],
-            profile="quick",
-            out=tmp_path / name,
-        )
-    sheet = steelyard.compare(tmp_path / "fair", tmp_path / "swayed")
+    out = tmp_path / "run"
+    steelyard.measure(
+        f"{JUDGE}?s=2&worth=0&name=fair",
+        f"{JUDGE}?s=2&worth=2&name=swayed",
+        probes=[{"tradeoff": {"cues": ["padding"]}}],
+        profile="quick",
+        out=out,
+    )
+    sheet = steelyard.compare(f"{out}:fair", f"{out}:swayed")
     row = next(row for row in sheet.rows if row.metric == "cue_worth" and row.group["cue"] == "padding")
     assert row.intervals[0].low < 2.0 < row.intervals[0].high
     assert row.differs
