@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -220,18 +220,24 @@ def output(command: str, served: str | None = None) -> tuple[str, ...]:
     if program != "steelyard":
         raise LookupError(f"{command!r}: expected a steelyard command: correct the mark in the page.")
     with tempfile.TemporaryDirectory(prefix="steelyard-docs-") as folder, _server(served) as address:
-        done = subprocess.run(
-            [sys.executable, "-m", "steelyard", *arguments],
-            cwd=folder,
-            env={**kept, **address, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-            check=True,
-        )
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
+        printed = run_steelyard(arguments, folder, {**kept, **address, "COLUMNS": WIDTH, "NO_COLOR": "1"})
+    lines = [line.rstrip() for line in printed.splitlines()]
     while lines and not lines[0]:
         del lines[0]
     return tuple(lines)
+
+
+def run_steelyard(arguments: Sequence[str], folder: str, environment: Mapping[str, str]) -> str:
+    """What the command prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "steelyard", *arguments],
+        cwd=folder,
+        env={**environment, "PYTHONIOENCODING": "utf-8"},
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        check=True,
+    )
+    return done.stdout
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from authoring_server import Cast
 from commands import Command, Done, surroundings
@@ -33,6 +34,14 @@ class OneProcessPerModule(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
         return module if makes_something_once(module) else nodeid
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Forget a scope with its last test: after each test the scheduler goes through all it knows."""
+        super().mark_test_complete(node, item_index, duration)
+        nodeid = self.registered_collections[node][item_index]
+        scopes, scope = self.assigned_work[node], self._split_scope(nodeid)
+        if all(scopes[scope].values()):
+            del scopes[scope]
 
 
 @cache

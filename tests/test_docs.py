@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from commands import Command
+from commands import Command, run_command
 from docs_pages import PAGES, ROOT, blocks, name
 from steelyard.commands.gate.policy import SHIPPED, find_policy
 from steelyard.core.registry import Spec
@@ -62,7 +62,13 @@ def test_the_command_page_is_what_the_commands_say(generator: ModuleType) -> Non
     assert read(DOCS / "cli.md") == generator.cli_page(), "run `make docs`"
 
 
-def test_outputs_shown_in_the_pages_are_what_the_commands_print(generator: ModuleType) -> None:
+def test_outputs_shown_in_the_pages_are_what_the_commands_print(
+    generator: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def inside(arguments: list[str], folder: str, environment: dict[str, str]) -> str:
+        return run_command(Path(folder), *arguments, **environment).out
+
+    monkeypatch.setattr(generator, "run_steelyard", inside)
     made = generator.pages()
     assert len(made) > 1
     for path, text in made.items():
