@@ -6,6 +6,7 @@ import json
 import os
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -20,9 +21,23 @@ JUDGES = ("GPT-4", "PaLM2", "ChatGPT-0301", "Falcon", "LLaMA2", "ChatGPT")
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the recorded verdicts are not beside the project")
 
 
+PROMPTS = {"ChatGPT": {"Vanilla", "Vanilla_NoRules"}, "LLaMA2": {"Vanilla", "Swap", "Swap(stage1)"}}
+"""Prompts of judges that the page has figures of; of GPT-4 and Falcon it has all, of others `Vanilla`."""
+
+
+def is_on_the_page(line: str) -> bool:
+    body = json.loads(line)
+    judge, prompt = body["judge"], body.get("prompt")
+    return prompt is None or judge in ("GPT-4", "Falcon") or prompt in PROMPTS.get(judge, {"Vanilla"})
+
+
 @cache
 def figures(file: str) -> dict[tuple[str, str, str], Estimate]:
-    made = import_verdicts([DATA / file]).datasheet.estimates
+    lines = (DATA / file).read_text(encoding="utf-8").splitlines(keepends=True)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / file
+        path.write_text("".join(filter(is_on_the_page, lines)), encoding="utf-8")
+        made = import_verdicts([path]).datasheet.estimates
     return {
         (e.judge, str(e.group["protocol"]), e.metric): e
         for e in made
