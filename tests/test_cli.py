@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+
+from commands import run_command
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 
@@ -25,9 +28,23 @@ def test_standard_profile_prints_the_published_sizes(steelyard, tmp_path: Path) 
         assert printed in done.stdout
 
 
-def test_run_folder_is_complete_and_report_rebuilds_it(steelyard, tmp_path: Path) -> None:
-    assert steelyard("measure", "-j", PROBIT, "--out", "run").returncode == 0
-    folder = tmp_path / "run"
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of every default probe, one call at a time, and a small one."""
+    folder = tmp_path_factory.mktemp("cli")
+    run_command(folder, "measure", "-j", PROBIT, "--out", "probit", "--concurrency", 1)
+    run_command(folder, "measure", "-j", "planted/tie", "-p", "vacuum", "--out", "tie")
+    return folder
+
+
+@pytest.fixture
+def tied(runs: Path, tmp_path: Path) -> Path:
+    """The small run, to be changed."""
+    return Path(shutil.copytree(runs / "tie", tmp_path / "run"))
+
+
+def test_run_folder_is_complete_and_report_rebuilds_it(steelyard, runs: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(runs / "probit", tmp_path / "run"))
     files = ["study.yaml", "stimuli.jsonl", "run.db", "datasheet.json", "datasheet.md", "datasheet.html"]
     assert all((folder / name).stat().st_size for name in files)
     before = {name: (folder / name).read_bytes() for name in files if name.startswith("datasheet")}
@@ -40,8 +57,7 @@ def test_run_folder_is_complete_and_report_rebuilds_it(steelyard, tmp_path: Path
 
 
 @pytest.mark.parametrize("form", ["md", "html", "csv"])
-def test_report_prints_every_format(steelyard, form: str) -> None:
-    steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+def test_report_prints_every_format(steelyard, tied: Path, form: str) -> None:
     done = steelyard("report", "run", "--format", form)
     assert done.returncode == 0
     assert "planted/tie" in done.stdout
@@ -54,19 +70,17 @@ def test_second_run_makes_no_calls(steelyard) -> None:
     assert "No calls: every trial was answered before." in second.stdout
 
 
-def test_the_same_study_gives_the_same_bytes(steelyard, process, tmp_path: Path) -> None:
+def test_the_same_study_gives_the_same_bytes(runs: Path, process, tmp_path: Path) -> None:
     """In a process whose sets have another order, too."""
-    steelyard("measure", "-j", PROBIT, "--out", "a", "--concurrency", 1)
     process("measure", "-j", PROBIT, "--out", "b", "--concurrency", 16, PYTHONHASHSEED="7")
-    a, b = (json.loads((tmp_path / out / "datasheet.json").read_text()) for out in ("a", "b"))
+    a, b = (json.loads((out / "datasheet.json").read_text()) for out in (runs / "probit", tmp_path / "b"))
     assert a.pop("run") is not None
     assert b.pop("run") is not None
     assert json.dumps(a) == json.dumps(b)
 
 
-def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
-    done = steelyard("measure", "-j", PROBIT, "--json")
-    body = json.loads(done.stdout)
+def test_datasheet_json_has_the_shape_of_the_contract(runs: Path) -> None:
+    body = json.loads((runs / "probit" / "datasheet.json").read_text())
     assert body["schema"] == "steelyard.datasheet/2"
     assert {"name", "seed", "stimulus_set", "version"} <= set(body["study"])
     assert body["study"]["stimulus_set"].startswith("sha256:")
@@ -232,10 +246,9 @@ def test_report_on_a_folder_that_is_no_run(steelyard, tmp_path: Path) -> None:
     assert "expected a run folder" in done.stderr
 
 
-def test_report_finds_damage(steelyard, tmp_path: Path) -> None:
+def test_report_finds_damage(steelyard, tied: Path, tmp_path: Path) -> None:
     import sqlite3
 
-    steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
     with sqlite3.connect(tmp_path / "run" / "run.db") as connection:
         connection.execute("UPDATE replies SET body = replace(body, 'tie', '1')")
     connection.close()
@@ -297,8 +310,7 @@ def test_a_study_may_gain_judges_and_probes(steelyard, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["run.db", "stimuli.jsonl", "study.yaml"])
-def test_report_refuses_a_folder_that_lost_a_file(steelyard, tmp_path: Path, name: str) -> None:
-    steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+def test_report_refuses_a_folder_that_lost_a_file(steelyard, tied: Path, tmp_path: Path, name: str) -> None:
     before = (tmp_path / "run" / "datasheet.json").read_bytes()
     (tmp_path / "run" / name).unlink()
     done = steelyard("report", "run")
@@ -317,8 +329,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("old", EDITS)
-def test_report_refuses_an_edited_study(steelyard, tmp_path: Path, old: str) -> None:
-    steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+def test_report_refuses_an_edited_study(steelyard, tied: Path, tmp_path: Path, old: str) -> None:
     study = tmp_path / "run" / "study.yaml"
     assert old in study.read_text()
     study.write_text(study.read_text().replace(old, EDITS[old]))

@@ -21,7 +21,7 @@ RUNS = {
     "pairs": 6,
     "binary": 8,
     "skewed": 10,
-    "ordinal": 6,
+    "ordinal": 12,
     "pairs compared": 9,
     "scores compared": 8,
     "instrument": 1,

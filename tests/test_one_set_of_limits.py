@@ -241,7 +241,7 @@ def judges() -> Iterator[str]:
     yield "planted/probit?s=0.8&beta=0.8&name=leaning"
     yield "planted/probit?s=1.5&sigma=1.5&name=wordy"
     yield "planted/probit?s=1&lapse=0.4&name=lapsing"
-    yield from ("planted/first", "planted/coin", "planted/tie", "planted/longest")
+    yield "planted/first"
 
 
 @pytest.fixture(scope="module")
@@ -345,8 +345,8 @@ def test_inconclusive_leaves_no_certificate(runs: list[Path], tmp_path: Path, st
 
 
 def test_the_terminal_shows_the_result_first_in_80_columns(runs: list[Path], steelyard: Any) -> None:
-    longest = next(run for run in runs if run.name == "standard-0")
-    done = steelyard("gate", longest, "--policy", "default", COLUMNS="80")
+    standard = next(run for run in runs if run.name == "standard")
+    done = steelyard("gate", standard, "--policy", "default", COLUMNS="80")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("FAIL: ")
     assert max(len(line) for line in lines if not line.startswith("No certificate")) <= 80
