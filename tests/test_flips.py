@@ -198,7 +198,7 @@ def test_a_noisy_lean_to_a_slot_is_found_with_its_size() -> None:
 
 def test_the_interval_covers_the_excess() -> None:
     generator = np.random.default_rng(2)
-    covered, runs = 0, 120
+    covered, runs = 0, 60
     for _ in range(runs):
         lean = generator.choice([0.5, 0.9], 10)  # tasks differ in how they lean; ½ Σ (p − q)² is 0 or .64
         chance = np.repeat(np.tile(lean, 6), 2)[:, None]

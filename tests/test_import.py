@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands import run_command
 from recorded_calls import observations_of, read_calls, sorted_calls
 from steelyard.commands.gate.policy import find_policy
 from steelyard.commands.gate.ruling import apply_policy
@@ -79,11 +81,18 @@ def as_read(rows: Any) -> dict[str, dict[str, Any]]:
     return {json.dumps([b["judge"], b["probe"], b["metric"], b["group"]], sort_keys=True): b for b in bodies}
 
 
-def test_the_published_judges_come_out_as_published(steelyard, tmp_path: Path) -> None:
-    write(tmp_path / "published.jsonl", published())
-    done = steelyard("import", "published.jsonl", "--out", "sheet", "--json")
-    assert done.returncode == 0, done.stderr
-    sheet = json.loads(done.stdout)
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the published judges."""
+    folder = tmp_path_factory.mktemp("published")
+    write(folder / "published.jsonl", published())
+    done = run_command(folder, "import", "published.jsonl", "--out", "sheet", "--json")
+    assert done.out == (folder / "sheet" / "datasheet.json").read_text(encoding="utf-8")
+    return folder / "sheet"
+
+
+def test_the_published_judges_come_out_as_published(imported: Path) -> None:
+    sheet = json.loads((imported / "datasheet.json").read_text(encoding="utf-8"))
     assert sheet["study"]["name"] == "published"
     assert [j["name"] for j in sheet["judges"]] == ["Llama8B", "Qwen14B", "Qwen32B"]
     found = as_read(sheet["estimates"])
@@ -109,10 +118,9 @@ def test_the_published_judges_come_out_as_published(steelyard, tmp_path: Path) -
         assert found[address] == row, address
 
 
-def test_printed_intervals_reach_the_datasheet(steelyard, tmp_path: Path) -> None:
+def test_printed_intervals_reach_the_datasheet(imported: Path) -> None:
     """Counts and limits of the paper, without a detour over this project's own estimates."""
-    write(tmp_path / "published.jsonl", published())
-    rows = json.loads(steelyard("import", "published.jsonl", "--out", "o", "--json").stdout)["estimates"]
+    rows = json.loads((imported / "datasheet.json").read_text(encoding="utf-8"))["estimates"]
     names = {
         "dark_current": "dark_current",
         "RFP0": "raw_false_preference",
@@ -135,19 +143,22 @@ def test_printed_intervals_reach_the_datasheet(steelyard, tmp_path: Path) -> Non
     assert checked_rows >= 9
 
 
-def test_the_folder_holds_every_file_and_report_rebuilds_it(steelyard, tmp_path: Path) -> None:
-    write(tmp_path / "a.jsonl", published())
-    assert steelyard("import", "a.jsonl", "--out", "o", "--name", "four", "--seed", 3).returncode == 0
-    folder = tmp_path / "o"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    sheets = {"datasheet.json", "datasheet.md", "datasheet.html", *RESULTS}
-    assert set(before) == {"observations.jsonl", "import.json", *sheets}
-    for name in sheets:
-        (folder / name).unlink()
-    done = steelyard("report", "o", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert done.stdout.encode() == before["datasheet.json"]
+def test_the_folder_holds_every_file_and_report_rebuilds_it(
+    steelyard, imported: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "a.jsonl", [BOTH])
+    assert steelyard("import", "a.jsonl", "--out", "small", "--name", "four", "--seed", 3).returncode == 0
+    shutil.copytree(imported, tmp_path / "large")
+    for folder in (tmp_path / "small", tmp_path / "large"):
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        sheets = {"datasheet.json", "datasheet.md", "datasheet.html", *RESULTS}
+        assert set(before) == {"observations.jsonl", "import.json", *sheets}
+        for name in sheets:
+            (folder / name).unlink()
+        done = steelyard("report", folder.name, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        assert done.stdout.encode() == before["datasheet.json"]
 
 
 def test_an_edited_folder_is_not_reported(steelyard, tmp_path: Path) -> None:

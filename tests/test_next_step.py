@@ -159,10 +159,11 @@ def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command) ->
         )
         assert re.search(rf" --out steelyard-runs/catalogue-[0-9a-f]{{8}}-{number}$", verdict["command"])
         assert verdict["command"] not in ran
-        ran.add(verdict["command"])
-        body = repeated(command, verdict["command"])
-        assert body["run"]["calls"] == verdict["calls"]
-        (verdict,) = body["verdicts"]
+        if number == 2:
+            ran.add(verdict["command"])
+            body = repeated(command, verdict["command"])
+            assert body["run"]["calls"] == verdict["calls"]
+            (verdict,) = body["verdicts"]
     replayed = command(*words)
     assert "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR." in (
         replayed.out
