@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from itertools import combinations
 
-import pytest
-
+from each import for_each
 from steelyard.tasks.checklist import ELEMENTS, Checklist, catalogue
 
 TASKS = catalogue()
@@ -35,7 +34,7 @@ def sentences(task: Checklist) -> list[str]:
     return written + [s for pair in task.filler for s in pair]
 
 
-each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+each_task = for_each("task", TASKS, lambda task: task.id)
 
 
 def test_size() -> None:

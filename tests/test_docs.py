@@ -15,6 +15,7 @@ import yaml
 
 from commands import Command, run_command
 from docs_pages import PAGES, ROOT, blocks, name
+from each import for_each
 from steelyard.commands.gate.policy import SHIPPED, find_policy
 from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES, Design, Showing
@@ -25,7 +26,7 @@ from steelyard.study.task_config import TaskConfig
 from steelyard.tasks.checklist import catalogue
 
 DOCS = ROOT / "docs"
-each_page = pytest.mark.parametrize("page", PAGES, ids=name)
+each_page = for_each("page", PAGES, name)
 
 
 def data_config(body: dict[str, Any], where: str) -> Any:

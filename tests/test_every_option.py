@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from commands import Command, Done
+from each import for_each
 from steelyard.cli.main import COMMANDS, cli
 from steelyard.study.study_file import StudyConfig
 
@@ -47,10 +48,9 @@ TYPED = [(name, option) for name, option in options() if is_typed(option)]
 ALL = list(options())
 
 
-def label(case: object) -> str:
-    if isinstance(case, click.Option):
-        return case.opts[-1]
-    return str(case)
+def label(case: tuple[str, click.Option]) -> str:
+    name, option = case
+    return f"{name} {option.opts[-1]}"
 
 
 def needed(name: str, folder: Path) -> list[object]:
@@ -91,7 +91,7 @@ def assert_refused(done: Done, *told: str) -> None:
         assert words in sentence, sentence
 
 
-@pytest.mark.parametrize(("name", "option"), TYPED, ids=label)
+@for_each(("name", "option"), TYPED, label)
 def test_a_value_of_the_wrong_type_is_refused_by_name(
     command: Command, tmp_path: Path, name: str, option: click.Option
 ) -> None:
@@ -102,14 +102,14 @@ def test_a_value_of_the_wrong_type_is_refused_by_name(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(("name", "option"), ALL, ids=label)
+@for_each(("name", "option"), ALL, label)
 def test_an_option_without_its_value_is_refused_by_name(
     command: Command, tmp_path: Path, name: str, option: click.Option
 ) -> None:
     assert_refused(command(name, *needed(name, tmp_path), option.opts[-1]), option.opts[-1])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@for_each("name", COMMANDS)
 def test_an_unknown_option_is_refused(command: Command, tmp_path: Path, name: str) -> None:
     assert_refused(command(name, *needed(name, tmp_path), "--colour=red"), "--colour", f"{name} --help")
 
@@ -119,18 +119,19 @@ def test_a_missing_argument_is_refused(command: Command, name: str) -> None:
     assert_refused(command(name), "Missing argument")
 
 
-@pytest.mark.parametrize(("name", "option"), TYPED, ids=label)
+@for_each(("name", "option"), TYPED, label)
 def test_the_twin_of_an_option_in_the_environment_is_refused_alike(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, option: click.Option
 ) -> None:
     twin = option.envvar
     assert isinstance(twin, str), f"{name} {option.opts[-1]} has no twin"
     assert twin.startswith("STEELYARD_")
-    monkeypatch.setenv(twin, "x y")
-    assert_refused(command(name, *needed(name, tmp_path)), option.opts[-1].lstrip("-"))
+    with monkeypatch.context() as changed:
+        changed.setenv(twin, "x y")
+        assert_refused(command(name, *needed(name, tmp_path)), option.opts[-1].lstrip("-"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@for_each("name", COMMANDS)
 def test_every_option_is_explained(name: str) -> None:
     for parameter in command_named(name).params:
         if isinstance(parameter, click.Option):
@@ -138,7 +139,7 @@ def test_every_option_is_explained(name: str) -> None:
             assert parameter.help[-1] in ".]", f"{name} {parameter.opts}: {parameter.help}"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@for_each("name", COMMANDS)
 def test_no_option_of_a_command_hides_another(name: str) -> None:
     words = [word for parameter in command_named(name).params for word in parameter.opts]
     assert len(words) == len(set(words)), sorted(word for word in words if words.count(word) > 1)

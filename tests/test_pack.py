@@ -14,6 +14,7 @@ from statistics import correlation
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from each import for_each
 from steelyard.core.content_hash import content_hash
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, PackTask, pack, pack_item, pack_items, parse_pack_task
@@ -32,8 +33,8 @@ LEAKS = re.compile(
 )
 """Words of the laboratory, which a text under judgement has no reason to use."""
 
-each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
-each_entry = pytest.mark.parametrize(("task", "entry"), ENTRIES, ids=[entry.id for _, entry in ENTRIES])
+each_task = for_each("task", TASKS, lambda task: task.id)
+each_entry = for_each(("task", "entry"), ENTRIES, lambda case: case[1].id)
 
 
 def words(text: str) -> list[str]:

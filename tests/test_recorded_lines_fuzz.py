@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from each import for_each
 from recorded_calls import observations_of, read_calls, sorted_calls
 from steelyard.errors import DataError
 from steelyard.importing.jsonl import Lines, read_lines
@@ -59,7 +60,7 @@ def one_wrong() -> Iterator[tuple[str, dict[str, Any], str]]:
 CASES = list(one_wrong())
 
 
-@pytest.mark.parametrize(("name", "line", "key"), CASES, ids=[case[0] for case in CASES])
+@for_each(("name", "line", "key"), CASES, lambda case: case[0])
 def test_one_wrong_key_is_one_sentence_or_no_fault(
     tmp_path: Path, name: str, line: dict[str, Any], key: str
 ) -> None:
