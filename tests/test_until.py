@@ -135,25 +135,19 @@ def test_a_study_without_merit_is_looked_at_once(command: Command, tmp_path: Pat
     assert [look["end"] for look in looks(tmp_path / "run")] == ["unasked"]
 
 
-def test_what_the_looks_were_is_kept_where_a_plain_measurement_repeats_the_last(
+def test_a_plain_folder_goes_on_and_a_plain_measurement_keeps_its_looks(
     command: Command, tmp_path: Path
 ) -> None:
-    judge = ("-j", "planted/probit", *PROBES, "--out", "run")
-    assert command("measure", "--until", "verdict", *judge).code == 0
-    before = looks(tmp_path / "run")
-    assert [look["profile"] for look in before] == ["quick", "standard"]
-    assert command("measure", *judge, "--profile", "standard").code == 0
-    assert looks(tmp_path / "run") == before
-    refused = command("measure", *judge, "--profile", "full")
-    assert (refused.code, "holds another study (profile differs)" in refused.err) == (2, True)
-
-
-def test_a_plain_folder_goes_on(command: Command, tmp_path: Path) -> None:
     judge = ("-j", "planted/probit", *PROBES, "--out", "run")
     assert command("measure", *judge).code == 0
     done = command("measure", "--until", "verdict", *judge)
     assert (done.code, f"{STANDARD - QUICK} calls in this run" in done.out) == (0, True)
-    assert [look["calls"] for look in looks(tmp_path / "run")] == [QUICK, STANDARD]
+    before = looks(tmp_path / "run")
+    assert [(look["profile"], look["calls"]) for look in before] == [("quick", QUICK), ("standard", STANDARD)]
+    assert command("measure", *judge, "--profile", "standard").code == 0
+    assert looks(tmp_path / "run") == before
+    refused = command("measure", *judge, "--profile", "full")
+    assert (refused.code, "holds another study (profile differs)" in refused.err) == (2, True)
 
 
 # Interruptions
