@@ -153,6 +153,12 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
         check_archive(log)
     with pytest.raises(DataError, match="unpacks to 260 MB"):
         read_table(log)
+    body = bytearray(log.read_bytes())
+    stated = body.rfind(b"PK\x01\x02") + 24  # the size that the directory of the archive states
+    body[stated : stated + 4] = (1000).to_bytes(4, "little")
+    log.write_bytes(body)
+    with pytest.raises(DataError, match=r"header\.json is not what the archive states of it"):
+        check_archive(log)
     small = tmp_path / "small.xlsx"
     with zipfile.ZipFile(small, "w") as archive:
         archive.writestr("a", "b")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers import Answer, ScriptedServer, fails, says, sends
+from steelyard.commands.doctor import check_judge
 from steelyard.errors import ConfigError
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.http.redaction import MARK, Redactor
@@ -110,12 +112,15 @@ TYPED = ["sk-proj-0123456789abcdef", "hf_AbCdEfGhIjKlMn0pQrStUv", "0123456789abc
 def test_a_key_in_place_of_a_variable_is_refused_and_not_repeated(typed: str, tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     study.write_text(f"judges: [{{model: openai/m, api_key_env: {typed!r}}}]\nprobes: [vacuum]\n")
-    texts = [f"openai/m?api_key_env={typed}", {"model": f"openai/m?api_key_env={typed}", "name": "n"}]
+    texts: Any = [f"openai/m?api_key_env={typed}", {"model": f"openai/m?api_key_env={typed}", "name": "n"}]
     configs = [StudyConfig.model_validate({"judges": [text]}) for text in texts] + [load_config(study, {})]
     for config in configs:
         with pytest.raises(ConfigError, match="expected the name of an environment variable") as caught:
             build_study(config, tmp_path)
         assert typed not in repr(caught.value) + repr(caught.value.__cause__) + str(caught.value.__cause__)
+    [check] = check_judge(texts[0])
+    assert "expected the name of an environment variable" in check.sentence
+    assert typed not in check.sentence
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "MY_KEY_2", "ourJudgeKeyOfTheSecondTeam", "_k"])

@@ -92,7 +92,7 @@ def check_judge(text: str) -> Iterator[JudgeCheck]:
         config = StudyConfig.model_validate({"judges": [text], **compares})
         study = build_study(config, Path())
     except SteelyardError as error:
-        yield JudgeCheck(text, "", fault=str(error), exit_code=error.exit_code)
+        yield JudgeCheck(text.partition("?")[0], "", fault=str(error), exit_code=error.exit_code)
         return
     yield from check_study(study)
 
