@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import yaml
 
 from agent_runs import stock_sample, write_log
 from commands import Command
+from steelyard.errors import ConfigError
 from steelyard.study.harness_config import convert_config
 
 TEMPLATE = '{instruction}\n{rubric}\n{request}\n{response}\nAnswer as JSON: {"score": "True or False"}\n'
@@ -225,6 +228,31 @@ def test_what_is_no_such_configuration_is_refused(
     done = command("study", "convert", "config.yml")
     assert done.code == 2
     assert told in done.err
+
+
+WRONG = [5, True, float("nan"), "text", [1, [2]], {"a": {"b": 1}}, "\x00\x1b[31m", None]
+
+
+@pytest.mark.parametrize("value", WRONG, ids=str)
+def test_a_value_of_another_type_is_converted_or_refused_in_one_sentence(value: Any) -> None:
+    """Every key of a configuration in turn; nothing but a ConfigError ends the conversion."""
+    body = config(["label_flip", "synthetic_ordinal"], "single_autograder", judges=[{"name": "a"}])
+
+    def places(part: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+        for key, inner in part.items():
+            yield part, key
+            yield from places(inner) if isinstance(inner, dict) else ()
+
+    sentences = []
+    for part, key in list(places(body)):
+        usual, part[key] = part[key], value
+        try:
+            convert_config(body, Path("nowhere"), Path())
+        except ConfigError as error:
+            sentences.append(str(error))
+        part[key] = usual
+    assert all(re.search("expected a (mapping|list|whole number|configuration)", one) for one in sentences)
+    assert sentences
 
 
 def test_files_that_are_not_there_are_named() -> None:

@@ -32,6 +32,8 @@ def study(action: str, config: Path, out: Path | None) -> None:
     from steelyard.errors import ConfigError
     from steelyard.study.harness_config import convert_config
 
+    if out is not None and out.exists():
+        raise ConfigError(f"{out}: is there already; remove it, or choose another --out.")
     try:
         body = yaml.safe_load(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:

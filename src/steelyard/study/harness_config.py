@@ -54,6 +54,7 @@ NOTES = {
     "temp_increment": "temperatures rise evenly from the first to the last attempt",
     "max_summary_messages": "editing.summary_words limits the summary",
     "sampling_seed": "rows are drawn by the study's seed",
+    "preprocess_columns_map": "all judges see the same stimuli: a study per map",
 }
 """Key to what there is in its place."""
 
@@ -63,21 +64,43 @@ class _Section:
 
     def __init__(self, body: Any, where: str) -> None:
         if body is not None and not isinstance(body, Mapping):
-            raise ConfigError(f"{where}: found {body!r}, expected a mapping; correct the configuration.")
+            raise _wrong(where, body, "a mapping")
         self._body = dict(body or {})
         self._where = where
+
+    def place(self, key: str) -> str:
+        return f"{self._where}.{key}".lstrip(".")
 
     def take(self, key: str) -> Any:
         return self._body.pop(key, None)
 
+    def take_number(self, key: str) -> int | None:
+        value = self.take(key)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        if isinstance(value, str) and value.isdecimal():
+            return int(value)
+        raise _wrong(self.place(key), value, "a whole number")
+
+    def take_list(self, key: str) -> list[Any]:
+        value = self.take(key)
+        if value is None or isinstance(value, (str, list)):
+            return [value] if isinstance(value, str) else list(value or ())
+        raise _wrong(self.place(key), value, "a list")
+
     def section(self, key: str) -> _Section:
-        return _Section(self.take(key), f"{self._where}.{key}".lstrip("."))
+        return _Section(self.take(key), self.place(key))
 
     def left_out_notes(self) -> Iterator[str]:
         for key, value in self._body.items():
             if key not in SILENT and value not in (None, {}, [], False):
                 instead = NOTES.get(key, "it has no counterpart")
-                yield f"{f'{self._where}.{key}'.lstrip('.')}: {value!r} is left out; {instead}"
+                yield f"{self.place(key)}: {value!r} is left out; {instead}"
+
+
+def _wrong(where: str, found: Any, expected: str) -> ConfigError:
+    place = f"{where}: " if where else ""
+    return ConfigError(f"{place}found {found!r}, expected {expected}; correct the configuration.")
 
 
 def convert_config(config: Any, folder: Path, base: Path) -> tuple[dict[str, Any], list[str]]:
@@ -103,8 +126,8 @@ def convert_config(config: Any, folder: Path, base: Path) -> tuple[dict[str, Any
     def find(name: Any, *places: str) -> str:
         return _find(str(name), folder, base, (f"inputs/data/{module}", f"data/{module}", *places), notes)
 
-    tests = [str(name) for name in perturbation.take("tests_to_run") or ()]
-    judged = [str(name) for name in evaluation.take("tests_to_evaluate") or tests]
+    tests = [str(name) for name in perturbation.take_list("tests_to_run")]
+    judged = [str(name) for name in evaluation.take_list("tests_to_evaluate")] or tests
     if left := sorted(set(judged) ^ set(tests)):
         notes.append(f"tests_to_run and tests_to_evaluate differ in {', '.join(left)}: all are measured")
     tests = list(dict.fromkeys((*tests, *judged)))
@@ -116,10 +139,10 @@ def convert_config(config: Any, folder: Path, base: Path) -> tuple[dict[str, Any
         "task": _task(dataset, agents if of_agents else None, template, find),
         "data": _data(dataset, perturbation, agents if of_agents else None, find, notes),
     }
-    seed, sample = synthetic.take("seed"), synthetic.take("sample_num_from_orig")
-    sample = (agents.take("sample_num_from_orig") if of_agents else None) or sample
-    study |= {"seed": int(seed)} if seed is not None else {}
-    study["data"] |= {"sample": int(sample)} if sample else {}
+    seed, sample = synthetic.take_number("seed"), synthetic.take_number("sample_num_from_orig")
+    sample = (agents.take_number("sample_num_from_orig") if of_agents else None) or sample
+    study |= {"seed": seed} if seed is not None else {}
+    study["data"] |= {"sample": sample} if sample else {}
     if dataset.take("use_original_data_as_expected"):
         study["data"]["reference"] = {"judge": study["judges"][0]["name"]}
         study["data"]["columns"].pop("label", None)
@@ -160,12 +183,13 @@ def _model(name: Any) -> str:
 def _judges(
     evaluation: _Section, template: str, find: Callable[[str], str | None], notes: list[str]
 ) -> Iterator[dict[str, Any]]:
-    model, given = evaluation.take("autograder_model_name"), evaluation.take("judges") or ()
+    model, given = evaluation.take("autograder_model_name"), evaluation.take_list("judges")
     settings = evaluation.section("autograder_model_config")
     decoding = {name: settings.take(name) for name in ("temperature", "max_tokens")}
     decoding = {name: value for name, value in decoding.items() if value is not None}
-    for each in given or ({"name": _model(model), "model": model},):
-        one = _Section(each, f"judges.{each.get('name')}")
+    for number, each in enumerate(given or [{"name": _model(model), "model": model}]):
+        named = each.get("name") if isinstance(each, Mapping) else number
+        one = _Section(each, f"judges.{named}")
         words = str(one.take("template") or template)
         judge = {"name": str(one.take("name")), "model": _model(one.take("model")), **decoding}
         if words == BEST_OF:
@@ -196,9 +220,9 @@ def _task(
     task |= {"instruction": find(instruction)} if instruction else {}
     if agents is None:
         return task | ({"rubric": find(rubric)} if rubric else {})
-    rubrics, targets = agents.take("rubric_path") or rubric, agents.take("target_rubric_ids")
+    rubrics, targets = agents.take("rubric_path") or rubric, agents.take_list("target_rubric_ids")
     task |= {"rubrics": find(rubrics)} if rubrics else {}
-    task |= {"target_rubric_ids": list(targets)} if targets else {}
+    task |= {"target_rubric_ids": targets} if targets else {}
     # The harness counts 1 as a violation.
     return task if ordinal else task | {"failing": 1}
 
@@ -210,16 +234,15 @@ def _data(
     find: Callable[..., str],
     notes: list[str],
 ) -> dict[str, Any]:
-    name, columns = dataset.take("dataset_name"), perturbation.take("preprocess_columns_map") or {}
+    name, columns = dataset.take("dataset_name"), perturbation.section("preprocess_columns_map")
     if agents is not None:
-        steps = agents.take("transcript_preprocessors") or agents.take("transcript_preprocessor") or []
-        prepared = [_preprocessor(str(step)) for step in ([steps] if isinstance(steps, str) else steps)]
+        steps = (agents.take_list(f"transcript_preprocessor{ending}") for ending in ("s", ""))
+        prepared = [_preprocessor(str(step)) for step in next(filter(None, steps), [])]
         data = {"path": find(agents.take("input_log_path") or name), "columns": {}}
         return data | ({"preprocess": prepared} if prepared else {})
-    for part in sorted(set(columns) - set(COLUMNS)):
-        notes.append(f"preprocess_columns_map.{part}: {columns[part]!r} is left out; it has no counterpart")
-    mapped = {COLUMNS[part]: column for part, column in columns.items() if part in COLUMNS}
-    return {"path": find(name), "columns": mapped}
+    taken = {here: columns.take(there) for there, here in COLUMNS.items()}
+    notes += columns.left_out_notes()
+    return {"path": find(name), "columns": {part: column for part, column in taken.items() if column}}
 
 
 def _preprocessor(path: str) -> str:
@@ -231,15 +254,15 @@ def _preprocessor(path: str) -> str:
 def _probes(
     tests: list[str], synthetic: _Section, stability: _Section, notes: list[str]
 ) -> Iterator[str | dict[str, Any]]:
-    texts = synthetic.take("target_num_per_bucket")
-    seeds, repeats = stability.take("number_of_seeds"), stability.take("repetitions")
+    texts = synthetic.take_number("target_num_per_bucket")
+    seeds, repeats = stability.take_number("number_of_seeds"), stability.take_number("repetitions")
     stability.take("seed")
     for test in tests:
         for name in PROBES.get(test, ()):
             if name == "synthetic_ordinal" and texts:
-                yield {name: {"texts": int(texts)}}
+                yield {name: {"texts": texts}}
             elif name == "stochastic_stability" and seeds:
-                yield {name: {"replicates": max(2, int(seeds) * int(repeats or 1))}}
+                yield {name: {"replicates": max(2, seeds * (repeats or 1))}}
             else:
                 yield name
         if test not in PROBES:
@@ -264,8 +287,8 @@ def _roles(synthetic: _Section) -> dict[str, Any]:
 
 
 def _editing(agents: _Section, notes: list[str]) -> dict[str, Any]:
-    rounds = agents.take("max_edit_rounds")
-    editing: dict[str, Any] = {"steps": int(rounds)} if rounds else {}
+    rounds = agents.take_number("max_edit_rounds")
+    editing: dict[str, Any] = {"steps": rounds} if rounds else {}
     for there, here in STAGES.items():
         stage = agents.section(there)
         model, temperature = stage.take("model"), stage.take("temperature")
