@@ -22,6 +22,7 @@ from steelyard.metrics.scores.against_labels import (
     BINARY,
     FIGURES,
     MAE,
+    OF_POSITIVES,
     ORDINAL,
     binary_figures,
     ordinal_figures,
@@ -439,6 +440,16 @@ def test_a_constant_judge_has_no_correlation() -> None:
     assert figures["compression"].value == 0.0
     same = named(ordinal_figures(HEADING, collect_scores(calls([1, 2, 3], [3, 3, 3], scale="1-6"))))
     assert same["pearson"].note == same["compression"].note == "every item has the same label"
+
+
+@pytest.mark.parametrize(("label", "recall"), [(1, 2 / 3), (0, None)])
+def test_of_one_label_precision_says_nothing(label: int, recall: float | None) -> None:
+    """It would be 1, or 0, whatever the judge said; recall asks about the label 1 alone."""
+    scores = collect_scores(calls([1, 1, 0], [label] * 3))
+    found = named(binary_figures(HEADING, scores, tuple(OF_POSITIVES)))
+    assert found["precision"].value is found["f1"].value is None
+    assert found["precision"].note == found["f1"].note == "every item has the same label"
+    assert found["recall"].value == (recall and pytest.approx(recall))
 
 
 def test_mean_errors_are_bounded_over_lost_calls() -> None:

@@ -103,7 +103,7 @@ GWET_AC1 = _signed(
 PRECISION = _of_labels(
     "precision",
     "precision",
-    "Calls scored 1 whose label is 1.",
+    "Calls scored 1 whose label is 1; undefined where all labels are alike.",
     plain="right where it says 1",
     detail=True,
 )
@@ -115,7 +115,11 @@ RECALL = _of_labels(
     detail=True,
 )
 F1 = _of_labels(
-    "f1", "F1", "Harmonic mean of precision and recall.", plain="precision and recall", detail=True
+    "f1",
+    "F1",
+    "Harmonic mean of precision and recall; undefined where all labels are alike.",
+    plain="precision and recall",
+    detail=True,
 )
 MAE = Metric(
     "mae",
@@ -207,8 +211,8 @@ _ENDS: dict[Metric, Ends] = {
     COMPRESSION: POSITIVE,
 }
 """Ends of a figure's range, where they are not those of agreement."""
-_NOTHING_OF_ONE_LABEL = (KAPPA, QWK)
-"""Figures that are 0 or undefined where all labels are alike, whoever the judge is."""
+_NOTHING_OF_ONE_LABEL = (KAPPA, QWK, PRECISION, F1)
+"""Figures that say nothing of the judge where all labels are alike."""
 _CHANCE = {**dict.fromkeys(OF_POSITIVES), BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
 _NOTES = {
     KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters",
