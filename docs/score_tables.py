@@ -61,7 +61,7 @@ def corrected_section(body: dict[str, Any]) -> list[str]:
     ]
     if not below:
         return [*lines, "No single cell lies below .93 by more than two standard errors.", ""]
-    lines.append(f"{len(below)} of {cells:,} cells lie below .93 by more than two standard errors:")
+    lines.append(f"Below .93 by more than two standard errors: {len(below)} of {cells:,} cells.")
     lines.append("")
     for quantity, reason in REASONS.items():
         told = [_told(row, cell) for row, cell in below if row["quantity"] == quantity]
