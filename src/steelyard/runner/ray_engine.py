@@ -95,7 +95,10 @@ SHARD = 64
 """Calls that travel to a worker together, at most: a message costs about the same for one and for many."""
 
 NEVER_SENT = "The actor is restarting."
-"""Ray's reason for a task that it did not hand to a worker; of one that it did, "The actor was restarted"."""
+"""Ray's reason for a task that it did not hand to a worker; of one that it did, "The actor was restarted".
+
+A call that ends with any other words may have been sent: the bill has it.
+"""
 
 Outcome = Reply | SteelyardError
 
