@@ -27,8 +27,9 @@ demo: $(READY)
 	$(BIN)/steelyard measure --out steelyard-runs/demo
 	@echo "To use the command yourself: . $(BIN)/activate"
 
+# A process of tests for each core: BLAS needs no threads of its own.
 test: check
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 # One environment for each framework: their pins exclude each other. An environment that is there is taken as
 # it is: make test-frameworks FRAMEWORK_ENVS=FOLDER, with FOLDER/deepeval/bin/python and so on, and
@@ -63,7 +64,7 @@ $(FRAMEWORK_ENVS)/%/bin/python:
 	$@ -m pip install --quiet --disable-pip-version-check . $(requirements-$*) || { rm -rf $(FRAMEWORK_ENVS)/$*; exit 1; }
 
 calibrate: $(READY_DEV)
-	$(BIN)/python -m pytest -m calibrate
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m calibrate
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.words
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.changes

@@ -135,7 +135,7 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    judges = ["-j", "planted/first", "-j", "planted/tie", "--out", "run"]
+    judges = ["-j", "planted/first", "--out", "run"]
     command("measure", "--decide", RULE, *judges)
     told = command("report", "run")
     assert "as dark_current<0.1 was to be decided: intervals of what was looked at" in " ".join(

@@ -80,15 +80,14 @@ def ask(function: object, texts: tuple[str, ...] = ("a", "b"), scale: object = N
 
 
 def test_a_function_that_always_says_first_is_measured_as_such(here: Path) -> None:
-    sheet = steelyard.measure(always_first, probes=["vacuum", "ladder"])
+    sheet = steelyard.measure(always_first, "planted/first", probes=["vacuum", "ladder"])
     dark = sheet.find("always_first", "dark_current", protocol="base")
     assert (dark.numerator, dark.denominator) == (dark.n_calls, dark.n_calls)
     same_slot = sheet.of("always_first", "positional_false_preference")[0]
     assert same_slot.value == 1.0
-    planted = steelyard.measure("planted/first", probes=["vacuum", "ladder"])
     counts = {
         (e.metric, tuple(e.group.items())): (e.numerator, e.denominator)
-        for e in planted.estimates
+        for e in sheet.estimates
         if e.judge == "planted/first"
     }
     assert counts == {
