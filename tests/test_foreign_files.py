@@ -21,6 +21,7 @@ from steelyard.providers.function.unrun_code import text_of
 from steelyard.providers.provider import PROVIDERS, connect, provider_info
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.sources import archives
 from steelyard.tasks.sources.archives import check_archive
 from steelyard.tasks.sources.read import read_table
 
@@ -144,14 +145,14 @@ def test_on_a_terminal_the_user_is_asked(command, tmp_path: Path, monkeypatch, t
         assert bool(server.requests) == (code == 0)
 
 
-def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(archives, "MAX_UNPACKED", 2_000_000)
     log = tmp_path / "bomb.xlsx"
     with zipfile.ZipFile(log, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("header.json", "w") as part:
-        for _ in range(260):
-            part.write(b" " * 1_000_000)
-    with pytest.raises(DataError, match="unpacks to 260 MB, expected at most 200 MB"):
+        part.write(b" " * 3_000_000)
+    with pytest.raises(DataError, match="unpacks to 3 MB, expected at most 2 MB"):
         check_archive(log)
-    with pytest.raises(DataError, match="unpacks to 260 MB"):
+    with pytest.raises(DataError, match="unpacks to 3 MB"):
         read_table(log)
     body = bytearray(log.read_bytes())
     stated = body.rfind(b"PK\x01\x02") + 24  # the size that the directory of the archive states
@@ -163,6 +164,20 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(small, "w") as archive:
         archive.writestr("a", "b")
     check_archive(small)
+
+
+def test_a_value_that_stands_in_every_row_of_a_parquet_file_is_counted_in_every_row(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(archives, "MAX_UNPACKED", 2_000_000)
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for name, rows in (("bomb", 250), ("sound", 150)):
+        texts = arrow.array(["x" * 10_000]).take(arrow.array([0] * rows))
+        parquet.write_table(arrow.table({"a": texts}), tmp_path / f"{name}.parquet", compression="zstd")
+        assert (tmp_path / f"{name}.parquet").stat().st_size < 20_000
+    with pytest.raises(DataError, match=r"bomb\.parquet: unpacks to .* MB, expected at most 2 MB"):
+        read_table(tmp_path / "bomb.parquet")
+    assert len(read_table(tmp_path / "sound.parquet").records) == 150
 
 
 def test_a_listening_address_beyond_loopback_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -157,9 +157,12 @@ def test_a_path_that_sqlite_cannot_open_leaves_nothing_behind(command: Command, 
 
 
 @pytest.mark.parametrize("target", ["nowhere", "link"], ids=["dangling", "loop"])
-def test_a_link_that_leads_nowhere_is_called_so(target: str, command: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize("out", ["link", "link/run"])
+def test_a_link_that_leads_nowhere_is_called_so(
+    out: str, target: str, command: Command, tmp_path: Path
+) -> None:
     (tmp_path / "link").symlink_to(target)
-    done = command("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "link")
+    done = command("measure", "-j", "planted/tie", "-p", "vacuum", "--out", out)
     assert done.code == 1
     assert "link: is a link that leads nowhere; correct the link, or choose another --out" in done.err
 

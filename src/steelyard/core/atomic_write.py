@@ -40,8 +40,10 @@ def write_error(path: Path, error: OSError, cure: str = "choose another --out") 
         cure = "free some space, then run again"
     elif error.errno == errno.EROFS:
         cure = "mount the disk for writing, or choose another --out"
-    elif path.is_symlink() and not path.exists():
-        return StoreError(f"{path}: is a link that leads nowhere; correct the link, or choose another --out.")
+    elif dangling := [one for one in (path, *path.parents) if one.is_symlink() and not one.exists()]:
+        return StoreError(
+            f"{dangling[-1]}: is a link that leads nowhere; correct the link, or choose another --out."
+        )
     elif error.errno == errno.ENOENT:
         cure = f"make the folder {path.parent} first"
     return StoreError(f"{path}: cannot be written ({error.strerror}); {cure}.")

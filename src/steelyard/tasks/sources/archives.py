@@ -1,4 +1,4 @@
-"""Archives (XLSX, Inspect logs): one that unpacks to far more than its size is refused before it is read."""
+"""Packed files (XLSX, Inspect logs, Parquet): one that unpacks to far more than its size is refused."""
 
 from __future__ import annotations
 
@@ -18,13 +18,21 @@ def check_archive(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
-            limit = max(MAX_UNPACKED, MAX_RATIO * path.stat().st_size)
+            limit = unpacked_limit(path.stat().st_size)
             # Reads no more than the stated sizes: a member that holds more has another checksum.
             wrong = archive.testzip() if unpacked <= limit else None
     except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return  # whoever reads the file says what is wrong with it
     if wrong is not None:
         raise DataError(f"{path}: {wrong} is not what the archive states of it; get the file again.")
+    check_unpacked(path, unpacked, limit)
+
+
+def unpacked_limit(size: int) -> int:
+    return max(MAX_UNPACKED, MAX_RATIO * size)
+
+
+def check_unpacked(path: Path, unpacked: int, limit: int) -> None:
     if unpacked > limit:
         raise DataError(
             f"{path}: unpacks to {unpacked / 1e6:,.0f} MB, expected at most {limit / 1e6:,.0f} MB for its "

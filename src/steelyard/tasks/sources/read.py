@@ -8,13 +8,13 @@ import re
 import reprlib
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from steelyard.errors import DataError
-from steelyard.tasks.sources.archives import check_archive
+from steelyard.tasks.sources.archives import check_archive, check_unpacked, unpacked_limit
 from steelyard.tasks.sources.delimited import read_bytes, read_csv, read_text
 from steelyard.tasks.sources.inspect_log import is_log, read_inspect
 from steelyard.tasks.sources.table import Lost, Table, TableRecord, table_of, table_of_objects
@@ -70,12 +70,24 @@ def read_parquet(path: Path) -> Table:
         ) from error
     data = read_bytes(path)
     try:
-        rows = arrow.parquet.read_table(arrow.BufferReader(data)).to_pylist()
+        rows = list(_parquet_rows(path, arrow.parquet.ParquetFile(arrow.BufferReader(data)), len(data)))
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise DataError(
             f"{path}: not a readable Parquet file ({str(error).splitlines()[0]}); fetch or write it again."
         ) from error
     return table_of_objects(str(path), [(f"row {number}", row) for number, row in enumerate(rows, start=1)])
+
+
+def _parquet_rows(path: Path, file: Any, size: int) -> Iterator[dict[str, Any]]:
+    """The rows, read a few at a time: one value may stand in any number of them and be stored once."""
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    limit = unpacked_limit(size)
+    largest = max((group.total_byte_size for group in groups), default=1)
+    unpacked = 0
+    for batch in file.iter_batches(batch_size=min(8192, limit // (4 * max(largest, 1))) or 1):
+        unpacked += batch.nbytes
+        check_unpacked(path, unpacked, limit)
+        yield from batch.to_pylist()
 
 
 def read_xlsx(path: Path) -> Table:
