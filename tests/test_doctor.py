@@ -95,6 +95,13 @@ def test_what_measure_takes_is_tried_as_it_will_be_measured(command: Command, tm
     assert "  read as  0, by reader choice" in done.out
 
 
+def test_a_study_in_json_is_a_study(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text(json.dumps({"judges": ["planted/tie"], "probes": ["vacuum"]}))
+    done = command("doctor", "study.json")
+    assert done.code == 0, done.err
+    assert "planted/tie" in done.out
+
+
 # The judge templates of the Judge Reliability Harness, in their own form
 
 SINGLE = """

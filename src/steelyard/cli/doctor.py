@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,7 +43,7 @@ def doctor(people: tuple[str, ...], **options: Any) -> None:
     from steelyard.commands.doctor import machine_checks
 
     console = Console()
-    if options["study"] is not None and options["study"].suffix.lower() not in (".yaml", ".yml"):
+    if options["study"] is not None and not _is_study(options["study"]):
         _print_table(console, _rating_checks(people, options))
         return
     findings = list(machine_checks())
@@ -56,6 +58,18 @@ def doctor(people: tuple[str, ...], **options: Any) -> None:
     for sentence, _ in broken[:1]:
         print_error(sentence)
     sys.exit(max((code for *_, code in broken), default=0))
+
+
+def _is_study(path: Path) -> bool:
+    """YAML, or JSON that names judges; every other file is a table of ratings."""
+    ending = path.suffix.lower()
+    if ending != ".json":
+        return ending in (".yaml", ".yml")
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False  # whoever reads the table says what is wrong with it
+    return isinstance(body, dict) and "judges" in body
 
 
 def _rating_checks(people: tuple[str, ...], options: dict[str, Any]) -> Iterable[DoctorCheck]:
