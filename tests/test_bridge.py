@@ -182,6 +182,17 @@ def test_strata_that_disagree_are_refused_or_translated_apart(command: Command, 
     assert rows[0]["translated"]["value"] > rows[1]["translated"]["value"] + 0.2
 
 
+def test_judges_that_no_anchor_tells_apart_are_refused(command: Command, tmp_path: Path) -> None:
+    write(tmp_path)
+    done = command(*TOLD[:-1], "old")
+    assert (done.code, done.out) == (2, "")
+    assert "--from and --to: 'old' found twice, expected two judges" in done.err
+    (tmp_path / "a.csv").write_text("item,old,new\n" + "".join(f"{n},1,{n % 2}\n" for n in range(40)))
+    done = command(*TOLD)
+    assert (done.code, done.out) == (2, "")
+    assert "the anchors hold one verdict of the old judge alone, expected passes and fails" in done.err
+
+
 @pytest.mark.parametrize(
     ("anchors", "history", "told"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -590,3 +591,52 @@ def test_plans_that_are_refused(command: Command, tmp_path: Path, truth: dict[st
         assert told in command("labels", "plan", *FILE, "--assume", text).err
     done = command("labels", "plan", *FILE, "--assume", "sensitivity=0.95,specificity=0.8", "--cost-label", 2)
     assert "\nsteelyard labels draw r.csv --judge " in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "told"),
+    [
+        ("1,unreadable\n2,\n", ("draw", "-n", 1), "no item with a verdict of 'j' found"),
+        ("1,0\n2,1\n", ("draw", "-n", 1, "--design", "strata"), "--design strata without strata"),
+        ("1,0.25\n2,-3.5\n", ("draw", "-n", 1), "scores from -3.5 to 0.25 found, which name no scale"),
+        ("1,1\n", ("plan",), "1 judged item found, expected at least 2 to plan for"),
+        (
+            "1,1\n2,1\n",
+            ("plan", "--assume", "sensitivity=0.9,specificity=0.8"),
+            "--assume needs a judge that passes some items and fails others, found scores from 1 to 1",
+        ),
+    ],
+)
+def test_verdicts_that_carry_no_draw_are_refused(
+    command: Command, tmp_path: Path, text: str, arguments: tuple[object, ...], told: str
+) -> None:
+    (tmp_path / "v.csv").write_text("item,j\n" + text)
+    word, *rest = arguments
+    out = ("--design", "random", "--out", "d") if word == "draw" else ()
+    done = command("labels", word, "v.csv", "--judge", "j", *out[2 * ("--design" in rest) :], *rest)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert not (tmp_path / "d").exists()
+
+
+def test_labels_that_carry_no_figure_are_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("item,j\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
+    told = ("v.csv", "--judge", "j")
+    (tmp_path / "l.csv").write_text("id,label\n1,1\n")
+    (tmp_path / "bare").mkdir()
+    for labels, sentence in (("l.csv", "no column 'item' for labels"), ("bare", "neither draw.json nor")):
+        done = command("estimate", *told, "--labels", labels, "--design", "random")
+        assert (done.code, done.out) == (2, "")
+        assert sentence in done.err
+    for part, sentence in (
+        ((), "no item of level '1' is labelled"),
+        (("--tune", 20), "all 20 drawn items are for tuning, expected a test part"),
+    ):
+        command("labels", "draw", *told, "-n", 20, *part, "--out", "d")
+        fill(tmp_path / "d", lambda item: "" if int(item) % 2 else 0)
+        command("labels", "add", "d", "d/sheet.csv")
+        command("labels", "open", "d", "--incomplete")
+        done = command("estimate", *told, "--labels", "d")
+        assert (done.code, done.out) == (2, ""), done.out
+        assert sentence in done.err
+        shutil.rmtree(tmp_path / "d")

@@ -449,6 +449,12 @@ def test_a_lower_confidence_narrows_limits_and_ranks(command: Command) -> None:
         ("item,j\n1,1\n", (), "0 systems found, expected at least two to rank"),
         ("item,system,j\n1,p,1\n1,q,1\n", (), "'p' has 1 row rated by judge 'j', expected at least 10"),
         ("item,system,j\n1,p,1\n1,q,1\n", ("--system", "x"), "no system 'x', expected one of 'p', 'q'"),
+        ("item,system,j\n1,p,1\n1,q,1\n", ("--system", "p", "--system", "p"), "1 system found, expected at"),
+        (
+            "item,system,j,h\n" + "".join(f"{n},p,1,1\n{n},q,0,{'0' if n < 9 else ''}\n" for n in range(20)),
+            ("--people", "h", "--design", "random"),
+            "'q' has 9 rows rated by people, expected at least 10 of every system",
+        ),
         ("item,system,j\n1,p,1\n1,q,1\n", ("--baseline", "x"), "no system 'x', expected one of 'p', 'q'"),
         (
             "item,system,j,p_drawn\n1,p,1,0.5\n1,q,1,0.1\n",

@@ -101,6 +101,8 @@ def test_repeats_of_a_judge_are_numbered(tmp_path: Path) -> None:
         ("item,rater,kind,value\n1,g,judge,superb\n", "holds 'superb', expected a number"),
         ("item,rater,kind\n1,g,judge\n", "columns rater and kind without value"),
         ("item,rater,kind,value\n1,ann,human,1\n1,ann,human,0\n", "ann rated item '1' twice"),
+        ("item,rater,kind,value\n1,ann,human,1\n2,ann,judge,0\n", "'ann' is of kind human and of kind judge"),
+        ("item,rater,kind,value\n1,g,judge,1e16\n", "expected a number up to 1e+15"),
         ("item,rater,kind,value,run\n1,g,judge,1,a\n1,g,judge,0,a\n", "twice in run 'a'"),
         ("item,rater,kind,value,p_drawn\n1,g,judge,1,0\n", "p_drawn is '0', expected the item's chance"),
         ("id,verdict\n1,1\n", "no columns rater and kind, expected who rated"),

@@ -28,7 +28,7 @@ from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 from steelyard.tasks.sources.cells import LabelMap
-from steelyard.tasks.sources.delimited import encoding_of
+from steelyard.tasks.sources.delimited import _lines, _rows, encoding_of
 from steelyard.tasks.sources.items import Columns, empty_texts, load_items, parse_columns, repeated_texts
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw
@@ -636,3 +636,26 @@ def test_the_guide_names_every_part_and_format() -> None:
     text = GUIDE.read_text("utf-8")
     assert [part for part in Columns.model_fields if f"`{part}`" not in text] == []
     assert [name for name in get_args(Format) if f"`.{name}`" not in text] == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["a,b|1,2", "a,b||1,2||", "a,b|1,", "a,b|1,x\ry|3,4", "a,b|1,2\r", "a|x|  |y", "a;b|1;2|", "|a,b|\r,2|"],
+)
+def test_rows_without_quotes_are_read_as_with_them(text: str, end: str) -> None:
+    text = text.replace("|", end)
+    for delimiter in ",;":
+        assert list(_lines(text, delimiter)) == list(_rows(text, delimiter, "x.csv"))
+
+
+def test_rows_of_a_table_are_records_with_their_place(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,same\n2,same\n3,other\n")
+    records = read_table(tmp_path / "t.csv").records
+    assert [(each.number, each.where, each.values["a"]) for each in records] == [
+        (1, "row 1", "1"),
+        (2, "row 2", "2"),
+        (3, "row 3", "3"),
+    ]
+    assert (len(records), records[-1], records[1:2]) == (3, list(records)[2], [records[1]])
+    assert records[0].values["b"] is records[1].values["b"]

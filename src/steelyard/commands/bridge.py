@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.commands.judged_items import Subject, choose_judge, independence, judged_items
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import pluralize
-from steelyard.errors import DataError
+from steelyard.errors import ConfigError, DataError
 from steelyard.estimation.bridge import Channel, offset, strata_p
 from steelyard.estimation.frame import CONFIDENCE, Figure
 from steelyard.estimation.post_stratified import MOST_LEVELS
@@ -144,12 +144,19 @@ def bridge(
     seed: int = 7,
 ) -> BridgeReport:
     old, new = choose_judge(table, old), choose_judge(table, new)
+    if old == new:
+        raise ConfigError(f"--from and --to: {old!r} found twice, expected two judges; name another.")
     anchors = _anchors(table, old, new, criterion)
     if len(anchors.old) < FEWEST_ANCHORS:
         raise DataError(
             f"{table.name}: {pluralize(len(anchors.old), 'item')} rated by both {old!r} and {new!r} found, "
             f"expected at least {FEWEST_ANCHORS} anchors; let the new judge rate more items that the old "
             "one rated."
+        )
+    if not history and anchors.binary and np.ptp(anchors.old) == 0:
+        raise DataError(
+            f"{table.name}: the anchors hold one verdict of the old judge alone, expected passes and fails; "
+            "add anchors of the other kind."
         )
     names = sorted(set(anchors.strata))
     place = np.array([names.index(each) for each in anchors.strata], dtype=np.int64)

@@ -156,6 +156,11 @@ def estimate(
         )
     items, remarks = judged_items(table, subject)
     judged = frame_of(items)
+    if not judged.frame.size:
+        raise DataError(
+            f"{table.name}: judge {judge!r} gave no verdict on any of {pluralize(judged.missing, 'item')}, "
+            "expected some; ask the judge again."
+        )
     drawn = _design(table, design, judged, subject)
     strays = unjudged_labels(items)
     if strays:

@@ -408,7 +408,8 @@ def _recorded_draw(where: str, rows: Sequence[Rating]) -> bool:
 
 def _systems(table: RatingsTable, wanted: Sequence[str]) -> list[str]:
     known = table.systems
-    names = [choose("system", "--system", name, known, table.name) for name in wanted] or sorted(known)
+    names = [choose("system", "--system", name, known, table.name) for name in dict.fromkeys(wanted)]
+    names = names or sorted(known)
     if len(names) < 2:
         raise DataError(
             f"{table.name}: {pluralize(len(names), 'system')} found, expected at least two to rank; write a "

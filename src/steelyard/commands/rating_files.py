@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from steelyard.core.garbage import without_collection
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_ratings import inspect_ratings
@@ -38,7 +39,8 @@ def load_ratings(
     path: Path, how: RatingColumns, labels: Path | None = None, *, pilot: bool = False
 ) -> RatingsTable:
     """The ratings of a file or run, with labels of another file or of a draw; see `drawn_ratings`."""
-    table = _run_ratings(path, how) if path.is_dir() else _file_ratings(path, how)
+    with without_collection():
+        table = _run_ratings(path, how) if path.is_dir() else _file_ratings(path, how)
     if labels is not None and (pilot or labels.is_dir()):
         return drawn_ratings(table, labels, pilot=pilot)
     return table if labels is None else table.joined(label_ratings(labels, replace(how, where={})))
@@ -125,6 +127,11 @@ def drawn_ratings(table: RatingsTable, folder: Path, *, pilot: bool = False) -> 
         labels = {name: said for name, said in drawn_labels(session).items() if said}
         if draw is None:
             draw = _run_draw(session)
+        elif not pilot and not any(unit.part == TEST for unit in draw.drawn.values()):
+            raise DataError(
+                f"{folder}: all {pluralize(len(draw.drawn), 'drawn item')} are for tuning, expected a test "
+                "part for a figure; make another draw and name this one with --pilot."
+            )
         elif not pilot and opened is None:
             raise ConfigError(
                 f"{folder}: the test part is sealed, expected it open for a figure; label all of it, then "
@@ -182,11 +189,6 @@ def _known(table: RatingsTable, draw: LabelDraw, unit: FrameUnit, odds: dict[str
 def _draw_remarks(table: RatingsTable, draw: LabelDraw, labels: dict[str, dict[str, float]]) -> list[str]:
     here = {(row.item, row.system, row.versus) for row in table.ratings}
     test = [unit for unit in draw.drawn.values() if unit.part == TEST]
-    if not test:
-        raise DataError(
-            f"{table.name}: all {pluralize(len(draw.drawn), 'drawn item')} are for tuning, expected a test "
-            "part for a figure; make another draw and name this one with --pilot."
-        )
     said = []
     silent = sum(unit.key not in labels for unit in test)
     if silent:

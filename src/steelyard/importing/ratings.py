@@ -7,9 +7,10 @@ is never guessed.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,7 @@ def label_ratings(path: Path, how: RatingColumns) -> RatingsTable:
         shared = _shared(table, record, columns)
         rater = _text(record, columns, "rater") or "people"
         kind = _kind(table, record, columns, rater) if "kind" in columns else HUMAN
-        _add(rows, table, record, shared, rater, kind, columns["value"], how)
+        rows += _rating(table, record, shared, rater, kind, columns["value"], how)
     return RatingsTable(table.name, tuple(_numbered(table.name, iter(rows))))
 
 
@@ -190,14 +191,12 @@ def _long(table: Table, columns: Mapping[str, str], how: RatingColumns) -> Itera
             f"{table.name}: columns rater and kind without value, expected what each rater said; rename that "
             "column to value, or add --columns value=COLUMN."
         )
-    rows: list[Rating] = []
     for record in table.records:
         rater = _text(record, columns, "rater")
         if not rater:
             raise DataError(f"{table.name}, {record.where}: the rater is empty, expected a name; fill it.")
         kind = _kind(table, record, columns, rater)
-        _add(rows, table, record, _shared(table, record, columns), rater, kind, answer, how)
-    return iter(rows)
+        yield from _rating(table, record, _shared(table, record, columns), rater, kind, answer, how)
 
 
 def _wide(table: Table, columns: Mapping[str, str], how: RatingColumns) -> Iterator[Rating]:
@@ -210,16 +209,13 @@ def _wide(table: Table, columns: Mapping[str, str], how: RatingColumns) -> Itera
         )
     for name, kind in raters:
         table.require(name, "the judge" if kind == JUDGE else "people")
-    rows: list[Rating] = []
     for record in table.records:
         shared = _shared(table, record, columns)
         for name, kind in raters:
-            _add(rows, table, record, shared, name, kind, name, how)
-    return iter(rows)
+            yield from _rating(table, record, shared, name, kind, name, how)
 
 
-def _add(
-    rows: list[Rating],
+def _rating(
     table: Table,
     record: TableRecord,
     shared: Mapping[str, Any],
@@ -227,11 +223,11 @@ def _add(
     kind: str,
     column: str,
     how: RatingColumns,
-) -> None:
+) -> Iterator[Rating]:
     where = f"{table.name}, {record.where}"
     value = parse_value(record.values.get(column), where, column, how.values, compared=bool(shared["versus"]))
     if value is not None or kind != HUMAN:  # an empty cell of a person is an item that nobody labelled
-        rows.append(Rating(rater=rater, kind=kind, value=value, **shared))
+        yield Rating(rater=rater, kind=kind, value=value, **shared)
 
 
 def _shared(table: Table, record: TableRecord, columns: Mapping[str, str]) -> dict[str, Any]:
@@ -240,20 +236,20 @@ def _shared(table: Table, record: TableRecord, columns: Mapping[str, str]) -> di
         if "item" in columns:
             raise DataError(f"{table.name}, {record.where}: the item is empty, expected its id; fill it.")
         item = str(record.number)
-    texts = {part: _text(record, columns, part) for part in ("criterion", "task", "stratum", "run", "split")}
     system = _text(record, columns, "system_a") or _text(record, columns, "system")
-    return {
-        **texts,
-        "item": item,
-        "system": system,
-        "versus": _text(record, columns, "system_b"),
-        "p_drawn": _odds(table, record, columns),
-    }
+    shared = {"item": item, "system": system, "versus": _text(record, columns, "system_b")}
+    shared |= {part: _text(record, columns, part) for part in _TEXTS if part in columns}
+    return {**shared, "p_drawn": _odds(table, record, columns)}
+
+
+_TEXTS = ("criterion", "task", "stratum", "run", "split")
 
 
 def _text(record: TableRecord, columns: Mapping[str, str], part: str) -> str:
-    cell = record.values.get(columns[part]) if part in columns else None
-    return "" if is_missing(cell) else plain_text(cell).strip()
+    if part not in columns:
+        return ""
+    cell = record.values.get(columns[part])
+    return cell.strip() if isinstance(cell, str) else "" if is_missing(cell) else plain_text(cell).strip()
 
 
 def _odds(table: Table, record: TableRecord, columns: Mapping[str, str]) -> float | None:
@@ -274,7 +270,7 @@ def _odds(table: Table, record: TableRecord, columns: Mapping[str, str]) -> floa
 
 def _kind(table: Table, record: TableRecord, columns: Mapping[str, str], rater: str) -> str:
     word = _text(record, columns, "kind")
-    kind = KINDS.get(normal(word))
+    kind = KINDS.get(_normal_text(word))
     if kind is None:
         raise DataError(
             f"{table.name}, {record.where}: rater {rater!r} is of kind {word!r}, expected human, judge or "
@@ -283,12 +279,16 @@ def _kind(table: Table, record: TableRecord, columns: Mapping[str, str], rater: 
     return kind
 
 
+_normal_text = lru_cache(4096)(normal)
+"""Of texts: the words and scores of a file are few."""
+
+
 def parse_value(
     cell: Any, where: str, column: str, words: Mapping[str, float], *, compared: bool
 ) -> float | None:
     if is_missing(cell):
         return None
-    text = normal(cell)
+    text = _normal_text(cell) if isinstance(cell, str) else normal(cell)
     if text in words:
         return words[text]
     if compared and text in WINS:
@@ -302,7 +302,7 @@ def parse_value(
             number = float("nan")
         if isfinite(number) and abs(number) <= LARGEST:
             return number
-    expected = "a, b or tie" if compared else "a number, or a word such as pass or fail"
+    expected = "a, b or tie" if compared else f"a number up to {LARGEST:g}, or a word such as pass or fail"
     raise DataError(
         f"{where}: column {column!r} holds {plain_text(cell)[:60]!r}, expected {expected}; correct the "
         "row, or say what the word means with --values WORD=NUMBER."
@@ -311,21 +311,28 @@ def parse_value(
 
 def _numbered(name: str, rows: Iterator[Rating]) -> Iterator[Rating]:
     """Repeats of a judge are numbered; a person who rated an item twice is refused."""
-    seen: Counter[tuple[str, ...]] = Counter()
+    kinds: dict[str, str] = {}
+    seen: defaultdict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for row in rows:
-        key = (row.item, row.system, row.versus, row.criterion, row.rater, row.run)
-        if seen[key] and row.kind == HUMAN:
+        if kinds.setdefault(row.rater, row.kind) != row.kind:
+            raise DataError(
+                f"{name}: rater {row.rater!r} is of kind {kinds[row.rater]} and of kind {row.kind}, expected "
+                "one kind; give one of the two another name."
+            )
+        items = seen[row.system, row.versus, row.criterion, row.rater, row.run]
+        times = items.get(row.item, 0)
+        if times and row.kind == HUMAN:
             raise DataError(
                 f"{name}: {row.rater} rated item {row.item!r} twice, expected once; keep the rating that "
                 "counts."
             )
-        if seen[key] and not row.run:
-            yield replace(row, run=str(seen[key]))
-        elif seen[key]:
+        if times and not row.run:
+            yield replace(row, run=str(times))
+        elif times:
             raise DataError(
                 f"{name}: {row.rater} rated item {row.item!r} twice in run {row.run!r}, expected once; "
                 "remove one."
             )
         else:
             yield row
-        seen[key] += 1
+        items[row.item] = times + 1

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
-from steelyard.tasks.sources.table import Table, TableRecord, table_of
+from steelyard.tasks.sources.table import CellRows, Table, table_of
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -103,21 +103,42 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SNIFFED = 20
 
 
+_SHARED = 10_000
+"""Different cells that are looked for again, so that equal ones are one text in memory."""
+
+
 def read_csv(path: Path, delimiter: str | None = None) -> Table:
     text = read_text(path)
-    rows = _rows(text, delimiter or _find_delimiter(text), str(path))
+    sign = delimiter or _find_delimiter(text)
+    rows = _rows(text, sign, str(path)) if '"' in text or _ends_with_cr(text) else _lines(text, sign)
     header = tuple(name.strip() for name in next(rows, ()))
-    records = [_record(str(path), header, row, number) for number, row in enumerate(rows, start=1)]
-    return table_of(str(path), header, records)
+    return table_of(str(path), header, CellRows(header, list(_shared_cells(str(path), len(header), rows))))
 
 
-def _record(name: str, header: tuple[str, ...], row: list[str], number: int) -> TableRecord:
-    if len(row) != len(header):
-        raise DataError(
-            f"{name}, row {number}: found {pluralize(len(row), 'cell')}, expected {len(header)} as in the "
-            "header; put fields with delimiters or quotes in double quotes."
-        )
-    return TableRecord(number, f"row {number}", dict(zip(header, row, strict=True)))
+def _shared_cells(name: str, width: int, rows: Iterator[list[str]]) -> Iterator[tuple[str, ...]]:
+    """Each row with as many cells as the header; a cell that occurred before is the same object."""
+    known: dict[str, str] = {}
+    last: tuple[str, ...] = ("",) * width
+    for number, row in enumerate(rows, start=1):
+        if len(row) != width:
+            raise DataError(
+                f"{name}, row {number}: found {pluralize(len(row), 'cell')}, expected {width} as in the "
+                "header; put fields with delimiters or quotes in double quotes."
+            )
+        share = known.setdefault if len(known) < _SHARED else known.get
+        last = tuple([old if cell == old else share(cell, cell) for cell, old in zip(row, last, strict=True)])
+        yield last
+
+
+def _lines(text: str, delimiter: str) -> Iterator[list[str]]:
+    """The rows of a text without quotes, whose lines end with LF or CR LF."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        line = text[start:] if end < 0 else text[start : end - (text[end - 1 : end] == "\r")]
+        if line:
+            yield line.split(delimiter)
+        start = len(text) if end < 0 else end + 1
 
 
 def _rows(text: str, delimiter: str, name: str, *, strict: bool = True) -> Iterator[list[str]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
@@ -26,13 +26,41 @@ class TableRecord:
     values: Mapping[str, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class CellRows(Sequence[TableRecord]):
+    """Rows of cells under one header. A record is made when it is read: a dict for each takes much memory."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[TableRecord]:
+        for number, row in enumerate(self.rows, start=1):
+            yield TableRecord(number, f"row {number}", dict(zip(self.columns, row, strict=True)))
+
+    @overload
+    def __getitem__(self, place: int) -> TableRecord: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[TableRecord]: ...
+
+    def __getitem__(self, place: int | slice) -> TableRecord | list[TableRecord]:
+        numbers = range(len(self.rows))[place]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        values = dict(zip(self.columns, self.rows[numbers], strict=True))
+        return TableRecord(numbers + 1, f"row {numbers + 1}", values)
+
+
 @dataclass(frozen=True)
 class Table:
     """A file that was read: never empty."""
 
     name: str
     columns: tuple[str, ...]
-    records: tuple[TableRecord, ...]
+    records: Sequence[TableRecord]
     parts: Mapping[str, str] = field(default_factory=dict)
     """Part to column, where the format itself says what its columns hold."""
 
@@ -61,11 +89,11 @@ class Table:
                 )
 
 
-def table_of(name: str, columns: tuple[str, ...], records: list[TableRecord]) -> Table:
+def table_of(name: str, columns: tuple[str, ...], records: Sequence[TableRecord]) -> Table:
     if not records:
         content = "only a header" if columns else "no rows"
         raise DataError(f"{name}: {content} found, expected one row per item; add rows or name another file.")
-    return Table(name, columns, tuple(records))
+    return Table(name, columns, records)
 
 
 def table_of_objects(name: str, bodies: list[tuple[str, dict[str, Any]]]) -> Table:
