@@ -640,3 +640,16 @@ def test_labels_that_carry_no_figure_are_refused(command: Command, tmp_path: Pat
         assert (done.code, done.out) == (2, ""), done.out
         assert sentence in done.err
         shutil.rmtree(tmp_path / "d")
+
+
+def test_a_kill_after_the_opening_leaves_the_labels_readable(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("item,j\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
+    command("labels", "draw", "v.csv", "--judge", "j", "-n", 20, "--design", "random", "--out", "d")
+    fill(tmp_path / "d", lambda item: 1)
+    command("labels", "add", "d", "d/sheet.csv")
+    with closing(LabelSession(tmp_path / "d")) as session:
+        session.open("2026-01-01T00:00:00+00:00")  # and no more: the file of labels is still empty
+    assert (tmp_path / "d" / "labels.jsonl").read_text() == ""
+    done = command("labels", "open", "d")
+    assert (done.code, "was opened at 2026-01-01" in done.err) == (2, True)
+    assert len((tmp_path / "d" / "labels.jsonl").read_text().splitlines()) == 20

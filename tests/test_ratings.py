@@ -201,3 +201,7 @@ def test_a_run_folder_as_ratings(command: Command, tmp_path: Path) -> None:
     results.write_text(results.read_text() + "\n")
     stale = command("gate", "run", "--policy", "policy.yaml")
     assert (stale.code, "made of other results" in stale.err) == (2, True)
+    for broken in ("{}", "[]", "{", '{"schema": "steelyard.estimate/9"}', json.dumps({**body, "bounds": []})):
+        written(tmp_path / "run", broken, "estimate.json")
+        done = command("gate", "run", "--policy", "policy.yaml")
+        assert (done.code, "not an estimate that this version wrote" in done.err) == (2, True), broken

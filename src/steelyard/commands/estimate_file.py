@@ -37,7 +37,7 @@ def with_estimate(sheet: Datasheet, folder: Path) -> Datasheet:
         if body["schema"] != SCHEMA:
             raise ValueError(f"schema {body['schema']!r}")
         level, row = float(body["corrected"]["level"]), _row(body)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:
         raise ConfigError(
             f"{path}: not an estimate that this version wrote ({error}); run `steelyard estimate` again."
         ) from error

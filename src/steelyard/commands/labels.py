@@ -207,6 +207,8 @@ def open_labels(folder: Path, *, incomplete: bool = False) -> LabelProgress:
     """Unseal the test part, once; refused before all of it is labelled, unless the caller says so."""
     found = progress(folder)
     if found.opened is not None:
+        with open_session(folder) as session:
+            session.write()  # a kill may have come between the opening and its file
         raise ConfigError(
             f"{folder}: the test part was opened at {found.opened}, and it opens once; for a fresh test make "
             "another draw with `steelyard labels draw`."
