@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from shlex import quote
 
 from steelyard.authoring.author_client import AuthorClient, StoppedError, text_of
 from steelyard.authoring.drafts import Draft, alive, run_draft, text_draft
@@ -168,7 +169,7 @@ class GenerationResult:
             wait = plural(self.pending, "waits", "wait")
             raise ConfigError(
                 f"{folder.stimuli}: {self.pending} of {written} {wait} for review; decide on the page of "
-                f"`steelyard review {folder.path}` and run again, or say --accept-all."
+                f"`steelyard review {quote(str(folder.path))}` and run again, or say --accept-all."
             )
 
 

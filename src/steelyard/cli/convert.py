@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -50,4 +51,4 @@ def study(action: str, config: Path, out: Path | None) -> None:
         click.echo(text, nl=False)
     else:
         atomic_write_text(out, text)
-        click.echo(f"{out}: written; steelyard plan {out} shows what it costs.")
+        click.echo(f"{out}: written; `steelyard plan {quote(str(out))}` shows what it costs.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 import click
@@ -59,6 +60,6 @@ def generate(accept_all: bool, **options: Any) -> None:
 def _waiting(count: int, folder: str) -> str:
     verb = plural(count, "waits", "wait")
     return (
-        f"{pluralize(count, 'text')} {verb} for review: `steelyard review {folder}` opens a page, "
+        f"{pluralize(count, 'text')} {verb} for review: `steelyard review {quote(folder)}` opens a page, "
         "or measure with --accept-all."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -154,7 +155,7 @@ def draw(
         click.echo(line)
     sheets = ", ".join(display_path(path) for path in sorted(out.glob("sheet*.csv")))
     click.echo(f"Sheets: {sheets}")
-    click.echo(f"Label there, or with `steelyard review {display_path(out)} --label`.")
+    click.echo(f"Label there, or with `steelyard review {quote(display_path(out))} --label`.")
 
 
 @click.command(short_help="Add labels from sheets, and print the progress.")

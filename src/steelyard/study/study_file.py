@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -94,9 +95,10 @@ def study_body(
     """The keys of a study file with options laid over them; nothing is checked but what a run keeps."""
     body = {} if path is None else read_yaml(path)
     if path is not None and FROZEN.items() <= body.items():
+        folder = quote(str(path.parent))
         raise ConfigError(
             f"{path}: is what a run keeps of its study, expected a study file; repeat the command of the run "
-            f"with --out {path.parent}, or see its figures with `steelyard report {path.parent}`."
+            f"with --out {folder}, or see its figures with `steelyard report {folder}`."
         )
     body = {**body, **overrides, **_merge_overrides(body, overrides, source if path is None else str(path))}
     if path is not None:
