@@ -161,6 +161,17 @@ def test_scores_by_level_are_translated_by_the_channel(command: Command, tmp_pat
     assert (row["translated"]["value"], row["translated"]["method"]) == (1.75, "offset")
 
 
+def test_a_judge_that_differs_from_itself_is_said(command: Command, tmp_path: Path) -> None:
+    # Three repeats of the old judge; the last differs on a quarter of the anchors: in 2 of 3 pairs there.
+    rows = [(n, "old", n % 2 if run < 2 or n % 4 else 1) for n in range(40) for run in range(3)]
+    rows += [(n, "new", n % 2) for n in range(40)]
+    text = "".join(f"{item},{rater},judge,{value}\n" for item, rater, value in rows)
+    (tmp_path / "a.csv").write_text("item,rater,kind,value\n" + text)
+    assert json.loads(command(*TOLD, "--json").out)["repeats_that_differ"] == [pytest.approx(1 / 6), None]
+    said = " ".join(command(*TOLD).out.split())
+    assert "Repeats on one anchor that differ, noise of the judge itself: old 16.7 %." in said
+
+
 def test_judges_that_agree_are_comparable(command: Command, tmp_path: Path) -> None:
     for anchors, verdict in ((50, "not comparable"), (200, "comparable")):
         rows = "".join(f"{n},{n % 5},{n % 5}\n" for n in range(anchors))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from steelyard.commands.judged_items import Subject, choose_judge, independence, judged_items
+from steelyard.commands.judged_items import JudgedItem, Subject, choose_judge, independence, judged_items
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
@@ -38,6 +39,8 @@ class Anchors:
     people: Floats
     """NaN where nobody labelled the item."""
     independence: str = ""
+    repeats: tuple[float | None, float | None] = (None, None)
+    """Share of repeats in which the old and the new judge differ from themselves; None without repeats."""
 
     def channel(self, confidence: float) -> Channel | None:
         """None where the judges gave too many different scores, or one alone on an unknown scale."""
@@ -100,6 +103,8 @@ class BridgeReport:
     confidence: float = CONFIDENCE
     independence: str = ""
     """Why anchors are taken as independent; empty where tasks say which belong together."""
+    repeats: tuple[float | None, float | None] = (None, None)
+    """Share of pairs of repeats on one anchor that differ, of the old and of the new judge."""
 
     def to_json(self) -> dict[str, Any]:
         channel = None
@@ -129,6 +134,7 @@ class BridgeReport:
             "history": [{**vars(each.row), "translated": vars(each.figure)} for each in self.translations],
             "anchors_needed": self.anchors_needed,
             "people": self.people,
+            "repeats_that_differ": self.repeats,
         }
 
 
@@ -199,6 +205,7 @@ def bridge(
         people=people,
         confidence=confidence,
         independence=anchors.independence,
+        repeats=anchors.repeats,
     )
 
 
@@ -217,7 +224,18 @@ def _anchors(table: RatingsTable, old: str, new: str, criterion: str | None) -> 
         tuple(first[name].stratum for name in names),
         np.array([np.nan if label is None else label for label in labels], dtype=np.float64),
         independence((first[name].task for name in names), "anchors"),
+        (_repeats_that_differ(first, names), _repeats_that_differ(second, names)),
     )
+
+
+def _repeats_that_differ(items: Mapping[str, JudgedItem], names: Sequence[str]) -> float | None:
+    """Share of the pairs of repeats on one anchor that differ: noise of the judge, not of the exchange."""
+    pairs = [pair for name in names for pair in combinations(filter(_is_known, items[name].verdicts), 2)]
+    return sum(one != other for one, other in pairs) / len(pairs) if pairs else None
+
+
+def _is_known(verdict: float | None) -> bool:
+    return verdict is not None
 
 
 def _translate(

@@ -67,6 +67,13 @@ def bridge_notes(report: BridgeReport) -> list[str]:
         count, old, new = report.people
         labels = pluralize(count, "labelled anchor")
         made.append(f"Mean distance from people on {labels}: old {old:.3f}, new {new:.3f}.")
+    noise = [
+        f"{judge} {100 * share:.1f} %"
+        for judge, share in zip((report.old, report.new), report.repeats, strict=True)
+        if share is not None
+    ]
+    if noise:
+        made.append(f"Repeats on one anchor that differ, noise of the judge itself: {', '.join(noise)}.")
     if report.independence:
         made.append(f"Assumed: {report.independence}.")
     return made
