@@ -19,14 +19,14 @@ from calibration.urn import shared
 
 RUNS = {
     "pairs": 6,
-    "binary": 8,
-    "skewed": 10,
+    "binary": 12,
+    "skewed": 20,
     "ordinal": 12,
     "pairs compared": 9,
     "scores compared": 8,
     "instrument": 1,
-    "cues": 10,
-    "cues of texts": 20,
+    "cues": 24,
+    "cues of texts": 40,
 }
 """Runs of the reduced simulation, some seconds in all."""
 FIRST = 1_000_000
