@@ -125,8 +125,8 @@ def test_some_items_have_no_majority() -> None:
 @pytest.mark.parametrize(
     ("name", "level", "alone", "joined"),
     [
-        ("10k_prompts", "interval", 0.255, 0.341),
-        ("cebab_stars", "interval", 0.679, 0.736),
+        ("10k_prompts", "ordinal", 0.255, 0.341),
+        ("cebab_stars", "ordinal", 0.679, 0.736),
         ("framing", "nominal", 0.567, 0.547),
     ],
 )
