@@ -13,7 +13,7 @@ from steelyard.cli.output import finish_report, print_lines, print_table, report
 from steelyard.cli.process import use_one_blas_thread
 
 if TYPE_CHECKING:
-    from steelyard.commands.leaderboard import Leaderboard
+    from steelyard.commands.leaderboard_report import Leaderboard
 
 
 @click.command(short_help="Rank systems, with intervals that include the judge's error.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard.commands.leaderboard import GIVEN, HALF, Leaderboard, RankedSystem
+from steelyard.commands.leaderboard import HALF
+from steelyard.commands.leaderboard_report import GIVEN, Leaderboard, RankedSystem
 from steelyard.core.text import percent, pluralize, round_up
 
 NAMED = 5

@@ -17,7 +17,7 @@ from steelyard.commands.bridge_text import (
     translation_rows,
 )
 from steelyard.commands.estimate import EstimateReport
-from steelyard.commands.leaderboard import Leaderboard
+from steelyard.commands.leaderboard_report import Leaderboard
 from steelyard.commands.people import PeopleReport
 from steelyard.commands.people_text import (
     JUDGE_COLUMNS,
