@@ -56,7 +56,8 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     """The files that the examples of a command name."""
     (folder / "items.csv").write_text(ITEMS)
     (folder / "rubric.md").write_text("What is asked for counts, and nothing else.\n")
-    (folder / "study.yaml").write_text("judges: [planted/probit]\nprobes: [vacuum]\n")
+    if name != "study":  # its example writes this file, and none is overwritten
+        (folder / "study.yaml").write_text("judges: [planted/probit]\nprobes: [vacuum]\n")
     (folder / "config.yml").write_text(
         "admin: {module_name: m, dataset_config: {dataset_name: items.csv}, "
         "evaluation_config: {template: single_judge, autograder_model_name: openai/gpt-4o}}\n"
