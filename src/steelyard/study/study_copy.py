@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import yaml
 from pydantic import BaseModel
 
+from steelyard.providers.provider import model_info
 from steelyard.study.composite_judges import CompositeJudge
 from steelyard.study.judge_protocols import names_file
 from steelyard.study.study_file import study_body
@@ -19,7 +20,6 @@ from steelyard.trials.builtin_prompts import NAMED_USER
 
 JUDGE_TEXTS = ("prompt", "system", "rubric")
 """Keys of a judge that hold a text or the name of a file."""
-RECORDED = "recorded/"
 
 Locate = Callable[[Any], str]
 
@@ -123,8 +123,9 @@ def _judge(given: Any, file: Locate, text: Locate) -> Any:
 
 def _address(given: str, file: Locate, text: Locate) -> str:
     model, mark, query = given.partition("?")
-    if model.startswith(RECORDED):
-        model = RECORDED + file(model.removeprefix(RECORDED))
+    if model_info(model).is_recording:
+        provider, slash, recording = model.partition("/")
+        model = provider + slash + file(recording)
     pairs = dict(parse_qsl(query, keep_blank_values=True))
     located = {**pairs}
     _locate(located, JUDGE_TEXTS, text)
