@@ -123,9 +123,9 @@ def _judge(given: Any, file: Locate, text: Locate) -> Any:
 
 def _address(given: str, file: Locate, text: Locate) -> str:
     model, mark, query = given.partition("?")
-    if model_info(model).is_recording:
-        provider, slash, recording = model.partition("/")
-        model = provider + slash + file(recording)
+    provider, slash, name = model.partition("/")
+    if slash and model_info(model).is_recording:  # without a slash it is another judge's name
+        model = provider + slash + file(name)
     pairs = dict(parse_qsl(query, keep_blank_values=True))
     located = {**pairs}
     _locate(located, JUDGE_TEXTS, text)
