@@ -115,6 +115,24 @@ def test_the_cheapest_pair_of_labels_and_calls() -> None:
     assert plans.best_pair(0.25, 0.01, 0.03, 1.0, 1.0) == (1068, 0)  # a poor judge is not worth its calls
 
 
+@pytest.mark.parametrize(
+    ("given", "labels", "unlabelled"),
+    [
+        ((0.25, 0.6, 0.03, 2.0, 0.02), 479, 5389),
+        ((0.16, 0.3, 0.02, 1.0, 0.05), 1233, 2377),
+        ((0.25, 0.8, 0.05, 5.0, 0.001), 79, 11094),
+        ((0.25, 0.01, 0.03, 1.0, 1.0), 1067, 0),
+    ],
+)
+def test_the_cheapest_pair_is_that_of_ppi_power(
+    given: tuple[float, float, float, float, float], labels: int, unlabelled: int
+) -> None:
+    """By ppi_power of ppi-python 0.2.3 at the same effective size; it rounds down, and counts the rest."""
+    n, judged = plans.best_pair(*given)
+    assert n == pytest.approx(labels, abs=1)
+    assert judged == pytest.approx(labels + unlabelled if unlabelled else 0, abs=2)
+
+
 def test_a_pilot_is_read_level_by_level() -> None:
     judge = np.repeat([0.0, 1.0], [40, 160])
     people = np.full(200, np.nan)
