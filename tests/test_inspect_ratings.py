@@ -51,6 +51,13 @@ def test_an_epoch_is_another_item_of_its_task(tmp_path: Path) -> None:
     ]
 
 
+def test_metadata_that_a_log_does_not_hold_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.eval"
+    write_log(path, [scored("a", "C")])
+    with pytest.raises(DataError, match="no metadata 'level', expected one of"):
+        said(path, columns={"stratum": "level"})
+
+
 def test_code_is_no_judge_unless_it_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.eval"
     write_log(path, [scored("a", 1, scorer="match")])

@@ -165,6 +165,12 @@ def test_doctor_says_what_a_file_supports(command: Command, tmp_path: Path) -> N
     assert "h (1)" in done.out
 
 
+def test_a_run_of_pairs_has_no_ratings_of_single_items(command: Command, tmp_path: Path) -> None:
+    command("measure", "-j", "planted/tie", "-p", "vacuum", "--profile", "quick", "--out", "pairs")
+    done = command("estimate", "pairs", "--design", "random")
+    assert (done.code, "pairs: no verdicts on single items" in done.err) == (2, True), done.err
+
+
 def test_a_run_folder_as_ratings(command: Command, tmp_path: Path) -> None:
     rows = "".join(f"how {n}?,so {n},{n % 2}\n" for n in range(30))
     written(tmp_path, "q,a,ok\n" + rows, "items.csv")
