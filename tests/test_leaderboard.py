@@ -310,15 +310,15 @@ def test_systems_of_the_judges_own_family_are_marked(command: Command, tmp_path:
     write_scores(tmp_path, ("gpt-4", "claude-2", "mine"), 60)
     known = json.loads(command(*RANKED, "--json").out)
     assert (known["own_family"], known["family_source"]) == (["gpt-4"], "by name")
-    figures = [
-        next(row["value"] for row in known[table]["systems"] if row["system"] == "gpt-4")
+    rows = [
+        next(row for row in known[table]["systems"] if row["system"] == "gpt-4")
         for table in ("judge_alone", "corrected")
     ]
+    alone, with_votes = (f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" for row in rows)
     text = " ".join(command(*RANKED).out.split())
     assert "gpt-4 * " in text
-    less = f"{figures[0] - figures[1]:.3f}".removeprefix("+")
-    assert "Of the judge's own model family, by its name; the judge's figure less the one by" in text
-    assert f"people's votes: gpt-4 {'' if less.startswith('-') else '+'}{less}." in text
+    assert "Of the judge's own model family, by its name; by the judge alone and with people's votes" in text
+    assert f"people's votes: gpt-4 {alone} and {with_votes}." in text
     given = json.loads(command(*RANKED, "--own-family", "mine", "--json").out)
     assert (given["own_family"], given["family_source"]) == (["mine"], "given")
     alone = " ".join(command(*RANKED[:4]).out.split())

@@ -39,8 +39,8 @@ class Anchors:
     people: Floats
     """NaN where nobody labelled the item."""
     independence: str = ""
-    repeats: tuple[float | None, float | None] = (None, None)
-    """Share of repeats in which the old and the new judge differ from themselves; None without repeats."""
+    repeats: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    """Of the old and the new judge: pairs of repeats on one anchor that differ, and all of them."""
 
     def channel(self, confidence: float) -> Channel | None:
         """None where the judges gave too many different scores, or one alone on an unknown scale."""
@@ -103,8 +103,8 @@ class BridgeReport:
     confidence: float = CONFIDENCE
     independence: str = ""
     """Why anchors are taken as independent; empty where tasks say which belong together."""
-    repeats: tuple[float | None, float | None] = (None, None)
-    """Share of pairs of repeats on one anchor that differ, of the old and of the new judge."""
+    repeats: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    """Of the old and the new judge: pairs of repeats on one anchor that differ, and all of them."""
 
     def to_json(self) -> dict[str, Any]:
         channel = None
@@ -134,7 +134,9 @@ class BridgeReport:
             "history": [{**vars(each.row), "translated": vars(each.figure)} for each in self.translations],
             "anchors_needed": self.anchors_needed,
             "people": self.people,
-            "repeats_that_differ": self.repeats,
+            "repeats_that_differ": [
+                {"numerator": differ, "denominator": pairs} for differ, pairs in self.repeats
+            ],
         }
 
 
@@ -228,10 +230,10 @@ def _anchors(table: RatingsTable, old: str, new: str, criterion: str | None) -> 
     )
 
 
-def _repeats_that_differ(items: Mapping[str, JudgedItem], names: Sequence[str]) -> float | None:
-    """Share of the pairs of repeats on one anchor that differ: noise of the judge, not of the exchange."""
+def _repeats_that_differ(items: Mapping[str, JudgedItem], names: Sequence[str]) -> tuple[int, int]:
+    """Pairs of repeats on one anchor that differ, and all: noise of the judge, not of the exchange."""
     pairs = [pair for name in names for pair in combinations(filter(_is_known, items[name].verdicts), 2)]
-    return sum(one != other for one, other in pairs) / len(pairs) if pairs else None
+    return sum(one != other for one, other in pairs), len(pairs)
 
 
 def _is_known(verdict: float | None) -> bool:

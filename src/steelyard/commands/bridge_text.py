@@ -68,9 +68,9 @@ def bridge_notes(report: BridgeReport) -> list[str]:
         labels = pluralize(count, "labelled anchor")
         made.append(f"Mean distance from people on {labels}: old {old:.3f}, new {new:.3f}.")
     noise = [
-        f"{judge} {100 * share:.1f} %"
-        for judge, share in zip((report.old, report.new), report.repeats, strict=True)
-        if share is not None
+        f"{judge} {differ:,} of {pluralize(pairs, 'pair')}"
+        for judge, (differ, pairs) in zip((report.old, report.new), report.repeats, strict=True)
+        if pairs
     ]
     if noise:
         made.append(f"Repeats on one anchor that differ, noise of the judge itself: {', '.join(noise)}.")

@@ -9,7 +9,6 @@ from statistics import fmean
 
 import numpy as np
 
-from steelyard.core.garbage import without_collection
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError, UnknownNameError
 from steelyard.estimation.frame import Frame
@@ -92,7 +91,6 @@ def choose_people(table: RatingsTable, given: Sequence[str]) -> frozenset[str]:
     return frozenset(given or known)
 
 
-@without_collection()
 def judged_items(table: RatingsTable, subject: Subject) -> tuple[dict[str, JudgedItem], list[str]]:
     """Items by id with the judge's scores and people's labels, and what was left out."""
     judge = choose_judge(table, subject.judge)

@@ -58,16 +58,19 @@ def columns(board: Leaderboard) -> tuple[str, ...]:
     return ("system", f"{figure} [{percent(board.confidence)}]", "ranks", "P(first)", "tier", *both)
 
 
+def _figure(row: RankedSystem, board: Leaderboard) -> str:
+    ends = (None if end is None else number(end, board) for end in (row.low, row.high))
+    return with_limits(number(row.value, board), *ends)
+
+
 def table_rows(board: Leaderboard) -> list[tuple[str, ...]]:
     """System, figure, ranks, P(first), tier; where people voted, also ranks by the judge and by people."""
     made: list[tuple[str, ...]] = []
     for row in board.main.systems:
-        ends = (None if end is None else number(end, board) for end in (row.low, row.high))
-        figure = with_limits(number(row.value, board), *ends)
         others = [] if board.people_alone is None else [board.judge_alone, board.people_alone]
         ranks = [places(table.of(row.system)) for table in others]
         name = f"{row.system} {OWN}" if row.system in board.own_family else row.system
-        made.append((name, figure, places(row), f"{row.first:.2f}", f"{row.tier}", *ranks))
+        made.append((name, _figure(row, board), places(row), f"{row.first:.2f}", f"{row.tier}", *ranks))
     return made
 
 
@@ -128,17 +131,17 @@ def _separation(board: Leaderboard) -> str:
 
 
 def _own_family(board: Leaderboard) -> str:
-    """What the judge gives systems of its own family more than people's votes do."""
+    """What the judge gives systems of its own family, beside what people's votes give them."""
     source = "as given" if board.family_source == GIVEN else "by its name"
     said = f"{OWN} Of the judge's own model family, {source}"
     table = board.corrected or board.people_alone
     if table is None:
         return f"{said}; whether the judge favours it cannot be said without votes of people."
-    apart = [
-        f"{name} {_signed(board.judge_alone.of(name).value - table.of(name).value, board)}"
+    both = [
+        f"{name} {_figure(board.judge_alone.of(name), board)} and {_figure(table.of(name), board)}"
         for name in board.own_family
     ]
-    return f"{said}; the judge's figure less the one by people's votes: {', '.join(apart)}."
+    return f"{said}; by the judge alone and with people's votes: {'; '.join(both)}."
 
 
 def notes(board: Leaderboard) -> list[str]:

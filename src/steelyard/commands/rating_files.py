@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.core.garbage import without_collection
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_ratings import inspect_ratings
@@ -39,8 +38,7 @@ def load_ratings(
     path: Path, how: RatingColumns, labels: Path | None = None, *, pilot: bool = False
 ) -> RatingsTable:
     """The ratings of a file or run, with labels of another file or of a draw; see `drawn_ratings`."""
-    with without_collection():
-        table = _run_ratings(path, how) if path.is_dir() else _file_ratings(path, how)
+    table = _run_ratings(path, how) if path.is_dir() else _file_ratings(path, how)
     if labels is not None and (pilot or labels.is_dir()):
         return drawn_ratings(table, labels, pilot=pilot)
     return table if labels is None else table.joined(label_ratings(labels, replace(how, where={})))
