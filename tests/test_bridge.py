@@ -154,7 +154,7 @@ def test_scores_by_level_are_translated_by_the_channel(command: Command, tmp_pat
     assert (row["value"], row["items"]) == (1.5, 40)
     assert (row["translated"]["value"], row["translated"]["method"]) == (0.75 * 1.5 + 0.25 * 3, "channel")
     text = " ".join(command(*TOLD, "--history", "h.csv").out.split())
-    assert "the old judge anchors mean of the new one [95 %] 1 2 3" in text
+    assert "the old judge anchors mean of the new one [95 %] new 1 new 2 new 3" in text
     assert " 1 40 1.500 [" in text
     (tmp_path / "h.csv").write_text("period,value,items\nMay,1.5,40\n")  # the mean alone: moved by the offset
     (row,) = json.loads(command(*TOLD, "--history", "h.csv", "--json").out)["history"]

@@ -15,7 +15,7 @@ def channel_columns(report: BridgeReport) -> tuple[str, ...]:
     if report.binary:
         return "the old judge", "anchors", "the new one passes", f"share [{level}]"
     levels = report.channel.new if report.channel else ()
-    return "the old judge", "anchors", f"mean of the new one [{level}]", *(f"{each:g}" for each in levels)
+    return "the old judge", "anchors", f"mean of the new one [{level}]", *(f"new {each:g}" for each in levels)
 
 
 def history_columns(report: BridgeReport) -> tuple[str, ...]:
@@ -49,8 +49,7 @@ def channel_rows(report: BridgeReport) -> list[tuple[str, ...]]:
             passes = round(float(mean) * total)
             made.insert(0, ("passed" if level else "failed", f"{total:,}", f"{passes:,}", figure))
         else:
-            shares = (f"{count / total:.2f}" for count in counts)
-            made.append((f"{level:g}", f"{total:,}", figure, *shares))
+            made.append((f"{level:g}", f"{total:,}", figure, *(f"{count:,}" for count in counts)))
     return made
 
 
