@@ -8,10 +8,10 @@ from math import nan
 
 import numpy as np
 
-from steelyard.commands.estimate import _from_elsewhere, _stratified
+from steelyard.commands.estimate import _from_elsewhere, _strata_of
 from steelyard.commands.judged_items import JudgedFrame
 from steelyard.errors import DataError
-from steelyard.estimation.designs import LabelDesign, corrected, labels_only
+from steelyard.estimation.designs import LabelDesign, corrected, labels_only, stratified
 from steelyard.estimation.frame import Figure, Frame
 
 Draw = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -170,7 +170,10 @@ def tally(
         try:
             if not isinstance(world, PlantedWorld):
                 judged, mean = strata_frame(world, labels, rng)
-                figure, truth = _stratified(judged, population), float(np.mean([w.mean for w in world]))
+                figure, truth = (
+                    stratified(_strata_of(judged), population=population),
+                    float(np.mean([w.mean for w in world])),
+                )
                 ends = world[0].ends
             elif design is LabelDesign.ELSEWHERE:
                 frame, target, mean = elsewhere(world, labels, rng)

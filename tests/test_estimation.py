@@ -7,6 +7,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from planted_frames import PlantedWorld, coverage
 from steelyard.estimation.designs import (
@@ -16,6 +17,7 @@ from steelyard.estimation.designs import (
     judge_only,
     labels_only,
     recorded_design,
+    stratified,
     worth,
 )
 from steelyard.estimation.frame import Figure, Frame
@@ -193,6 +195,24 @@ def test_strata_are_added_by_their_shares() -> None:
     assert whole.value == pytest.approx(0.7)
     assert whole.error == pytest.approx(sqrt((0.75 * 0.05) ** 2 + (0.25 * 0.1) ** 2))
     assert limits(whole)[1] - 0.7 == pytest.approx(sqrt(0.075**2 + 0.05**2))
+
+
+@pytest.mark.parametrize("rare", [0.0, 1.0])
+def test_one_rare_label_in_each_of_two_strata_reaches_as_far_as_two_in_one_draw(rare: float) -> None:
+    """MOVER alone puts the limit at 2.2 %, although 2 % makes this happen in 7 of 100 draws."""
+    parts = []
+    for events in (1, 1, 0):
+        people = np.full(300, np.nan)
+        people[:10] = np.where(np.arange(10) < events, rare, 1 - rare)
+        parts.append(Frame(np.full(300, 1 - rare), people, np.arange(300), ends=(0.0, 1.0)))
+    figure = stratified(parts, population=True)
+    ends = (figure.low, figure.high) if rare else (1 - limits(figure)[1], 1 - limits(figure)[0])
+    assert figure.value == pytest.approx(1 / 15 if rare else 14 / 15)
+    assert ends[0] == pytest.approx(beta.ppf(0.05, 2, 29))
+    upper = [score(share, 10, Z)[1] - share for share in (0.1, 0.1, 0.0)]
+    assert ends[1] == pytest.approx(1 / 15 + sqrt(sum((each / 3) ** 2 for each in upper)), abs=0.02)
+    some = stratified([replace(part, people=part.judge) for part in parts])
+    assert (some.low, some.value, some.high) == (1 - rare, 1 - rare, 1 - rare)
 
 
 def test_worth_is_one_over_what_the_judge_leaves() -> None:

@@ -577,6 +577,9 @@ def test_a_record_that_was_changed_is_refused(
     body["units"][0]["level"] = "1" if body["units"][0]["level"] == "0" else "0"
     path.write_text(json.dumps(body))
     assert "its hash differs" in command("labels", "add", "d").err
+    path.write_text(json.dumps({**body, "schema": "steelyard.draw/9"}))
+    told = command("labels", "add", "d").err
+    assert "not a draw that this version made (schema 'steelyard.draw/9'); restore the file" in told
     path.write_text("{}")
     assert "not a draw that this version made" in command("labels", "add", "d").err
     assert "no draw.json found" in command("labels", "add", ".").err

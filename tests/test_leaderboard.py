@@ -40,6 +40,26 @@ SYSTEMS = (
 GPT_4, OPUS, GPT_35 = "gpt-4-0125-preview", "claude-3-opus-20240229", "gpt-3.5-turbo"
 
 
+# fmt: off
+PISA = {
+    "Australia": (491.3600, 1.9398), "Austria": (498.9423, 2.9710), "Belgium": (508.0703, 2.2627),
+    "Canada": (512.0169, 2.3575), "Chile": (417.4066, 2.4159), "Colombia": (390.9323, 2.9896),
+    "Czech Republic": (499.4677, 2.4607), "Denmark": (509.3984, 1.7350), "Estonia": (523.4146, 1.7436),
+    "Finland": (507.3014, 1.9679), "France": (495.4076, 2.3202), "Germany": (500.0438, 2.6471),
+    "Greece": (451.3703, 3.0912), "Hungary": (481.0826, 2.3196), "Iceland": (495.1874, 1.9531),
+    "Ireland": (499.6329, 2.1986), "Israel": (463.0345, 3.4986), "Italy": (486.5899, 2.7800),
+    "Japan": (526.9733, 2.4715), "Korea": (525.9330, 3.1214), "Latvia": (496.1263, 1.9628),
+    "Lithuania": (481.1912, 1.9533), "Luxembourg": (483.4215, 1.0976), "Mexico": (408.8015, 2.4932),
+    "Netherlands": (519.2310, 2.6323), "New Zealand": (494.4897, 1.7059), "Norway": (500.9638, 2.2190),
+    "Poland": (515.6479, 2.6021), "Portugal": (492.4874, 2.6846), "Slovak Republic": (486.1649, 2.5556),
+    "Slovenia": (508.8975, 1.3639), "Spain": (481.3926, 1.4624), "Sweden": (502.3877, 2.6543),
+    "Switzerland": (515.3147, 2.9080), "Turkey": (453.5078, 2.2604),
+    "United Kingdom": (501.7699, 2.5644), "United States": (478.2447, 3.2354),
+}
+# fmt: on
+"""Mean scores in mathematics of the OECD's countries, with standard errors (OECD, PISA 2018)."""
+
+
 @cache
 def votes(rater: str) -> SystemScores:
     """14,947 comparisons of twelve systems, where a tie is a loss of both as in the study."""
@@ -128,6 +148,32 @@ def test_rank_sets_with_the_judges_error_hold_peoples_ranking_and_without_do_not
     assert sum(held["judge"]) <= 4
     means = [float(np.mean(sizes[name])) for name in ("people", "corrected", "judge")]
     assert means == pytest.approx([5.6, 5.3, 1.9], abs=0.4)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rank_sets_of_countries_are_those_of_csranks(seed: int) -> None:
+    """What the documentation of csranks 1.2.2 (Mogstad et al. 2024) says of PISA 2018.
+
+    Germany and Korea share rank 7 at 95 %, and no rank at 75 %; the last three share none with the others;
+    twelve countries may be among the first five at 95 % (Sweden, the twelfth, lies at the limit).
+    """
+    scores, errors = np.array(list(PISA.values())).T
+    ranking = Ranking(scores, np.diag(errors**2))
+    assert ranking.places.tolist() == [
+        *(24, 18, 10, 7, 35, 37, 17, 8, 3, 11, 20, 15, 34, 30, 21, 16, 32, 25, 1, 2, 19, 29, 27, 36, 4),
+        *(22, 14, 5, 23, 26, 9, 28, 12, 6, 33, 13, 31),
+    ]
+    sure = dict(zip(PISA, rank_sets(better(ranking, seed)), strict=True))
+    less = dict(zip(PISA, rank_sets(better(ranking, seed, 0.75)), strict=True))
+    assert (sure["Korea"][1], sure["Germany"][0]) == (7, 7)
+    assert less["Korea"][1] < less["Germany"][0]
+    last = {"Chile", "Colombia", "Mexico"}
+    assert min(sure[name][0] for name in last) == 35
+    assert max(sure[name][1] for name in PISA if name not in last) == 34
+    assert {name for name, (best, _) in sure.items() if best <= 5} - {"Sweden"} == {
+        *("Belgium", "Canada", "Denmark", "Estonia", "Finland", "Japan"),
+        *("Korea", "Netherlands", "Poland", "Slovenia", "Switzerland"),
+    }
 
 
 def test_identical_systems_may_have_any_rank() -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
+from statsmodels.stats.proportion import proportion_confint
 
 from commands import Command
 from steelyard.estimation.people import (
+    agreement_with,
     alternative_annotator,
     benjamini_yekutieli,
     krippendorff,
@@ -90,6 +92,20 @@ def test_severity_is_the_distance_from_the_others() -> None:
     assert found.error == pytest.approx(sqrt(np.var([1.5, 1.5, 2.0], ddof=1) / 3 + 2 / 9))
 
 
+def test_agreement_is_the_share_of_the_others_who_say_the_same() -> None:
+    """Of 40 items Ann says what Bob says on 30; where Cat rated too, on ten of those, Cat differs."""
+    ann = np.ones(40)
+    bob = np.where(np.arange(40) < 30, 1.0, 0.0)
+    cat = np.where(np.arange(40) < 10, 0.0, np.nan)
+    two = agreement_with(ann, bob[:, None], np.arange(40))
+    three = agreement_with(ann, np.stack([bob, cat], axis=1), np.arange(40))
+    assert two is not None
+    assert three is not None
+    assert (two.value, three.value) == pytest.approx((30 / 40, (10 * 0.5 + 20) / 40))
+    assert (two.low, two.high) == pytest.approx(proportion_confint(30, 40, method="wilson"))
+    assert agreement_with(ann, np.full((40, 1), np.nan), np.arange(40)) is None
+
+
 def write(folder: Path, right: float) -> None:
     rng = np.random.default_rng(3)
     rows = []
@@ -114,6 +130,13 @@ def test_the_command_says_where_a_judge_stands(command: Command, tmp_path: Path)
     assert body["shared_items"] == 120
     assert body["judges"][0]["winning_rate"] == 1.0
     assert [person["items"] for person in body["people"]] == [120, 120, 60]
+    rows = [line.split(",") for line in (tmp_path / "r.csv").read_text().split()[1:]]
+    shares = [np.mean([vote == j for vote in votes if vote]) for _, j, *votes in rows]
+    judge = body["judges"][0]
+    assert judge["agreement"]["value"] == pytest.approx(np.mean(shares))
+    assert judge["any_person"] == [sum(j in votes for _, j, *votes in rows), 120]
+    assert judge["squared_error"]["low"] < judge["squared_error"]["value"] < judge["squared_error"]["high"]
+    assert 0.7 < body["people"][0]["agreement"]["low"] < judge["agreement"]["value"]
     write(tmp_path, 0.5)
     assert "j: below the ceiling." in command(*TOLD).out
 
@@ -159,3 +182,21 @@ def test_people_who_always_say_the_same_are_refused(command: Command, tmp_path: 
     done = command("people", "r.csv", "--people", "a", "--people", "b")
     assert (done.code, done.out) == (2, "")
     assert "people gave 1 to every item, expected several values" in done.err
+
+
+def test_repeated_answers_count_as_the_most_frequent_one(command: Command, tmp_path: Path) -> None:
+    """The judge says 1, 1 and 0 of items that everybody calls 1: their mean is nobody's answer."""
+    votes = [f"{n},{who},human,{int(n < 20)}" for n in range(40) for who in "ab"]
+    judged = [f"{n},j,judge,{value}" for n in range(40) for value in ((1, 1, 0) if n < 20 else (0, 0, 0))]
+    (tmp_path / "r.csv").write_text("\n".join(["item,rater,kind,value", *votes, *judged]) + "\n")
+    body = json.loads(command("people", "r.csv", "--json").out)["judges"][0]
+    assert (body["majority"], body["agreement"]["value"]) == ([40, 40], 1.0)
+    mean = json.loads(command("people", "r.csv", "--json", "--level", "interval").out)["judges"][0]
+    assert mean["squared_error"]["value"] == pytest.approx((1 / 3) ** 2 / 2)
+
+
+def test_a_report_that_cannot_be_written_is_said(command: Command, tmp_path: Path) -> None:
+    write(tmp_path, 0.9)
+    done = command(*TOLD, "--out", "r.csv/people.json")
+    assert done.code != 0
+    assert "r.csv/people.json: cannot be written (Not a directory)" in done.err

@@ -81,8 +81,10 @@ def people(
 
 def _print(report: PeopleReport) -> None:
     from steelyard.commands.people_text import (
+        ANSWER_COLUMNS,
         JUDGE_COLUMNS,
         PERSON_COLUMNS,
+        answer_rows,
         judge_rows,
         people_notes,
         people_sentence,
@@ -92,5 +94,6 @@ def _print(report: PeopleReport) -> None:
     print_lines([people_sentence(report)])
     if report.judges:
         print_table(JUDGE_COLUMNS, judge_rows(report))
+        print_table(ANSWER_COLUMNS, answer_rows(report))
     print_table(PERSON_COLUMNS, person_rows(report))
     print_lines(people_notes(report))

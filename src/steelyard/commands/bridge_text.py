@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.commands.bridge import BridgeReport
-from steelyard.core.text import percent, pluralize
+from steelyard.core.text import percent, pluralize, round_up
 
 
 def bridge_sentence(report: BridgeReport) -> str:
@@ -60,7 +60,7 @@ def bridge_notes(report: BridgeReport) -> list[str]:
     if report.strata_p is not None:
         made.append(f"One exchange rate for all strata: p {report.strata_p:.3f}.")
     if report.anchors_needed is not None:
-        needed = pluralize(report.anchors_needed, "anchor")
+        needed = pluralize(round_up(report.anchors_needed), "anchor")
         made.append(f"About {needed} would bring the uncertainty down to {report.margin:g}.")
     if report.people is not None:
         count, old, new = report.people

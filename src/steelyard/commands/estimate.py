@@ -24,11 +24,11 @@ from steelyard.estimation.designs import (
     LabelDesign,
     Worth,
     agreement,
-    combined,
     corrected,
     judge_only,
     labels_only,
     recorded_design,
+    stratified,
     two_sided_p,
     worth,
 )
@@ -176,7 +176,7 @@ def estimate(
         size = target.size
     else:
         figure = (
-            _stratified(judged, population)
+            stratified(_strata_of(judged), population=population)
             if drawn is LabelDesign.STRATA
             else corrected(frame, drawn, population=population)
         )
@@ -334,18 +334,18 @@ def _from_elsewhere(name: str, frame: Frame, target: Frame) -> Figure:
     return rogan_gladen(passed, shares[0], shares[1], frame.confidence)
 
 
-def _stratified(judged: JudgedFrame, population: bool) -> Figure:
-    frame, parts = judged.frame, []
+def _strata_of(judged: JudgedFrame) -> list[Frame]:
+    parts = []
     for name in sorted(set(judged.strata)):
-        part = frame.filter(_in_stratum(judged, name))
+        part = judged.frame.filter(_in_stratum(judged, name))
         if part.labels < 2:
             raise DataError(
                 f"stratum {name!r}: {pluralize(part.labels, 'label')} found among "
                 f"{pluralize(part.size, 'item')}, expected at least 2 of each for --design strata; label "
                 "more of it."
             )
-        parts.append((part.size / frame.size, corrected(part, LabelDesign.RANDOM, population=population)))
-    return combined(parts)
+        parts.append(part)
+    return parts
 
 
 def _in_stratum(judged: JudgedFrame, name: str) -> Mask:

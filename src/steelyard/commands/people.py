@@ -14,8 +14,10 @@ from steelyard.errors import DataError
 from steelyard.estimation.frame import Figure
 from steelyard.estimation.people import (
     AnnotatorTest,
+    agreement_with,
     alternative_annotator,
     krippendorff,
+    mean_on_scale,
     mean_over_tasks,
     severity,
 )
@@ -35,6 +37,8 @@ class Person:
     items: int
     severity: Figure | None
     """How far the person rates above the others."""
+    agreement: Figure | None
+    """Share of the others who say the same."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,11 @@ class JudgeAmongPeople:
     tests: tuple[AnnotatorTest, ...]
     majority: tuple[int, int]
     """Items on which the judge says what most people say, of those with a majority."""
-    squared_error: float
+    any_person: tuple[int, int]
+    """Items on which the judge says what somebody says, where several answers may be right."""
+    agreement: Figure | None
+    """Share of people who say the same, on the items that several rated: a person's own is the ceiling."""
+    squared_error: Figure | None
     """Mean squared distance of the judge from the mean of people's votes."""
 
 
@@ -79,10 +87,9 @@ class PeopleReport:
             "items": self.items,
             "shared_items": self.shared,
             "alpha": _body(self.alpha),
-            "people": [{**vars(each), "severity": _body(each.severity)} for each in self.people],
+            "people": [_bodies(each) for each in self.people],
             "judges": [
-                {**vars(each), "gap": _body(each.gap), "tests": [vars(test) for test in each.tests]}
-                for each in self.judges
+                {**_bodies(each), "tests": [vars(test) for test in each.tests]} for each in self.judges
             ],
             "split": list(self.split),
             "independence": self.independence,
@@ -92,6 +99,10 @@ class PeopleReport:
 def _body(figure: Figure | None) -> dict[str, Any] | None:
     names = ("value", "low", "high", "method")
     return None if figure is None else {name: getattr(figure, name) for name in names}
+
+
+def _bodies(row: Person | JudgeAmongPeople) -> dict[str, Any]:
+    return {name: _body(part) if isinstance(part, Figure) else part for name, part in vars(row).items()}
 
 
 def people(
@@ -148,13 +159,14 @@ def people(
     split = [" ".join(filter(None, key)) for n, key in enumerate(keys) if shared[n] and most[n] is None]
     made = []
     for judge in wanted:
-        scores = np.array([np.mean(values) if values else np.nan for values in said[judge]])
+        scores = np.array([_one_answer(values, level) for values in said[judge]])
         made.append(_among(judge, scores, votes, clusters, most, agreed, epsilon, nominal=level == "nominal"))
     persons = [
         Person(
             name,
             int((~np.isnan(votes[:, n])).sum()),
             severity(votes, n, clusters) if len(chosen) > 1 else None,
+            agreement_with(votes[:, n], np.delete(votes, n, axis=1), clusters) if len(chosen) > 1 else None,
         )
         for n, name in enumerate(chosen)
     ]
@@ -187,12 +199,11 @@ def _among(
     gap = mean_over_tasks(wins, clusters) if (~np.isnan(wins)).sum() > 1 else None
     decided = [n for n, value in enumerate(most) if value is not None and not np.isnan(scores[n])]
     right = sum(scores[n] == most[n] for n in decided)
-    known = ~np.isnan(scores)
-    error = (
-        float(np.mean((scores[known] - np.nanmean(votes[known], axis=1)) ** 2))
-        if known.any()
-        else float("nan")
-    )
+    known = np.flatnonzero(~np.isnan(scores))
+    anybody = int((votes[known] == scores[known, None]).any(axis=1).sum())
+    several = np.where((~np.isnan(votes)).sum(axis=1) > 1, scores, np.nan)
+    given = np.concatenate([scores[known], votes[~np.isnan(votes)]])
+    squares = (scores - np.nanmean(votes, axis=1)) ** 2
     return JudgeAmongPeople(
         judge=judge,
         verdict=_verdict(gap, agreed, epsilon),
@@ -201,8 +212,17 @@ def _among(
         advantage=float(np.mean([test.judge_share for test in tests])) if tests else None,
         tests=tuple(tests),
         majority=(int(right), len(decided)),
-        squared_error=error,
+        any_person=(anybody, len(known)),
+        agreement=agreement_with(several, votes, clusters),
+        squared_error=mean_on_scale(squares, clusters, (0.0, float(np.ptp(given)) ** 2)),
     )
+
+
+def _one_answer(values: list[float], level: str) -> float:
+    """What a judge says of an item that it rated several times: the most frequent answer, or the mean."""
+    if not values:
+        return float("nan")
+    return Counter(values).most_common(1)[0][0] if level == "nominal" else float(np.mean(values))
 
 
 def _verdict(gap: Figure | None, agreed: Figure, epsilon: float) -> str:

@@ -6,8 +6,9 @@ from steelyard.commands.people import PeopleReport
 from steelyard.core.text import pluralize
 from steelyard.estimation.frame import Figure
 
-PERSON_COLUMNS = ("person", "items", "severity [95 %]")
-JUDGE_COLUMNS = ("judge", "gap to a person [95 %]", "ω", "ρ", "as the majority", "squared error")
+PERSON_COLUMNS = ("person", "items", "agrees with the others [95 %]", "severity [95 %]")
+JUDGE_COLUMNS = ("judge", "gap to a person [95 %]", "agrees with people [95 %]", "ω", "ρ")
+ANSWER_COLUMNS = ("judge", "as the majority", "as any person", "squared error [95 %]")
 NAMED = 8
 """Items without a majority that are named."""
 
@@ -21,16 +22,31 @@ def people_sentence(report: PeopleReport) -> str:
 
 
 def person_rows(report: PeopleReport) -> list[tuple[str, ...]]:
-    return [(each.name, f"{each.items:,}", _signed(each.severity)) for each in report.people]
+    return [
+        (each.name, f"{each.items:,}", _plain(each.agreement), _signed(each.severity))
+        for each in report.people
+    ]
 
 
 def judge_rows(report: PeopleReport) -> list[tuple[str, ...]]:
     made: list[tuple[str, ...]] = []
     for each in report.judges:
         rates = ("" if rate is None else f"{rate:.2f}" for rate in (each.winning_rate, each.advantage))
-        right = f"{each.majority[0]:,} of {each.majority[1]:,}"
-        made.append((each.judge, _signed(each.gap), *rates, right, f"{each.squared_error:.3f}"))
+        made.append((each.judge, _signed(each.gap), _plain(each.agreement), *rates))
     return made
+
+
+def answer_rows(report: PeopleReport) -> list[tuple[str, ...]]:
+    """What the judge says of each item, beside what people say of it."""
+    made: list[tuple[str, ...]] = []
+    for each in report.judges:
+        counts = (f"{k:,} of {n:,}" for k, n in (each.majority, each.any_person))
+        made.append((each.judge, *counts, _plain(each.squared_error)))
+    return made
+
+
+def _plain(figure: Figure | None) -> str:
+    return "" if figure is None else f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
 
 
 def _signed(figure: Figure | None) -> str:

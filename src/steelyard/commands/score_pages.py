@@ -20,8 +20,10 @@ from steelyard.commands.estimate import EstimateReport
 from steelyard.commands.leaderboard_report import Leaderboard
 from steelyard.commands.people import PeopleReport
 from steelyard.commands.people_text import (
+    ANSWER_COLUMNS,
     JUDGE_COLUMNS,
     PERSON_COLUMNS,
+    answer_rows,
     judge_rows,
     people_notes,
     people_sentence,
@@ -249,7 +251,11 @@ def people_page(report: PeopleReport) -> ScorePage:
         caption = "Mean difference from the other people on the same items, with 95 % intervals."
     tables = [PageTable("People", PERSON_COLUMNS, person_rows(report))]
     if report.judges:
-        tables.insert(0, PageTable("Judges", JUDGE_COLUMNS, judge_rows(report)))
+        tables = [
+            PageTable("Judges", JUDGE_COLUMNS, judge_rows(report)),
+            PageTable("Answers of the judges", ANSWER_COLUMNS, answer_rows(report)),
+            *tables,
+        ]
     return ScorePage(
         kind="people",
         title=Path(report.name).name,
@@ -276,6 +282,12 @@ def people_page(report: PeopleReport) -> ScorePage:
         notes=people_notes(report),
         meanings=(
             ("α", "Krippendorff's agreement beyond chance: 1 is perfect, 0 is chance; jackknife over items."),
+            (
+                "agrees with people",
+                "Share of people who say the same, on items that several rated.",
+            ),
+            ("as any person", "Items on which the judge says what at least one person says."),
+            ("squared error", "Mean squared distance of the judge from the mean of people's ratings."),
             ("severity", "How far a person rates above the others on the same items."),
             ("ω", "Share of people whom the judge may replace, by the alternative annotator test."),
             ("ρ", "How often the judge is at least as close to the others as the person."),

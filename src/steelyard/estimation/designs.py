@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import sqrt
 
@@ -15,7 +15,7 @@ from steelyard.estimation.known_odds import horvitz_thompson
 from steelyard.estimation.post_stratified import ENOUGH, bins, has_rare_labels, post_stratified
 from steelyard.estimation.random_draw import greg, ppi
 from steelyard.metrics.stats.distributions import normal_probability
-from steelyard.metrics.stats.intervals import score_of_few
+from steelyard.metrics.stats.intervals import FEW, score_of_few
 
 
 class LabelDesign(StrEnum):
@@ -139,6 +139,25 @@ def _weights(frame: Frame, design: LabelDesign) -> Floats:
         stands = {level: (place == level).sum() / (ours == level).sum() for level in np.unique(ours)}
         return np.array([stands[level] for level in ours], dtype=np.float64)
     return np.ones(frame.labels)
+
+
+def stratified(strata: Sequence[Frame], *, population: bool = False) -> Figure:
+    """Each stratum's figure by its share of the items.
+
+    Where few labels of all are of one kind, one of that kind in each of two strata puts a limit of MOVER
+    beyond the truth too often. The limits then reach at least as far as those of one draw that says as much.
+    """
+    items = sum(part.size for part in strata)
+    shares = [part.size / items for part in strata]
+    figures = [corrected(part, LabelDesign.RANDOM, population=population) for part in strata]
+    whole = combined(list(zip(shares, figures, strict=True)))
+    rest = [1.0 if population else part.unlabelled_share for part in strata]
+    variance = sum(w * w * r / part.labels for w, r, part in zip(shares, rest, strata, strict=True))
+    rare = min(whole.value, 1 - whole.value) < FEW * variance
+    if not rare or not all(part.binary_labels for part in strata):
+        return whole
+    low, high = score_of_few(whole.value, 1 / variance, strata[0].quantile(), 1 - strata[0].confidence)
+    return replace(whole, low=min(whole.low or 0.0, low), high=max(whole.high or 0.0, high))
 
 
 def combined(parts: list[tuple[float, Figure]]) -> Figure:

@@ -14,12 +14,13 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.estimation.frame import Figure, independent_units, mean_difference, step_of
+from steelyard.estimation.designs import judge_only
+from steelyard.estimation.frame import Figure, Frame, independent_units, mean_difference, step_of
 from steelyard.metrics.multiplicity import benjamini_yekutieli
 from steelyard.metrics.stats.agreement import alpha, unit_coincidences
 from steelyard.metrics.stats.cluster_mean import jackknife
 from steelyard.metrics.stats.distributions import t_probability
-from steelyard.metrics.stats.intervals import AGREEMENT
+from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Span
 
 FEWEST_ITEMS = 30
 """Items of an annotator, below which the test leaves the annotator out."""
@@ -107,3 +108,20 @@ def severity(votes: Floats, person: int, clusters: Ints) -> Figure | None:
         return None
     apart = votes[rows, person] - np.nanmean(others[rows], axis=1)
     return mean_over_tasks(apart, clusters[rows], step_of(votes.ravel()))
+
+
+def mean_on_scale(values: Floats, clusters: Ints, ends: Span) -> Figure | None:
+    """Mean of the values that are known, with limits on their scale; None without two of them."""
+    known = ~np.isnan(values)
+    if known.sum() < 2:
+        return None
+    some = values[known]
+    return judge_only(Frame(some, some, clusters[known], ends=ends), population=True).within(ends)
+
+
+def agreement_with(answers: Floats, others: Floats, clusters: Ints) -> Figure | None:
+    """Share of the others who give the same answer, averaged over the items that both rated."""
+    both = ~np.isnan(answers) & (~np.isnan(others)).any(axis=1)
+    shares = np.full(len(answers), np.nan)
+    shares[both] = _closeness(answers[both], others[both], nominal=True)
+    return mean_on_scale(shares, clusters, SHARE)
