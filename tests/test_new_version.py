@@ -152,6 +152,8 @@ def test_the_next_free_number_is_taken_and_nothing_that_exists_is_written_into(t
         assert next_version(tmp_path / name).name == later
     session = ReviewSession(folder_of(tmp_path / "run").path)
     assert write_version(session, {FLIP: WORDS}).folder == tmp_path / "run-v5"
+    assert write_version(session, {FLIP: WORDS}).folder == tmp_path / "run-v5"  # saved twice, written once
+    assert write_version(session, {FLIP: f"{WORDS} Now."}).folder == tmp_path / "run-v6"
     session.close()
     assert (list((tmp_path / "run-v3").iterdir()), (tmp_path / "run-v2").read_text()) == ([], "a file")
 

@@ -127,3 +127,26 @@ def test_a_key_in_place_of_a_variable_is_refused_and_not_repeated(typed: str, tm
 def test_names_of_variables_are_taken(name: str) -> None:
     config = StudyConfig.model_validate({"judges": [f"openai/m?api_key_env={name}"]})
     assert build_study(config, Path()).judges[0].options["api_key_env"] == name
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        f"openai/{TYPED[0]}",
+        {"model": "openai/m", "extra": {"api_key": "hunter2"}},
+        {"model": "openai/m", "extra": {"headers": [{"x": f"Bearer {TYPED[1]}"}]}},
+    ],
+    ids=["model", "field of the body", "value in the body"],
+)
+def test_a_key_in_place_of_a_model_or_in_the_body_is_refused(judge: Any) -> None:
+    with pytest.raises(ConfigError, match=r"may (be|hold) a key") as caught:
+        build_study(StudyConfig.model_validate({"judges": [judge]}), Path())
+    assert not any(secret in str(caught.value) for secret in (*TYPED, "hunter2"))
+
+
+def test_names_that_resemble_keys_are_taken() -> None:
+    extra = {"max_tokens": 5, "stop_token": None, "key_words": "yes", "user": "task-classifier-2024-large"}
+    models = ["task-classifier-2024-large-v2", "accounts/sk-team/models/judge"]
+    given = [{"model": f"openai/{model}", "extra": extra} for model in models]
+    study = build_study(StudyConfig.model_validate({"judges": given}), Path())
+    assert [judge.model for judge in study.judges][:2] == models

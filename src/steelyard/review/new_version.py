@@ -67,7 +67,8 @@ def write_version(session: ReviewSession, typed: Mapping[str, str]) -> NewVersio
         except ConfigError as error:
             raise RefusedError(str(error)) from error
         _set_prompt(body, name, f"{text.rstrip()}\n")
-    folder, file = _write(session.folder.path.resolve(), body)
+    run = session.folder.path.resolve()
+    folder, file = _last_version(run, body) or _write(run, body)
     command = shlex.join(["steelyard", "generate", str(file), "--out", str(folder), *study.options])
     return NewVersion(folder, tuple(changed), command)
 
@@ -98,14 +99,33 @@ def _mapping(model: str | Mapping[str, Any] | None) -> dict[str, Any]:
     return {"model": model} if isinstance(model, str) else dict(model or {})
 
 
+def _study_file(version: Path) -> Path:
+    return version / f"study{version.name[version.name.rindex('-') :]}.yaml"
+
+
+def _study_text(body: Mapping[str, Any]) -> str:
+    return f"# Written on the review page, with other prompts.\n{study_yaml(body)}"
+
+
+def _last_version(run: Path, body: Mapping[str, Any]) -> tuple[Path, Path] | None:
+    """The version that was written last, where a second save would write the same again."""
+    stem, _, number = next_version(run).name.rpartition("-v")
+    last = run.with_name(f"{stem}-v{int(number) - 1}")
+    try:
+        same = _study_file(last).read_text(encoding="utf-8") == _study_text(body)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return (last, _study_file(last)) if same else None
+
+
 def _write(run: Path, body: Mapping[str, Any]) -> tuple[Path, Path]:
     """The folder appears under its name when all of it is on disk; one that exists is never written into."""
     target, unfinished = next_version(run), run.with_name(f".{run.name}-{secrets.token_hex(4)}.part")
-    name = f"study{target.name[target.name.rindex('-') :]}.yaml"
+    name = _study_file(target).name
     try:
         unfinished.mkdir()
         with (unfinished / name).open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(f"# Written on the review page, with other prompts.\n{study_yaml(body)}")
+            stream.write(_study_text(body))
             stream.flush()
             os.fsync(stream.fileno())
         unfinished.rename(target)

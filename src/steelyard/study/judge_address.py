@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from steelyard.core.validation import checked, format_value, takes_text, unknown_key
 from steelyard.errors import ConfigError
-from steelyard.providers.options import Options
+from steelyard.providers.options import Options, may_be_key
 from steelyard.providers.provider import PROVIDERS, provider_info
 
 DEEPEST = 20
@@ -28,7 +28,10 @@ class QueryValue(str):
 def judge_place(given: str | Mapping[str, Any]) -> str:
     """The judge by name or model; the query is left out, since an address in it may hold a secret."""
     title = given if isinstance(given, str) else given.get("name") or given.get("model")
-    return f"judge {format_value(title.partition('?')[0] if isinstance(title, str) else title)}"
+    if not isinstance(title, str):
+        return f"judge {format_value(title)}"
+    address = title.partition("?")[0]
+    return f"judge {format_value(address.partition('/')[0] + '/…' if may_be_key(address) else address)}"
 
 
 def as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:

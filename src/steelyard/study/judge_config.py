@@ -14,7 +14,7 @@ from steelyard.core.content_hash import canonical_json
 from steelyard.core.validation import Expected, checked, format_value
 from steelyard.errors import ConfigError, UsageError
 from steelyard.importing.replay import recorded_judge
-from steelyard.providers.options import Line, Name, Options
+from steelyard.providers.options import Line, Name, Options, may_be_key, secret_field
 from steelyard.providers.planted.planted_judges import EXAMPLE_MODEL
 from steelyard.providers.provider import model_info, provider_info
 from steelyard.providers.provider_info import ProviderInfo
@@ -75,6 +75,11 @@ def parse_judge(
     config = checked(
         JudgeConfig, convert_query({key: body[key] for key in body if key in common}, JudgeConfig), where
     )
+    if may_be_key(config.model):
+        raise ConfigError(
+            f"{where}: the model's name may be a key (not repeated here), expected {ADDRESS}; put the key "
+            "into an environment variable."
+        )
     info = judge_info(config.model, where)
     options = provider_options(info.options, body, common, where)
     _check_scale(config.model, info, scale, where)
@@ -158,4 +163,11 @@ def _check_extra(extra: dict[str, Any], where: str) -> None:
         raise ConfigError(
             f"{where}: extra: found {format_value(extra)}, expected values that JSON can hold "
             "(text, finite numbers, true, false, null, lists, mappings with text keys); quote dates."
+        )
+    secret = secret_field(extra)
+    if secret is not None:
+        raise ConfigError(
+            f"{where}: extra: {secret!r} may hold a key (not repeated here), expected fields of the request "
+            "body, which are stored with the run; put the key into an environment variable and name that "
+            "under api_key_env."
         )
