@@ -142,6 +142,8 @@ def test_a_key_in_place_of_a_model_or_in_the_body_is_refused(judge: Any) -> None
     with pytest.raises(ConfigError, match=r"may (be|hold) a key") as caught:
         build_study(StudyConfig.model_validate({"judges": [judge]}), Path())
     assert not any(secret in str(caught.value) for secret in (*TYPED, "hunter2"))
+    [check] = check_judge(f"openai/{TYPED[0]}")
+    assert TYPED[0] not in check.subject + check.sentence
 
 
 def test_names_that_resemble_keys_are_taken() -> None:

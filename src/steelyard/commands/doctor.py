@@ -22,6 +22,7 @@ from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials
 from steelyard.runner.prices import price_of
 from steelyard.study.composite_judges import CompositeJudge
+from steelyard.study.judge_address import plain_address
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.judge import Judge
@@ -92,7 +93,7 @@ def check_judge(text: str) -> Iterator[JudgeCheck]:
         config = StudyConfig.model_validate({"judges": [text], **compares})
         study = build_study(config, Path())
     except SteelyardError as error:
-        yield JudgeCheck(text.partition("?")[0], "", fault=str(error), exit_code=error.exit_code)
+        yield JudgeCheck(plain_address(text), "", fault=str(error), exit_code=error.exit_code)
         return
     yield from check_study(study)
 

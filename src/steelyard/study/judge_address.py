@@ -28,10 +28,13 @@ class QueryValue(str):
 def judge_place(given: str | Mapping[str, Any]) -> str:
     """The judge by name or model; the query is left out, since an address in it may hold a secret."""
     title = given if isinstance(given, str) else given.get("name") or given.get("model")
-    if not isinstance(title, str):
-        return f"judge {format_value(title)}"
-    address = title.partition("?")[0]
-    return f"judge {format_value(address.partition('/')[0] + '/…' if may_be_key(address) else address)}"
+    return f"judge {format_value(plain_address(title) if isinstance(title, str) else title)}"
+
+
+def plain_address(text: str) -> str:
+    """Provider and model, without the query and without what may be a key."""
+    address = text.partition("?")[0]
+    return f"{address.partition('/')[0]}/…" if may_be_key(address) else address
 
 
 def as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:
