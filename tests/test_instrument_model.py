@@ -18,9 +18,17 @@ from planted_pairs import PLANTED, QUICK, STANDARD, constant, covered, simulate,
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.estimates import TOO_LITTLE, protocol_estimates
-from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit, fit
 from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_scores, patterns_of, rows_of
-from steelyard.metrics.instrument.model import fit_instrument, sandwich
+from steelyard.metrics.instrument.model import (
+    _cells,
+    _simulated_tables,
+    _sorted,
+    deviance,
+    fit_instrument,
+    fit_test,
+    sandwich,
+)
 from steelyard.metrics.instrument.profile import ClusterSpread, held_at, reaches
 from steelyard.metrics.pairs.columns import Answer, Pairs
 from steelyard.providers.planted.decision_model import Parameters, expected_pair_rates
@@ -264,6 +272,20 @@ def test_limits_lose_what_they_should() -> None:
             assert covered(pairs, truth)[index]
             truth[index] = end - inside
             assert not covered(pairs, truth)[index]
+
+
+def test_refits_that_stop_early_count_as_refits_to_the_end() -> None:
+    rows = rows_of(simulate(PLANTED, 9))
+    theta = best_fit(patterns_of(rows)).theta[0]
+    found = fit_test(rows, theta, 3, 40)
+    assert found is not None
+    kept = _sorted(rows)
+    deltas, step = np.unique(kept.delta, return_inverse=True)
+    drawn = _simulated_tables(kept, step, theta, np.random.default_rng(3), 40)
+    fits = fit(_cells(deltas), drawn.reshape(40, -1), np.tile(theta, (40, 1)), gain=1e-3)
+    far = deviance(drawn, cell_rates(fits.theta, deltas), deltas)
+    assert found.as_far == 1 + int((far >= found.deviance - 1e-9).sum())
+    assert 1 < found.as_far < 41
 
 
 def test_the_sandwich_widens_where_tasks_differ_in_position_bias() -> None:

@@ -260,6 +260,8 @@ class _NextSteps:
             return None
         if study.source is not None:
             return self.sheet.facts.planned or None
+        if profile == study.profile and study.decides is None:
+            return self.record.coverage(self.plan.trials).own.planned
         return sum(count_calls(self._resized(profile), _measured_judges(study)))
 
     @property

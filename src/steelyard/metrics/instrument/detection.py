@@ -8,7 +8,7 @@ place of the resolution as a coordinate, and its profile limits are those of any
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, log
 
 import numpy as np
@@ -49,14 +49,16 @@ def detection(model: InstrumentFit) -> Detection:
     start[:, 4] = np.minimum(start[:, 4], _MOST_LAPSES)
     start[:, 0] = np.log(needed_drive(start) / np.maximum(start[:, 0], 1e-3))
     near = fit(model.patterns, model.patterns.weights[None], start, chart=CHART)
-    around = Fits(near.theta, np.maximum(model.best.value, near.value), near.slope)
+    around = replace(near, value=np.maximum(model.best.value, near.value))
     value = limit_of_detection(model.theta)
     root = model.allowance(_limit_slopes(near.theta))
-    low, high = _excluded_steps(model, around, value, root**2 / 2)
+    low, high = None, None
     if around.value[0] - near.value[0] < root**2 / 2:
         reach = reaches(model.patterns, around, (0,), CHART, (root,))[0]
-        low = low if reach.low is None else exp(reach.low)
-        high = high if reach.high is None else exp(reach.high)
+        low, high = (None if end is None else exp(end) for end in (reach.low, reach.high))
+    if low is None or high is None:
+        below, above = _excluded_steps(model, around, value, root**2 / 2)
+        low, high = below if low is None else low, above if high is None else high
     return Detection(value, low, high)
 
 

@@ -70,9 +70,11 @@ class Fits:
     value: Floats
     slope: Floats
     """Gradients at the end; not zero where the box holds a parameter."""
+    information: Floats
+    """Outer product of the pairs' scores at the end."""
 
     def take(self, index: Ints) -> Fits:
-        return Fits(self.theta[index], self.value[index], self.slope[index])
+        return Fits(self.theta[index], self.value[index], self.slope[index], self.information[index])
 
 
 def fit(
@@ -84,10 +86,12 @@ def fit(
     steps: int = _STEPS,
     chart: Reparameterization = PLAIN,
     least: Floats | None = None,
+    enough: float | Floats = np.inf,
 ) -> Fits:
     """Climb from each start; `weights` (fits × patterns) count pairs, `held` marks fixed coordinates.
 
-    A fit that can not come to its `least` value in the steps that are left is of no use, and stops.
+    A fit that can not come to its `least` value in the steps that are left is of no use, and stops; so does
+    one above the value that is `enough`.
     """
     fixed = np.zeros(starts.shape, dtype=bool) if held is None else held
     theta = np.where(fixed, starts, chart.clip(starts))
@@ -96,13 +100,14 @@ def fit(
     goal = np.full(len(theta), -np.inf) if least is None else least
     most = _MOST_GAIN * weights.sum(axis=1)
     pace = most.copy()
-    running = np.flatnonzero(value + steps * pace >= goal)
+    ceiling = np.broadcast_to(enough, len(theta))
+    running = np.flatnonzero((value + steps * pace >= goal) & (value <= ceiling))
     for left in reversed(range(steps)):
         if not len(running):
             break
         at, climb, still = theta[running], slope[running], fixed[running]
         still = still | ((at <= chart.lowest) & (climb <= 0)) | ((at >= chart.highest) & (climb >= 0))
-        step = _step(climb, information[running], damping[running], still)
+        step = scoring_step(climb, information[running], damping[running], still)
         trial = np.where(fixed[running], at, chart.clip(at + step))
         new_value, new_slope, new_information = _state(trial, patterns, weights[running], chart)
         gained = new_value - value[running]
@@ -114,9 +119,9 @@ def fit(
         pace[running[full]] = np.minimum(_AHEAD * gained[full], most[running[full]])
         damping[running] = np.maximum(damping[running] * np.where(up, 0.2, 8.0), _LEAST_DAMPING)
         done = (up & (gained < gain)) | (damping[running] > _MOST_DAMPING)
-        done |= value[running] + left * pace[running] < goal[running]
+        done |= (value[running] + left * pace[running] < goal[running]) | (value[running] > ceiling[running])
         running = running[~done]
-    return Fits(theta, value, slope)
+    return Fits(theta, value, slope, information)
 
 
 def best_fit(patterns: Patterns, starts: Floats = STARTS) -> Fits:
@@ -139,7 +144,8 @@ def starts_of(rows: Rows) -> Floats:
 def _state(
     places: Floats, patterns: Patterns, weights: Floats, chart: Reparameterization
 ) -> tuple[Floats, Floats, Floats]:
-    theta, turn = chart.parameters(places)
+    alike = len(places) > 1 and bool((places == places[0]).all())  # as where refits start
+    theta, turn = chart.parameters(places[:1] if alike else places)
     value, score = pattern_scores(theta, patterns)
     if turn is not None:
         score = score @ turn
@@ -151,7 +157,7 @@ def _state(
     )
 
 
-def _step(climb: Floats, information: Floats, damping: Floats, still: Mask) -> Floats:
+def scoring_step(climb: Floats, information: Floats, damping: Floats, still: Mask) -> Floats:
     """The damped step; coordinates that are held, by the caller or by the box, do not move.
 
     Each coordinate is measured by the root of its own information, so that the matrix has ones on its

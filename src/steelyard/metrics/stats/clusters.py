@@ -164,7 +164,7 @@ def percentile_limits(values: Floats, clusters: int) -> Span | None:
 
 
 def bootstrap_share(tally: Tally, seed: int) -> Span | None:
-    if tally.n_clusters < 2:
+    if tally.n_clusters < 2 or tally.k in (0, tally.n):  # every draw would give the share of all
         return None
     sums = resample(np.stack([tally.events, tally.trials], axis=1), seed)
     return percentile_limits(ratio(sums[:, 0], sums[:, 1]), tally.n_clusters)
