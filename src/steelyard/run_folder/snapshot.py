@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
+from steelyard.core.arrays import compact
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import hash_of
 from steelyard.core.json_dataclasses import from_body, to_body
@@ -160,21 +161,23 @@ def restore_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
     judges = {judge.name: judge for judge in study.judges}
     if set(by_hash) != planned.stimuli:
         raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
-    first = planned.replicate[np.unique(planned.question, return_index=True)[1]]
-    questions = [
+    numbers, first = np.unique(planned.question, return_index=True)
+    questions = tuple(
         Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate).without_prompt()
         for (judge, protocol, stimulus, order), replicate in zip(
-            planned.questions, first.tolist(), strict=True
+            planned.questions, planned.replicate[first].tolist(), strict=True
         )
-    ]
-    trials = Trials.repeats(questions, planned.question, planned.replicate)
-    others = np.flatnonzero(trials.key != planned.key)
+    )
+    # Repeats differ in a number alone: what changes the words of one changes those of the first.
+    rendered = Trials.repeats(questions, numbers, planned.replicate[first])
+    others = np.flatnonzero(rendered.key != planned.key[first])
     if len(others):
-        asked = questions[planned.question[others[0]]]
+        asked = questions[others[0]]
         raise ConfigError(
             f"{path}: stimulus {asked.stimulus.id!r} is put to judge {asked.judge.name!r} in other words "
             "than those that were measured; restore the folder, or use the version that measured."
         )
+    trials = Trials(questions, compact(planned.question), compact(planned.replicate), planned.key)
     return Plan(study, stimuli, trials, tuple(map(frozenset, planned.uses)), planned.use)
 
 

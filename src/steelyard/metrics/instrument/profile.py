@@ -40,7 +40,9 @@ _UNBOUNDED = 3
 _ROUNDS = 16
 _CLOSE = 2e-3
 _PRESSING = 1e-3
-_FEW_ROUNDS = 4
+_FEW_ROUNDS = 5
+_ROOM = 0.9
+"""Of the way to the end of the search that a first step goes at most."""
 _ASTRAY = (0.5, 2.0)
 """Beyond these shares of the distance that the information at the peak foretells, a profile is searched."""
 _LEAST_SHARE = 0.02
@@ -147,7 +149,9 @@ def _newton(
     information = np.tile(best.information, (len(which), 1, 1))
     along = scoring_step(-own, information, np.full(len(which), 1e-6), still)
     along[rows, which] = 1.0
-    reach = outward * target / np.sqrt(np.maximum((own * along).sum(axis=1), 1e-6))
+    room = np.where(up, chart.highest[which] - peak, peak - chart.lowest[which])
+    reach = np.minimum(target / np.sqrt(np.maximum((own * along).sum(axis=1), 1e-6)), _ROOM * room)
+    reach = outward * np.maximum(reach, 1e-12)
     near, place = np.tile(best.theta, (len(which), 1)), peak + reach
     opened, found = np.zeros(len(which), dtype=bool), np.zeros(len(which), dtype=bool)
     running = rows[~at_end[0, which]]
