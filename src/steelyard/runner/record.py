@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Digests, Ints, Mask
-from steelyard.core.content_hash import digests_of, hash_of
-from steelyard.providers.batch.batch_api import call_key
+from steelyard.core.content_hash import PREFIX, digests_of, hash_of
 from steelyard.runner.answers import ANSWERED, PENDING, Answers, build_observations
 from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, lost_cost, stored_cost
 from steelyard.store.replies import StoredReply
@@ -238,5 +237,5 @@ class RunRecord:
 
 def submitted(store: RunStore) -> set[str]:
     """Keys of calls that are in a submitted batch and have no reply yet: paid for, not to be made again."""
-    waiting = set(map(call_key, store.submitted_calls()))
+    waiting = {PREFIX + call for call in store.submitted_calls()}
     return waiting - store.answered() if waiting else waiting

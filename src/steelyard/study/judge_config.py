@@ -13,7 +13,6 @@ from pydantic import Field
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.validation import Expected, checked, format_value
 from steelyard.errors import ConfigError, UsageError
-from steelyard.importing.replay import recorded_judge
 from steelyard.providers.options import Line, Name, Options, may_be_key, secret_field
 from steelyard.providers.planted.planted_judges import EXAMPLE_MODEL
 from steelyard.providers.provider import model_info, provider_info
@@ -119,6 +118,9 @@ def _recorded(config: JudgeConfig, options: Options, folder: Path, where: str) -
     """A judge that replays a file: nothing of it can be set but its name."""
     for key in sorted(config.model_fields_set - {"model", "name"}):
         raise ConfigError(f"{where}: key {key!r} changes nothing in a recording; remove it.")
+    # Imported here: only a recorded judge needs the readers of recorded verdicts.
+    from steelyard.importing.replay import recorded_judge
+
     return recorded_judge(config.model, options.stored().get("judge"), config.name, folder)
 
 

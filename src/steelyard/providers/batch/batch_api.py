@@ -92,10 +92,6 @@ def call_id(key: str) -> str:
     return key.removeprefix("sha256:")
 
 
-def call_key(call: str) -> str:
-    return f"sha256:{call}"
-
-
 def parse_line(line: str) -> dict[str, Any]:
     """One line of a file of results; one that is broken is nobody's result, and spoils no other."""
     try:
