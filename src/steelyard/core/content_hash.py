@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def plain(value: Any) -> Any:
 
 def canonical_json(value: Any) -> str:
     """One spelling per value: sorted keys, no spaces, ASCII only (lone surrogates survive), no NaN."""
-    return _CANONICAL.encode(plain(value))
+    return encode_basestring_ascii(value) if type(value) is str else _CANONICAL.encode(plain(value))
 
 
 def content_hash(value: Any) -> str:

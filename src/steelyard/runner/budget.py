@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
 from math import ceil
@@ -44,19 +44,19 @@ class Budget:
         self.spent += dollars
         return replace(reply, usage=replace(reply.usage, dollars=dollars)), dollars
 
-    @asynccontextmanager
-    async def reserve(self, each: Sequence[float]) -> AsyncIterator[int]:
+    def reserve(self, each: Sequence[float]) -> AbstractAsyncContextManager[int]:
         """Reserve the most that each of several calls can cost; yield how many, from the first, it allows.
 
         If the budget allows none, wait for calls in flight, which may turn out cheap.
         """
-        if self.limit is None:
-            yield len(each)
-            return
+        return nullcontext(len(each)) if self.limit is None else self._reserve(each, self.limit)
+
+    @asynccontextmanager
+    async def _reserve(self, each: Sequence[float], limit: float) -> AsyncIterator[int]:
         async with self._released:
-            while not (many := _affordable(each, self.limit - self.spent - self._owed - self._reserved)):
+            while not (many := _affordable(each, limit - self.spent - self._owed - self._reserved)):
                 if not self._reserved:
-                    raise BudgetError(f"the budget of ${self.limit:g} is reached")
+                    raise BudgetError(f"the budget of ${limit:g} is reached")
                 await self._released.wait()
             self._reserved += sum(each[:many])
         try:

@@ -25,7 +25,7 @@ from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.limits import MAYBE_BILLED, timeout_error, timeout_for
 from steelyard.runner.preflight import Preflight
-from steelyard.runner.prices import Price, price_of
+from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
 from steelyard.runner.retry import backoff_delay, sleep
@@ -139,11 +139,12 @@ class JudgeRun:
         self._breaker = CircuitBreaker(self.limits.failure_threshold, queue.items, has_answered)
         self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
         self._preflight_error = self._preflight.restore(stored, control.read)
+        self._prices = PriceClock(self.judge)
 
     @property
     def price(self) -> Price | None:
         """That of this moment: prices may change by the hour of the day."""
-        return price_of(self.judge)
+        return self._prices.now
 
     async def execute(self) -> None:
         batch = None if self.stopped.is_set() else next(self._batches, None)
@@ -229,9 +230,10 @@ class JudgeRun:
 
     async def _call_with_retries(self, provider: Provider, throttle: Throttle, call: Call) -> None:
         errors, in_flight = list[CallError](), self.control.store.in_flight
-        is_free = self.price is not None and self.price.free
+        price = self.price
+        is_free = price is not None and price.free
         was_half_open = self._breaker.half_open
-        most = 0.0 if self.limits.budget is None else max_cost(self.price, call)
+        most = 0.0 if self.limits.budget is None else max_cost(price, call)
         expected, deadline = 0 if throttle.rate.unlimited else estimate_tokens(call), math.inf
         while True:
             try:

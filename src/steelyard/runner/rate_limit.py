@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from steelyard.providers.provider import HasEndpoint, Provider
@@ -78,16 +76,14 @@ class Throttle:
         self._resume_at = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    @asynccontextmanager
-    async def slot(self, stopped: asyncio.Event, tokens: float = 0.0) -> AsyncIterator[None]:
-        await self._acquire(stopped, tokens)
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
-            self._wake()
+    def slot(self, stopped: asyncio.Event, tokens: float = 0.0) -> Slot:
+        return Slot(self, stopped, tokens)
 
-    async def _acquire(self, stopped: asyncio.Event, tokens: float) -> None:
+    def release(self) -> None:
+        self._in_flight -= 1
+        self._wake()
+
+    async def acquire(self, stopped: asyncio.Event, tokens: float) -> None:
         loop = asyncio.get_running_loop()
         if not self.rate.unlimited:
             await sleep(self.rate.wait(tokens, loop.time()), stopped)
@@ -134,6 +130,21 @@ class Throttle:
         self.limit = max(1.0, self.limit / 2)
         if retry_after is not None:
             self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + retry_after)
+
+
+@dataclass(slots=True)
+class Slot:
+    """An asynchronous context manager: one call at a time."""
+
+    throttle: Throttle
+    stopped: asyncio.Event
+    tokens: float
+
+    async def __aenter__(self) -> None:
+        await self.throttle.acquire(self.stopped, self.tokens)
+
+    async def __aexit__(self, *error: object) -> None:
+        self.throttle.release()
 
 
 class Endpoints:

@@ -112,14 +112,18 @@ class RunStore:
 
         What others are sending is there first, for writes are in order; unless theirs went wrong.
         """
-        mine = [name for name in prompts if name not in self._prompts and name not in self._sending]
+        unsaved = [name for name in prompts if name not in self._prompts]
+        if not unsaved:
+            await self._writer.submit(rows)
+            return
+        mine = [name for name in unsaved if name not in self._sending]
         self._sending.update(mine)
         try:
             await self._writer.submit([*(trials.prompt_row(prompts[name]) for name in mine), *rows])
             self._prompts.update(mine)
         finally:
             self._sending.difference_update(mine)
-        if missing := [name for name in prompts if name not in self._prompts]:
+        if missing := [name for name in unsaved if name not in self._prompts]:
             await self._writer.submit([trials.prompt_row(prompts[name]) for name in missing])
             self._prompts.update(missing)
 

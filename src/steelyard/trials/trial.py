@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 from steelyard.core.content_hash import content_hash, hash_json
 from steelyard.core.rng import seed_for
@@ -28,16 +27,6 @@ LARGEST_SEED = 2**31
 """Seeds of repeats lie below it: no server takes fewer bits."""
 
 
-class _Known(NamedTuple):
-    """Hashes of a trial that were computed before; None where they were not."""
-
-    prompt_hash: str | None = None
-    unseeded_prompt_hash: str | None = None
-    key: str | None = None
-    question: Trial | None = None
-    """The trial that this one repeats: what both show alike is put together once."""
-
-
 @dataclass(frozen=True)
 class Trial:
     judge: Judge
@@ -47,8 +36,9 @@ class Trial:
     order: str = "uv"
     """`uv` or `vu`; pointwise trials are always `uv`."""
     replicate: int = 0
-    # `replace` copies no field with `init=False`: a trial with another judge or stimulus computes its own.
-    _known: _Known = field(default=_Known(), init=False, compare=False, repr=False)
+    # `replace` copies no field with `init=False`: a trial with another judge or stimulus repeats no other.
+    _question: Trial | None = field(default=None, init=False, compare=False, repr=False)
+    """The trial that this one repeats: what both show alike is put together once."""
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -118,6 +108,9 @@ class Trial:
         """The rendered prompt; empty where the judge is not asked itself."""
         if self.judge.composition is not None:
             return RenderedPrompt(())
+        return self._render_whole() if self._question is None else _shared_prompt(self)[0]
+
+    def _render_whole(self) -> RenderedPrompt:
         if self.stimulus.transcript is None or self.shortened is None:
             return self._render(self.slot_texts)
         return self._render((self.shortened.text,))
@@ -161,8 +154,6 @@ class Trial:
     @cached_property
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding; of all of them where there are several."""
-        if self._known.prompt_hash is not None:
-            return self._known.prompt_hash
         if self.judge.composition is not None:
             return content_hash(sorted(call.prompt_hash for call in self.calls))
         return self.rendered.hash(self.decoding.canonical)
@@ -173,8 +164,6 @@ class Trial:
 
     @cached_property
     def unseeded_prompt_hash(self) -> str:
-        if self._known.unseeded_prompt_hash is not None:
-            return self._known.unseeded_prompt_hash
         if self.judge.composition is not None:
             return content_hash(sorted({call.unseeded_prompt_hash for call in self.calls}))
         return self.rendered.hash(self.judge.decoding.canonical)
@@ -182,8 +171,6 @@ class Trial:
     @cached_property
     def key(self) -> str:
         """Cache key and identity of the trial."""
-        if self._known.key is not None:
-            return self._known.key
         before, after = self.key_prefix
         return hash_json(f"{before}{self.replicate}{after}")
 
@@ -203,7 +190,11 @@ class Trial:
         same = self.judge.composition is None and self.decoding is self.judge.decoding
         unseeded = prompt_hash if same else self.unseeded_prompt_hash
         copy = Trial(self.judge, self.protocol, self.stimulus, self.task, self.order, self.replicate)
-        return _with_known(copy, _Known(prompt_hash, unseeded, self._known.key))
+        known = vars(copy)
+        known["prompt_hash"], known["unseeded_prompt_hash"] = prompt_hash, unseeded
+        if "key" in vars(self):
+            known["key"] = self.key
+        return copy
 
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
@@ -215,41 +206,54 @@ class Trial:
                 "context_overflow",
                 f"judge {self.judge.name}: reads {self.judge.context:,} tokens, and run {self.item!r} {what}",
             )
-        shared = _shared_presentation(self._known.question or self)
+        _, shared = _shared_prompt(self)
         return shared.of_trial(self.decoding, self.key.removeprefix("sha256:"))
 
 
 def replicate_of(question: Trial, replicate: int, key: str | None = None) -> Trial:
     """A repeat of a question, with its key where that is known; a seed of its own makes another prompt."""
-    seeded = question.judge.decoding.seed is not None
-    known = question._known
-    return _with_known(
-        Trial(question.judge, question.protocol, question.stimulus, question.task, question.order, replicate),
-        _Known(None if seeded else known.prompt_hash, known.unseeded_prompt_hash, key, question),
+    repeat = Trial(
+        question.judge, question.protocol, question.stimulus, question.task, question.order, replicate
     )
+    known = vars(repeat)  # where cached properties look first
+    known["_question"] = question
+    known["effective_task"] = question.effective_task
+    known["unseeded_prompt_hash"] = question.unseeded_prompt_hash
+    if question.judge.decoding.seed is None:
+        known["prompt_hash"] = question.prompt_hash
+    if key is not None:
+        known["key"] = key
+    return repeat
 
 
-def _with_known(trial: Trial, known: _Known) -> Trial:
-    object.__setattr__(trial, "_known", known)
-    return trial
+SHARED_PROMPTS = 8192
+"""Questions whose prompt is at hand for their repeats."""
+_shared_prompts: dict[int, tuple[Trial, tuple[RenderedPrompt, Presentation]]] = {}
+"""By the id of the question, which is held beside: no other can have it."""
 
 
-@lru_cache(maxsize=8192)
-def _shared_presentation(question: Trial) -> Presentation:
+def _shared_prompt(trial: Trial) -> tuple[RenderedPrompt, Presentation]:
     """What all repeats of a question show alike."""
-    protocol, shown = question.judge.protocols[question.protocol], question.stimulus
+    question = trial._question or trial
+    known = _shared_prompts.get(id(question))
+    if known is None:
+        if len(_shared_prompts) >= SHARED_PROMPTS:
+            _shared_prompts.clear()
+        rendered = trial._render_whole()
+        known = question, (rendered, _presentation(trial, rendered))
+        _shared_prompts[id(question)] = known
+    return known[1]
+
+
+def _presentation(trial: Trial, rendered: RenderedPrompt) -> Presentation:
+    protocol, shown = trial.judge.protocols[trial.protocol], trial.stimulus
     return Presentation(
-        messages=question.messages,
+        messages=rendered.messages,
         slots=Slots(
-            shown.request,
-            question.slot_texts,
-            shown.reference,
-            shown.context,
-            shown.metadata,
-            shown.rubric,
+            shown.request, trial.slot_texts, shown.reference, shown.context, shown.metadata, shown.rubric
         ),
-        answers=question.effective_task.scale.answers,
-        decoding=question.judge.decoding,
+        answers=trial.effective_task.scale.answers,
+        decoding=trial.judge.decoding,
         wants=response_format(protocol.reader).wants,
         settings=protocol.settings,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from yarl import URL
@@ -218,7 +217,7 @@ class ChatCompletions(HttpProvider):
         error = parse_error(response.text) if "error" in body and not body.get("choices") else None
         status = None if error is None else 404 if error.matches(_UNKNOWN_URL) else error.status
         if status is not None and 400 <= status < 600:
-            return self.client.reply_or_raise(replace(response, status=status))
+            return self.client.reply_or_raise(response._replace(status=status))
         return self.parse_checked(body)
 
     async def _embed(self, presentation: Presentation) -> Reply:

@@ -15,10 +15,10 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
+import msgspec
 from yarl import URL
 
 from steelyard.errors import TransientError, UnreachableError
@@ -47,8 +47,7 @@ MAX_RESPONSE_BYTES = 4_000_000
 UNREQUESTED_ENCODING = "a content encoding that was not asked for"
 
 
-@dataclass(frozen=True)
-class HttpResponse:
+class HttpResponse(NamedTuple):
     status: int
     headers: Mapping[str, str]
     text: str
@@ -102,7 +101,7 @@ class HttpClient:
 
     async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> HttpResponse:
         """Make one attempt; a response of any status is returned, everything else is raised."""
-        data = json.dumps(body).encode()
+        data = _encode(body)
         headers = {"Idempotency-Key": trial} if trial else {}
         if self._sign is not None:
             headers |= self._sign(address, data)
@@ -118,8 +117,11 @@ class HttpClient:
             async with self._request("POST", address, data=data, headers=headers) as response:
                 return response.status, _headers(response), await self._read_text(response)
         try:
-            async with asyncio.timeout(self.endpoint.timeout):  # the runner's own timeout counts besides
+            if self.endpoint.timeout is None:  # the runner's own timeout counts in any case
                 raw = await self._pool.post(address, headers, data)
+            else:
+                async with asyncio.timeout(self.endpoint.timeout):
+                    raw = await self._pool.post(address, headers, data)
             body: bytes | bytearray = raw.body
             if encoding := raw.headers.get("content-encoding"):
                 self._check_encoding(encoding)
@@ -197,7 +199,7 @@ class HttpClient:
         if response.text[0] != "{" and response.text.lstrip()[0] == "<":
             raise self.malformed_response(f"a page ({excerpt(response.text)!r}), which base_url leads to")
         try:
-            body = json.loads(response.text)
+            body = _parse(response.text)
         except (ValueError, RecursionError) as error:
             raise self.malformed_response(f"{excerpt(response.text)!r}") from error
         if not isinstance(body, dict):
@@ -274,6 +276,20 @@ class HttpClient:
         return TransientError(
             "connection_dropped", f"{self.where}: the connection broke ({cause}); try again."
         )
+
+
+def _encode(body: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:  # UTF-8 has no lone surrogates; as escapes of ASCII they go
+        return json.dumps(body).encode()
+
+
+def _parse(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except ValueError:  # perhaps a lone surrogate or NaN, which some servers send
+        return json.loads(text)
 
 
 def _headers(response: ClientResponse) -> dict[str, str]:

@@ -8,7 +8,7 @@ formats, of a request and of a response.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -28,6 +28,8 @@ from steelyard.trials.reply import Reply
 
 UNKNOWN_ROOM = ROOM["medium"]
 """Tokens for thoughts of a model that turned out to think."""
+REQUEST_KEYS = 256
+"""Kinds of requests whose fields are at hand."""
 
 
 class HttpProvider(ABC):
@@ -54,7 +56,8 @@ class HttpProvider(ABC):
         self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
-        self._effective: tuple[object, dict[str, Any]] | None = None
+        self._sent: dict[tuple[object, ...], dict[str, tuple[str, Any]]] = {}
+        self._effective: dict[tuple[object, ...], dict[str, Any]] = {}
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
@@ -173,8 +176,26 @@ class HttpProvider(ABC):
         }
         return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
 
-    def sent_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
-        """Form and value of each field that is really sent, by its name."""
+    def _request_key(self, presentation: Presentation, dialect: Dialect) -> tuple[object, ...]:
+        """Calls with the same one ask for the same, beside their messages."""
+        return (
+            presentation.decoding.canonical,
+            presentation.wants,
+            presentation.answers,
+            len(presentation.slots.texts),
+            self._thinking_tokens,
+            *dialect.steps.items(),
+        )
+
+    def sent_fields(self, presentation: Presentation, dialect: Dialect) -> Mapping[str, tuple[str, Any]]:
+        """Form and value of each field that is really sent, by its name; calls that ask alike share them."""
+        key = self._request_key(presentation, dialect)
+        if key not in self._sent:
+            _make_room(self._sent)
+            self._sent[key] = self._build_fields(presentation, dialect)
+        return self._sent[key]
+
+    def _build_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
         requested = self.requested_fields(presentation)
         if not self.temperature_with_thinking and (
             requested.get("effort") or requested.get("thinking_tokens")
@@ -184,13 +205,12 @@ class HttpProvider(ABC):
         return {name: (form, requested[name]) for name, form in forms.items() if form is not None}
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The parameters in force instead of ours; calls that ask for the same have the same."""
-        decoding = presentation.decoding
-        sampling = (decoding.max_tokens, decoding.temperature, decoding.seed)
-        alike = (*sampling, presentation.wants, self._thinking_tokens, dialect)
-        if self._effective is None or self._effective[0] != alike:
-            self._effective = alike, self.changed_fields(presentation, dialect)
-        return self._effective[1]
+        """The parameters in force instead of ours; calls that ask alike share them."""
+        key = self._request_key(presentation, dialect)
+        if key not in self._effective:
+            _make_room(self._effective)
+            self._effective[key] = self.changed_fields(presentation, dialect)
+        return self._effective[key]
 
     def changed_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """Requested fields that are sent otherwise; None stands for the server's own choice.
@@ -250,6 +270,12 @@ class HttpProvider(ABC):
             f"the server does not take {field.name}={value} ({error.message}); change the judge's key "
             f"{field.name!r}, or remove it."
         )
+
+
+def _make_room(cache: dict[tuple[object, ...], Any]) -> None:
+    """Repeats with seeds of their own ask each for something else."""
+    if len(cache) >= REQUEST_KEYS:
+        cache.clear()
 
 
 def answer_schema(answers: Sequence[str], several: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 MARK = "[key]"
 _MIN_LENGTH = 8
@@ -28,7 +28,8 @@ _BLANK = r"(?:\s|\\{1,4}[nrt]|\\{1,4}u00(?:20|0[9aAdD])|%(?:20|0[9aAdD])){0,99}"
 class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = tuple(dict.fromkeys(one for one in secrets if len(one) >= _MIN_LENGTH))
-        self._forms = (*self._secrets, *(form for secret in self._secrets for form in _base64_forms(secret)))
+        every = (*self._secrets, *(form for secret in self._secrets for form in _base64_forms(secret)))
+        self._forms = tuple(map(_SecretForm.of, every))
 
     def redact(self, text: str, *, is_error: bool = False) -> str:
         """The text without the keys; in errors also without keys that the server shows in part."""
@@ -36,10 +37,10 @@ class Redactor:
             text = text.replace(secret, MARK)
         decoded = _decoded(text) if self._forms else ("", "")
         for form in self._forms:
-            if _holds(decoded, form):
-                text = _spellings(form).sub(MARK, text)
+            if form.is_in(decoded):
+                text = _spellings(form.text).sub(MARK, text)
                 decoded = _decoded(text)
-                if _holds(decoded, form):
+                if form.is_in(decoded):
                     return MARK
         if is_error:
             for secret in self._secrets:
@@ -72,10 +73,22 @@ def _decoded(text: str) -> tuple[str, str]:
     return text.replace("\\", ""), "".join(joined.split()).replace("\\", "")
 
 
-def _holds(decoded: tuple[str, str], secret: str) -> bool:
-    text, joined = decoded
-    bare = secret.replace("\\", "")
-    return bare in text or (len(secret) >= _MIN_SPLIT_LENGTH and "".join(bare.split()) in joined)
+class _SecretForm(NamedTuple):
+    """One form of a secret, and what of it is left in a text that is decoded."""
+
+    text: str
+    bare: str
+    joined: str | None
+    """Without its blanks; None where a text without blanks may hold it by chance."""
+
+    @classmethod
+    def of(cls, text: str) -> _SecretForm:
+        bare = text.replace("\\", "")
+        return cls(text, bare, "".join(bare.split()) if len(text) >= _MIN_SPLIT_LENGTH else None)
+
+    def is_in(self, decoded: tuple[str, str]) -> bool:
+        text, joined = decoded
+        return self.bare in text or (self.joined is not None and self.joined in joined)
 
 
 @cache
