@@ -42,7 +42,7 @@ class Budget:
             return reply, dollars
         dollars = reply_cost(price, reply, call.characters)
         self.spent += dollars
-        return replace(reply, usage=replace(reply.usage, dollars=dollars)), dollars
+        return reply.paid(dollars), dollars
 
     def reserve(self, each: Sequence[float]) -> AbstractAsyncContextManager[int]:
         """Reserve the most that each of several calls can cost; yield how many, from the first, it allows.

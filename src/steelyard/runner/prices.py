@@ -115,27 +115,23 @@ def price_at(
         return Price(stated[0], stated[1], "stated with the judge", batch=_seller(provider, model)[1])
     if model_info(f"{provider}/{model}").free if free is None else free:
         return Price(0.0, 0.0, "runs on this machine")
-    return _list_price(provider, model, _minute())
-
-
-def _minute() -> int:
-    """Minutes since 1970: list prices are looked up once in each."""
-    return int(time() // 60)
+    return _list_price(provider, model, int(time() // 60))
 
 
 class PriceClock:
-    """The price of a judge at every moment of a run."""
+    """The price of a judge at every moment of a run; looked up once a minute, as the list is."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self._known: tuple[int, Price | None] | None = None
+        self._minute: float | None = None
+        self._price: Price | None = None
 
     @property
     def now(self) -> Price | None:
-        minute = _minute()
-        if self._known is None or self._known[0] != minute:
-            self._known = minute, price_of(self._judge)
-        return self._known[1]
+        minute = time() // 60
+        if minute != self._minute:
+            self._minute, self._price = minute, price_of(self._judge)
+        return self._price
 
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:

@@ -123,14 +123,10 @@ class Reply:
     """Wall time of the successful attempt."""
 
     def served(self, effective: Mapping[str, Any], latency_ms: float) -> Reply:
-        """The same with the parameters in force and the time it took; `replace` takes longer."""
-        return Reply(
-            self.text,
-            self.logprobs,
-            self.scores,
-            self.usage,
-            self.finish,
-            self.served_model,
-            effective,
-            latency_ms,
-        )
+        """The same with the parameters in force and the time it took."""
+        return Reply(**(vars(self) | {"effective": effective, "latency_ms": latency_ms}))
+
+    def paid(self, dollars: float) -> Reply:
+        """The same with the price of its moment; `replace` takes four times as long."""
+        usage = type(self.usage)(**(vars(self.usage) | {"dollars": dollars}))
+        return Reply(**(vars(self) | {"usage": usage}))
