@@ -26,26 +26,31 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=F
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    """Names of a dataclass's fields; reflection is paid once a type."""
-    return tuple(field.name for field in fields(kind))
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """Names of a dataclass's fields, None for any other type; reflection is paid once a type."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 def plain(value: Any) -> Any:
-    if type(value) in _LEAVES:
+    kind: type = type(value)
+    if kind in _LEAVES:
         return value
-    if is_dataclass(value) and not isinstance(value, type):
-        body = {name: plain(getattr(value, name)) for name in _field_names(type(value))}
-        return {"type": type(value).__name__, **body}
+    names = _field_names(kind)
+    if names is not None:
+        body: dict[str, Any] = {"type": kind.__name__}
+        for name in names:
+            inner = getattr(value, name)
+            body[name] = inner if type(inner) in _LEAVES else plain(inner)
+        return body
     if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): inner if type(inner) in _LEAVES else plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
+        return [inner if type(inner) in _LEAVES else plain(inner) for inner in value]
     if isinstance(value, (set, frozenset)):
         return sorted(plain(inner) for inner in value)
     if isinstance(value, (str, int, float)):
         return value
-    raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")
+    raise TypeError(f"no canonical form for {kind.__name__}: {value!r}")
 
 
 def canonical_json(value: Any) -> str:
