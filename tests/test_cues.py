@@ -13,9 +13,27 @@ from steelyard.errors import ConfigError
 from steelyard.probes.probe import Design
 from steelyard.probes.tradeoff import CUES_OF, Tradeoff
 from steelyard.providers.planted.answer_keys import builtin_key
-from steelyard.stimuli.cues import CUES, PADDING, Cue, cued_pair, keeps_facts, words
+from steelyard.stimuli.cues import CUES, PADDING, Cue, cued_pair, words
 from steelyard.stimuli.ladder import compose
 from steelyard.tasks.checklist import catalogue
+
+
+def keeps_facts(before: str, after: str, cue: Cue) -> bool:
+    """Whether a cue left every word in its place and added none but its own."""
+    if cue.on_better:
+        return _skeleton(before) == _skeleton(after)
+    wanted = words(before)
+    place = 0
+    for word in words(after):
+        if place < len(wanted) and word == wanted[place]:
+            place += 1
+        elif word not in cue.adds:
+            return False
+    return place == len(wanted)
+
+
+def _skeleton(text: str) -> list[str]:
+    return [word[0] + word[-1] for word in words(text)]
 
 
 def texts(cue: Cue, quality: int):

@@ -164,24 +164,6 @@ def _call(address: str, text: str) -> str:
     return changed
 
 
-def keeps_facts(before: str, after: str, cue: Cue) -> bool:
-    """Whether a cue left every word in its place and added none but its own."""
-    if cue.on_better:
-        return _skeleton(before) == _skeleton(after)
-    wanted = words(before)
-    place = 0
-    for word in words(after):
-        if place < len(wanted) and word == wanted[place]:
-            place += 1
-        elif word not in cue.adds:
-            return False
-    return place == len(wanted)
-
-
-def _skeleton(text: str) -> list[str]:
-    return [word[0] + word[-1] for word in words(text)]
-
-
 def cued_item(item: Item, cue: Cue, seed: int) -> Stimulus:
     """A pair of the user's data with the cue on its second response; which is better is no matter here."""
     pair = natural_pair(item, PROBE)
