@@ -114,8 +114,8 @@ def test_a_copy_with_another_judge_or_stimulus_has_its_own_hashes() -> None:
                 parts = copy.judge, copy.protocol, copy.stimulus, copy.task, copy.order, copy.replicate
                 assert copy.key == Trial(*parts).key != known.key
                 assert copy.prompt_hash == Trial(*parts).prompt_hash
-        with pytest.raises(ValueError, match="_known"):
-            replace(trial, _known=trial._known)
+        with pytest.raises(ValueError, match="_question"):
+            replace(trial, _question=trial._question)
 
 
 def test_an_error_names_the_judge_whose_template_it_is() -> None:
