@@ -40,7 +40,7 @@ class Budget:
             dollars = reply.usage.billed or 0.0
             self.spent += dollars
             return reply, dollars
-        dollars = reply_cost(price, reply, call.characters)
+        dollars = reply_cost(price, reply, 0 if reply.usage.input_tokens else call.characters)
         self.spent += dollars
         return reply.paid(dollars), dollars
 

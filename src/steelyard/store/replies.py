@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 from steelyard.core.arrays import Digests, Floats, Ints
@@ -72,8 +73,8 @@ def _usage_body(usage: Usage) -> str:
 
 
 def _value(value: Any) -> str:
-    if type(value) is int:
-        return str(value)
+    if type(value) is int or (type(value) is float and isfinite(value)):
+        return repr(value)
     if value is None or value is True or value is False:
         return _WORDS[value]
     return "{}" if value == {} else canonical_json(value)
