@@ -205,11 +205,16 @@ def test_logprobs_that_are_no_finite_numbers_are_dropped(broken: str) -> None:
     canonical_json(reply)
 
 
-def test_a_pointwise_schema_asks_for_a_score() -> None:
+def test_each_kind_of_call_has_the_schema_of_its_answers() -> None:
+    """Calls of one judge that ask alike share the fields of their request; no others do."""
     server = ScriptedServer(says('{"score": 1}'))
-    ask(server, replace(shown(), slots=Slots("Tell.", ("one",)), answers=("0", "1")))
-    schema = server.requests[0].body["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["score"] == {"type": "integer", "enum": [0, 1]}
+    single = replace(shown(), slots=Slots("Tell.", ("one",)), answers=("0", "1"))
+    ask(server, single, shown(), replace(single, answers=("1", "2")), single)
+    formats = [request.body["response_format"]["json_schema"]["schema"] for request in server.requests]
+    scores = [schema["properties"].get("score") for schema in formats]
+    assert scores == [
+        {"type": "integer", "enum": found} if found else None for found in ([0, 1], [], [1, 2], [0, 1])
+    ]
 
 
 def test_hostile_text_reaches_the_server_unchanged() -> None:

@@ -17,7 +17,7 @@ from steelyard.providers.embedded.tokens import Tokenizer
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.runner import prices
 from steelyard.runner.budget import max_cost
-from steelyard.runner.prices import LongPrompt, Price, price_at
+from steelyard.runner.prices import LongPrompt, Price, PriceClock, price_at
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Slots
@@ -258,15 +258,19 @@ def test_what_was_put_into_the_cache_is_billed_as_such(
 
 
 def test_the_price_is_that_of_the_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DeepSeek's list is lower between 16:30 and 00:30 UTC."""
+    """DeepSeek's list is lower between 16:30 and 00:30 UTC; a run that goes on so long pays both prices."""
+    run = PriceClock(Judge("j", "deepseek", "deepseek-chat", {}))
 
-    def at(hour: int) -> Price:
-        monkeypatch.setattr(prices, "time", lambda: datetime(2026, 11, 16, hour, tzinfo=UTC).timestamp())
+    def at(hour: int, minute: int = 0) -> Price:
+        moment = datetime(2026, 11, 16, hour, minute, tzinfo=UTC).timestamp()
+        monkeypatch.setattr(prices, "time", lambda: moment)
         found = price_at("deepseek", "deepseek-chat", {})
         assert found is not None
+        assert run.now == found
         return found
 
     assert at(17).output == pytest.approx(at(9).output / 2)
+    assert at(16, 29).output == pytest.approx(2 * at(16, 30).output)
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": 400, "completion_tokens": 10}, None])

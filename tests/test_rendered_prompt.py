@@ -27,6 +27,7 @@ from steelyard.runner.planner import make_plan
 from steelyard.store.rows import PORTIONS, insert
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
+from steelyard.trials import trial as trial_module
 from steelyard.trials.presentation import Decoding, Message, Presentation
 from steelyard.trials.prompt import PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
 from steelyard.trials.reply import Reply
@@ -116,6 +117,16 @@ def test_a_copy_with_another_judge_or_stimulus_has_its_own_hashes() -> None:
                 assert copy.prompt_hash == Trial(*parts).prompt_hash
         with pytest.raises(ValueError, match="_question"):
             replace(trial, _question=trial._question)
+
+
+def test_repeats_show_what_their_question_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few prompts are at hand, and whether or not a repeat has a seed of its own."""
+    monkeypatch.setattr(trial_module, "SHARED_PROMPTS", 2)
+    for trial in make_plan(study("planted/tie", profile="quick", replicates=2)).trials:
+        alone = Trial(trial.judge, trial.protocol, trial.stimulus, trial.task, trial.order, trial.replicate)
+        assert trial.presentation() == alone.presentation()
+        assert trial.prompt_body == alone.prompt_body
+        assert len(trial_module._shared_prompts) <= 2
 
 
 def test_an_error_names_the_judge_whose_template_it_is() -> None:
