@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,24 @@ def test_a_report_needs_no_source(tmp_path: Path) -> None:
     assert plan.study.items == ()
     assert len(plan.trials) == 20
     assert rebuilt(folder) == (folder.path / "datasheet.json").read_text()
+
+
+@pytest.mark.parametrize(("repeat", "always"), [(0, True), (1, False), (2, True)])
+def test_first_and_last_repeats_are_checked_and_by_verify_all(
+    tmp_path: Path, repeat: int, always: bool
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.locked():
+        prepare_folder(folder, make_plan(replace(study(), replicates=3)))
+    with closing(sqlite3.connect(folder.database)) as file, file:
+        row = file.execute("SELECT min(position) FROM planned WHERE replicate = ?", (repeat,)).fetchone()
+        file.execute("UPDATE planned SET trial = 'sha256:' || ? WHERE position = ?", ("0" * 64, *row))
+    for verify in (False, True):
+        if verify or always:
+            with pytest.raises(ConfigError, match="in other words than those that were measured"):
+                load_plan(folder, verify=verify)
+        else:
+            load_plan(folder, verify=verify)
 
 
 def test_untried_trials_stay_in_the_plan(tmp_path: Path) -> None:

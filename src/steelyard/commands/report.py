@@ -35,7 +35,7 @@ def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
     imported = None if run.study.exists() else _rebuild_import(path)
     if imported is not None:
         return imported
-    plan = load_plan(run)
+    plan = load_plan(run, verify=verify)
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
         if damage:

@@ -152,8 +152,12 @@ def planned_trials(plan: Plan) -> Iterator[PlannedTrial]:
             yield PlannedTrial(hash_of(key), name, asked.protocol, stimulus, asked.order, replicate, probe)
 
 
-def restore_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
-    """The plan from the stimuli of a folder; files that are not those of the plan are refused."""
+def restore_plan(study: Study, planned: PlannedTrials, path: Path, *, verify: bool = False) -> Plan:
+    """The plan from the stimuli of a folder; files that are not those of the plan are refused.
+
+    Repeats differ in a number, and in a seed where the judge has one: the first and the last one tell of all
+    between, and only `verify` looks at those.
+    """
     held = StimulusSet.read(path)
     stimuli = held.judged
     study = replace(study, authored=tuple(stimulus for stimulus in held if not stimulus.judged))
@@ -161,18 +165,19 @@ def restore_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
     judges = {judge.name: judge for judge in study.judges}
     if set(by_hash) != planned.stimuli:
         raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
-    numbers, first = np.unique(planned.question, return_index=True)
+    first = np.unique(planned.question, return_index=True)[1]
     questions = tuple(
         Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate).without_prompt()
         for (judge, protocol, stimulus, order), replicate in zip(
             planned.questions, planned.replicate[first].tolist(), strict=True
         )
     )
-    # Repeats differ in a number alone: what changes the words of one changes those of the first.
-    rendered = Trials.repeats(questions, numbers, planned.replicate[first])
-    others = np.flatnonzero(rendered.key != planned.key[first])
+    last = len(planned) - 1 - np.unique(planned.question[::-1], return_index=True)[1]
+    rows = np.arange(len(planned)) if verify else np.union1d(first, last)
+    rendered = Trials.repeats(questions, planned.question[rows], planned.replicate[rows])
+    others = rows[rendered.key != planned.key[rows]]
     if len(others):
-        asked = questions[others[0]]
+        asked = questions[planned.question[others[0]]]
         raise ConfigError(
             f"{path}: stimulus {asked.stimulus.id!r} is put to judge {asked.judge.name!r} in other words "
             "than those that were measured; restore the folder, or use the version that measured."
@@ -181,7 +186,7 @@ def restore_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
     return Plan(study, stimuli, trials, tuple(map(frozenset, planned.uses)), planned.use)
 
 
-def load_plan(folder: RunFolder) -> Plan:
+def load_plan(folder: RunFolder, *, verify: bool = False) -> Plan:
     """The plan of the study that lies here, from its frozen stimuli alone; nothing is written."""
     for path in (folder.study, folder.stimuli, folder.database):
         if not path.exists():
@@ -196,7 +201,7 @@ def load_plan(folder: RunFolder) -> Plan:
             )
         planned = store.planned() if store.has_plan else None
     if planned is not None:
-        return restore_plan(study, planned, folder.stimuli)
+        return restore_plan(study, planned, folder.stimuli, verify=verify)
     plan = make_plan(study)
     check_stimuli(folder, plan)
     return plan
