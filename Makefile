@@ -64,6 +64,7 @@ $(FRAMEWORK_ENVS)/%/bin/python:
 	$@ -m pip install --quiet --disable-pip-version-check . $(requirements-$*) || { rm -rf $(FRAMEWORK_ENVS)/$*; exit 1; }
 
 calibrate: $(READY_DEV)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-profile thorough
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m calibrate
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.words

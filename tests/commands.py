@@ -7,6 +7,7 @@ import io
 import json
 import multiprocessing
 import os
+import resource
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -85,16 +86,23 @@ _NEEDLESS = ("steelyard.pytest_plugin", "steelyard.inspect_logs", "steelyard.__m
 class StartedCommand:
     """A real process with the command in it, to be killed; its start costs no imports.
 
-    It is forked from a process that has loaded what the tests have loaded.
+    It is forked from a process that has loaded what the tests have loaded. It can write no file beyond
+    `largest` bytes, where that is given.
     """
 
-    def __init__(self, arguments: Sequence[object], folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[object],
+        folder: Path,
+        environment: Mapping[str, str],
+        largest: int | None = None,
+    ) -> None:
         loaded = [name for name in sys.modules if name.startswith("steelyard.")]
         _FORKS.set_forkserver_preload([name for name in loaded if not name.startswith(_NEEDLESS)])
         self._streams = [Path(tempfile.mkstemp()[1]) for _ in range(2)]
         texts = ["steelyard", *map(str, arguments)]
         self._process = _FORKS.Process(
-            target=_in_fork, args=(folder, texts, dict(environment), self._streams)
+            target=_in_fork, args=(folder, texts, dict(environment), self._streams, largest)
         )
         self._process.start()
 
@@ -118,6 +126,14 @@ class StartedCommand:
         self._process.kill()
         self.wait()
 
+    def first_lines(self, count: int = 1) -> list[str]:
+        """So many lines of its standard output, once they are written or it has ended."""
+        while (text := self._streams[0].read_text(encoding="utf-8")).count("\n") < count:
+            if self.returncode is not None:
+                break
+            self._process.join(0.01)
+        return text.splitlines()[:count]
+
     def communicate(self, timeout: float = 300) -> tuple[str, str]:
         """What it wrote to its streams until it ended."""
         self.wait(timeout)
@@ -129,8 +145,25 @@ class StartedCommand:
             path.unlink(missing_ok=True)
 
 
-def _in_fork(folder: Path, texts: list[str], environment: dict[str, str], streams: Sequence[Path]) -> None:
+def run_forked(
+    arguments: Sequence[object], folder: Path, environment: Mapping[str, str], largest: int | None = None
+) -> Done:
+    """Run the command in such a process to its end."""
+    started = StartedCommand(arguments, folder, environment, largest)
+    out, err = started.communicate()
+    return Done(started.wait(), out, err)
+
+
+def _in_fork(
+    folder: Path,
+    texts: list[str],
+    environment: dict[str, str],
+    streams: Sequence[Path],
+    largest: int | None,
+) -> None:
     for number, path in enumerate(streams, 1):
         os.dup2(os.open(path, os.O_WRONLY), number)
+    if largest is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     with surroundings(folder, texts, environment):
         main()

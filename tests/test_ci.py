@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,27 +14,49 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from commands import run_forked
+
 ROOT = Path(__file__).parents[1]
 JUDGE = "LIMIT = 1\n\ndef judge(request, first, second):\n    return 'tie' if LIMIT else '1'\n"
 STUDY = """
 judges: [{model: "python/judge.py:judge", name: mine}]
 probes: [vacuum]
-profile: standard
+profile: quick
 """
 
 
+PROGRAM = """#!/bin/sh
+cd "$(dirname "$0")" && printf '%s\\0' "$OLDPWD" "$@" >asked && read -r code <code
+cat out && cat err >&2
+exit "$code"
+"""
+
+
+def serve_commands(folder: Path) -> None:
+    """Run what the program of the folder is asked for, without the imports; an empty question ends it."""
+    while words := (folder / "asked").read_text().split("\0")[:-1]:
+        done = run_forked(words[1:], Path(words[0]), os.environ)
+        (folder / "out").write_text(done.out)
+        (folder / "err").write_text(done.err)
+        (folder / "code").write_text(f"{done.code}\n")
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> Any:
+def shell(tmp_path: Path) -> Iterator[Any]:
     """Run a script in a repository with a judge, with `steelyard` on the path."""
     program = tmp_path / "bin" / "steelyard"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m steelyard "$@"\n')
+    program.write_text(PROGRAM)
     program.chmod(0o755)
+    for pipe in ("asked", "code"):
+        os.mkfifo(program.parent / pipe)
+    answering = threading.Thread(target=serve_commands, args=(program.parent,))
+    answering.start()
     folder = tmp_path / "repository"
     folder.mkdir()
     (folder / "judge.py").write_text(JUDGE)
     (folder / "study.yaml").write_text(STUDY)
-    (folder / "policy.yaml").write_text("dark_current: {max: 0.2}\n")
+    (folder / "policy.yaml").write_text("dark_current: {max: 0.5}\n")
 
     def run(script: str, **variables: str) -> subprocess.CompletedProcess[str]:
         path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
@@ -44,7 +67,9 @@ def shell(tmp_path: Path) -> Any:
             ["bash", "-e", "-c", script], cwd=folder, env=given, capture_output=True, text=True, check=False
         )
 
-    return run, folder
+    yield run, folder
+    (program.parent / "asked").write_text("")
+    answering.join()
 
 
 def action_steps() -> list[dict[str, Any]]:
@@ -88,7 +113,6 @@ def test_a_judge_is_measured_gated_and_its_certificate_kept(shell: Any) -> None:
 def test_a_judge_that_fails_its_policy_fails_the_job(shell: Any) -> None:
     run, folder = shell
     (folder / "judge.py").write_text(JUDGE.replace("'tie' if LIMIT else", ""))
-    (folder / "study.yaml").write_text(STUDY.replace("standard", "quick"))
     done = run(scripts()["action"], STUDY="study.yaml", POLICY="policy.yaml", OUT="run")
     assert done.returncode == 3, done.stderr
     assert "FAIL" in (folder / "summary.md").read_text()

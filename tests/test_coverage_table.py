@@ -18,12 +18,12 @@ from calibration.sheets import AT_ONCE, SHEETS, TASKS, Figure
 from calibration.urn import shared
 
 RUNS = {
-    "pairs": 6,
-    "binary": 12,
+    "pairs": 3,
+    "binary": 4,
     "skewed": 20,
-    "ordinal": 12,
-    "pairs compared": 9,
-    "scores compared": 8,
+    "ordinal": 3,
+    "pairs compared": 6,
+    "scores compared": 4,
     "instrument": 1,
     "cues": 24,
     "cues of texts": 40,

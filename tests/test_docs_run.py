@@ -8,11 +8,11 @@ in the place of every vendor. A block that is neither tried nor named in NOT_TRI
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -25,7 +25,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 import pytest
 import yaml
 
-from commands import Command, Done
+from commands import Command, Done, StartedCommand
 from docs_pages import FOLLOWED, PAGES, ROOT, Block, blocks, name, spans
 from docs_world import Vendor, write_data, write_texts, write_world
 from servers import ScriptedServer
@@ -138,7 +138,7 @@ class Reader:
     url: str
     shelf: Path
     tried: list[str] = field(default_factory=list)
-    served: list[subprocess.Popen[str]] = field(default_factory=list)
+    served: list[StartedCommand] = field(default_factory=list)
 
     # Blocks
 
@@ -297,22 +297,15 @@ class Reader:
 
     def _serve(self, words: list[str]) -> None:
         words[words.index("--port") + 1] = "0"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "steelyard", *words], stdout=subprocess.PIPE, text=True, cwd=self.folder
-        )
-        self.served.append(process)
-        assert process.stdout is not None
-        said = process.stdout.readline()
+        self.served.append(StartedCommand(words, self.folder, os.environ))
+        (said,) = self.served[-1].first_lines()
         self.url = re.search(r"at (http\S+) until", said)[1]  # type: ignore[index]
         self.tried.append(" ".join(words))
 
     def _open(self, words: list[str]) -> None:
         """Start a server of pages, get the page that its link leads to, and end it."""
-        script = [sys.executable, "-m", "steelyard", *words, "--no-browser"]
-        process = subprocess.Popen(script, stdout=subprocess.PIPE, text=True, cwd=self.folder)
-        self.served.append(process)
-        assert process.stdout is not None
-        link = re.search(r"http\S+", process.stdout.readline())
+        self.served.append(StartedCommand([*words, "--no-browser"], self.folder, os.environ))
+        link = re.search(r"http\S+", self.served[-1].first_lines()[0])
         assert link is not None
         with build_opener(HTTPCookieProcessor()).open(link[0]) as page:
             assert page.status == 200
@@ -374,8 +367,7 @@ class Reader:
         """A certificate in the folder of the run: a refusal, for what was measured there decides nothing."""
         policy = self.folder / "refusing.yaml"
         policy.write_text("unreadable_rate: {min: 0.9}\n", encoding="utf-8")
-        gate = [sys.executable, "-m", "steelyard", "gate", "runs/judge", "--policy", policy.name]
-        assert subprocess.run(gate, cwd=self.folder, check=False).returncode == EXIT_CODES["FAIL"]
+        assert self.run("gate", "runs/judge", "--policy", policy.name).code == EXIT_CODES["FAIL"]
 
     def _make(self, word: str, path: Path) -> None:
         if path.name == "study.yaml":
@@ -439,8 +431,7 @@ def reader(
         found = Reader(page, tmp_path, run, vendor, server.url, shelf)
         yield found
         for process in found.served:
-            process.terminate()
-            process.communicate()
+            process.kill()
 
 
 @pytest.mark.parametrize("reader", FOLLOWED, ids=name, indirect=True)

@@ -83,13 +83,18 @@ def test_a_study_file_is_measured_again_by_its_name(command: Command) -> None:
     assert first["calls"] == repeated(command, first["command"])["run"]["calls"]
 
 
-def test_own_data_keep_their_options_and_their_calls(command: Command) -> None:
-    rows = "\n".join(f"q{n},answer {n},{n % 2}" for n in range(40))
+def own_rows(labels: str, scale: str = "binary") -> list[str]:
+    """The options of a data file with so many rows as labels."""
+    rows = "\n".join(f"q{n},answer {n},{label}" for n, label in enumerate(labels.split()))
     Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
-    words = ["--data", "mine.csv", "--columns", "request=q,response=a,label=l", "--scale", "binary"]
     Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
-    probes = ["-p", "stochastic_stability", "--rubric", "r.md"]
-    command("measure", "-j", "planted/constant?value=1", *probes, *words, "--out", "run")
+    columns = "request=q,response=a" + (",label=l" if "-" not in labels else "")
+    return ["--data", "mine.csv", "--columns", columns, "--scale", scale, "--rubric", "r.md"]
+
+
+def test_own_data_keep_their_options_and_their_calls(command: Command) -> None:
+    words = ["-p", "stochastic_stability", *own_rows("0 1 " * 20)]
+    command("measure", "-j", "planted/constant?value=1", *words, "--out", "run")
     (verdict,) = verdicts(Path("run"))
     assert "--profile" not in verdict["command"]
     assert "--columns request=q,response=a,label=l" in verdict["command"]
@@ -138,7 +143,7 @@ def test_the_command_is_kept_with_the_study_and_decides_nothing(command: Command
 
 def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     probes = ["vacuum", "ladder"]
-    sheet = measure(LEANING, probes=probes, profile="standard", out=tmp_path / "run")
+    sheet = measure(LEANING, probes=probes, out=tmp_path / "run")
     assert argv_for_rerun() is None
     assert sheet.verdict.command is None
     assert sheet.verdict.next is not None
@@ -150,14 +155,15 @@ def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
 
 def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command) -> None:
     """The printed command makes all of its calls, and what it prints is no command that ran before."""
-    words = ("measure", "-j", "planted/first", "-p", "vacuum", "-p", "ladder", "--profile", "standard")
+    rows = own_rows("0 1 " * 20)
+    words = ("measure", "-j", "planted/constant?value=1", *rows, "-p", "stochastic_stability")
     first = command(*words, "--json").out
     ran, (verdict,) = {shlex.join(("steelyard", *words))}, json.loads(first)["verdicts"]
     for number in (2, 3):
         assert verdict["next"]["purpose"] == (
             "after the change, measure again; the new folder repeats every call"
         )
-        assert re.search(rf" --out steelyard-runs/catalogue-[0-9a-f]{{8}}-{number}$", verdict["command"])
+        assert re.search(rf" --out steelyard-runs/mine-[0-9a-f]{{8}}-{number}$", verdict["command"])
         assert verdict["command"] not in ran
         if number == 2:
             ran.add(verdict["command"])
@@ -185,7 +191,7 @@ def test_what_the_terminal_prints_pastes_into_a_shell(command: Command, judge: s
 
 
 def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
-    probes = ("-p", "vacuum", "-p", "ladder", "--profile", "standard")
+    probes = ("-p", "vacuum", "-p", "ladder")
     command("measure", "-j", LEANING, "-j", "planted/tie", *probes, "--out", "run")
     leaning, _ = verdicts(Path("run"))
     cured = f"steelyard measure -p vacuum -p ladder -j 'consensus/orders?of={LEANING}' --profile standard"
@@ -199,17 +205,14 @@ def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
 
 
 def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
-    Path("mine.yaml").write_text(
-        f"judges: ['{LEANING}']\nprobes: [vacuum, ladder]\nprofile: standard\n", encoding="utf-8"
-    )
+    Path("mine.yaml").write_text(f"judges: ['{LEANING}']\nprobes: [vacuum, ladder]\n", encoding="utf-8")
     command("measure", "mine.yaml", "--out", "run")
     (verdict,) = verdicts(Path("run"))
     definition = '{consensus: orders, of: "leaning"}'
     assert verdict["next"]["purpose"].endswith(f"add {definition} to the judges of mine.yaml, then")
     assert verdict["command"] == "steelyard measure mine.yaml --profile standard"
     Path("mine.yaml").write_text(
-        f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\nprofile: standard\n",
-        encoding="utf-8",
+        f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\n", encoding="utf-8"
     )
     _, _, *words = shlex.split(verdict["command"])
     rows = json.loads(command("plan", *words, "--json").out)["rows"]
@@ -218,11 +221,7 @@ def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
 
 
 def test_the_majority_of_repeats_is_counted_on_rows_of_ones_own(command: Command) -> None:
-    rows = "\n".join(f"q{n},answer {n},{n % 2}" for n in range(60))
-    Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
-    words = ["--data", "mine.csv", "--columns", "request=q,response=a,label=l", "--scale", "binary"]
-    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
-    words += ["--rubric", "r.md"]
+    words = own_rows("0 1 " * 30)
     noisy = "planted/rater?sensitivity=1&specificity=1&noise=0.35&name=noisy"
     command("measure", "-j", noisy, *words, "--replicates", "3", "-p", "stochastic_stability", "--out", "run")
     (verdict,) = verdicts(Path("run"))
@@ -231,11 +230,7 @@ def test_the_majority_of_repeats_is_counted_on_rows_of_ones_own(command: Command
 
 
 def test_a_judge_of_a_scale_that_the_pack_does_not_have_is_cured_on_ones_own_rows(command: Command) -> None:
-    rows = "\n".join(f"q{n},answer {n},{1 + n % 5}" for n in range(40))
-    Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
-    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
-    words = ["--data", "mine.csv", "--columns", "request=q,response=a,label=l", "--scale", "1-5", "--rubric"]
-    words += ["r.md", "-p", "stochastic_stability"]
+    words = [*own_rows("1 2 3 4 5 " * 8, "1-5"), "-p", "stochastic_stability"]
     noisy = "planted/rater?sensitivity=1&specificity=1&noise=0.35&name=noisy"
     command("measure", "-j", noisy, *words, "--out", "run")
     (verdict,) = verdicts(Path("run"))
@@ -244,12 +239,7 @@ def test_a_judge_of_a_scale_that_the_pack_does_not_have_is_cured_on_ones_own_row
 
 
 def labelled(folder: Path, judge: str, labels: str, command: Command) -> dict[str, Any]:
-    rows = "\n".join(f"q{n},answer {n},{label}" for n, label in enumerate(labels.split()))
-    Path("rows.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
-    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
-    columns = "request=q,response=a" + (",label=l" if "-" not in labels else "")
-    words = ["--data", "rows.csv", "--columns", columns, "--scale", "binary", "--rubric", "r.md"]
-    command("measure", "-j", judge, *words, "-p", "stochastic_stability", "--out", str(folder))
+    command("measure", "-j", judge, *own_rows(labels), "-p", "stochastic_stability", "--out", str(folder))
     (verdict,) = verdicts(folder)
     return verdict
 

@@ -21,7 +21,7 @@ from steelyard.errors import ConfigError, PermanentError
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.provider import SyncProvider
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.judge_run import CHUNK
+from steelyard.runner import judge_run
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.store.rows import PORTIONS, insert
@@ -167,10 +167,11 @@ def test_calls_answered_many_a_step_are_kept_and_one_that_raises_is_its_own_fail
         return usual(self, presentation)
 
     monkeypatch.setattr(Planted, "reply", reply)
-    wanted = study("planted/probit", profile="standard", replicates=2)
+    monkeypatch.setattr(judge_run, "CHUNK", 16)
+    wanted = study("planted/probit", probes=["vacuum", "ladder"], profile="quick", replicates=2)
     plan = make_plan(wanted)
     mine = [trial for trial in plan.trials if trial.judge.name == "planted/probit"]
-    assert len(mine) > CHUNK
+    assert len(mine) > judge_run.CHUNK
     item = mine[0].stimulus.id
     poisoned += [t.key.removeprefix("sha256:") for t in mine if t.stimulus.id == item]
     folder = RunFolder(tmp_path / "run")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ import pytest
 from authored_study import write_study
 from authoring_server import TASK, Cast, items, true_score
 from browsers import chromium, complaints, complaints_in_every_look, opened
+from commands import StartedCommand
 from review_sessions import authored, cut_lines, lines, serving, written_folder
 from servers import Answer, ScriptedServer, hang
 from steelyard.review.session import ReviewSession, VoteRequest
@@ -301,7 +300,9 @@ def test_texts_stream_in_while_others_are_written(browser: Browser, tmp_path: Pa
     again.close()
 
 
-def test_a_text_arrives_as_soon_as_it_is_confirmed(browser: Browser, tmp_path: Path) -> None:
+def test_a_text_arrives_as_soon_as_it_is_confirmed(
+    browser: Browser, tmp_path: Path, environment: dict[str, str]
+) -> None:
     """The validator answers about one text and about no other; the author's process never gets further."""
     begun = threading.Event()
 
@@ -311,8 +312,7 @@ def test_a_text_arrives_as_soon_as_it_is_confirmed(browser: Browser, tmp_path: P
 
     with ScriptedServer(Cast(grade=grade)) as author:
         write_study(tmp_path, author, probes=["label_flip"], count=3, review=True)
-        script = [sys.executable, "-m", "steelyard", "generate", "study.yaml", "--out", "run"]
-        process = subprocess.Popen(script, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = StartedCommand(["generate", "study.yaml", "--out", "run"], tmp_path, environment)
         try:
             assert begun.wait(120)
             folder = RunFolder(tmp_path / "run")
@@ -321,10 +321,9 @@ def test_a_text_arrives_as_soon_as_it_is_confirmed(browser: Browser, tmp_path: P
                 page.keyboard.press("a")
                 said(page, "accepted")
                 assert list(session.items()) == ["sky-1/label_flip/0"]
-            assert process.poll() is None
+            assert process.returncode is None
         finally:
             process.kill()
-            process.wait()
 
 
 def test_a_line_that_breaks_is_taken_up_again(browser: Browser, folder: RunFolder) -> None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +16,7 @@ from starlette.applications import Starlette
 
 from authored_study import write_study
 from authoring_server import TASK, Cast, items
-from commands import Command
+from commands import Command, StartedCommand
 from review_sessions import Client, authored, is_released, lines, serving, written_folder
 from servers import ScriptedServer
 from steelyard.errors import ConfigError, SteelyardError, StoreError
@@ -315,28 +311,19 @@ def test_measure_waits_for_the_page_and_judges_what_was_decided_on_it(
     session.close()
 
 
-def test_an_acknowledged_decision_outlives_kill_9(folder: RunFolder) -> None:
-    script = [
-        sys.executable,
-        "-m",
-        "steelyard",
-        "review",
-        str(folder.path),
-        "--no-browser",
-        "--reviewer",
-        "Ada",
-    ]
-    process = subprocess.Popen(script, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    link = re.search(r"http://127\.0\.0\.1:(\d+)(\S+)", process.stdout.readline())
+def test_an_acknowledged_decision_outlives_kill_9(
+    folder: RunFolder, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    script = ["review", folder.path, "--no-browser", "--reviewer", "Ada"]
+    process = StartedCommand(script, tmp_path, environment)
+    link = re.search(r"http://127\.0\.0\.1:(\d+)(\S+)", process.first_lines()[0])
     assert link is not None
     client = Client(int(link[1]))
     client.cookie = client.get(link[2]).headers["set-cookie"].partition(";")[0]
     client.csrf = re.search(r'name="csrf" content="([^"]+)"', client.get("/").text)[1]  # type: ignore[index]
     body = {"item": SAME, "decision": "edited", "text": TEXT, "label": "1", "seen": 0}
     answer = client.post("/decide", body)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.kill()
     assert answer.body["kept"] == "edited"
     again = ReviewSession(folder.path)
     (kept,) = again.log.votes()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from commands import Command
+from commands import Command, StartedCommand
 from servers import planted_server
 from steelyard.errors import PermanentError
 from steelyard.providers.chat.completions import ChatCompletions
@@ -35,16 +33,13 @@ RATER = "planted/rater?noise=0&sensitivity=0.8&specificity=0.7"
 
 
 @contextmanager
-def served(environment: dict[str, str], *arguments: str) -> Iterator[list[str]]:
+def served(folder: Path, environment: dict[str, str], *arguments: str) -> Iterator[list[str]]:
     """The lines that the command prints before it waits."""
-    command = [sys.executable, "-u", "-m", "steelyard", "serve-planted", RATER, "--port", "0", *arguments]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    process = StartedCommand(["serve-planted", RATER, "--port", "0", *arguments], folder, environment)
     try:
-        yield [process.stdout.readline() for _ in range(3)]
+        yield process.first_lines(3)
     finally:
         process.kill()
-        process.communicate()
 
 
 def running(judge: str) -> AbstractContextManager[str]:
@@ -70,7 +65,7 @@ def figures(folder: Path, judge: str) -> dict[str, Any]:
 def test_the_printed_command_finds_an_invariant_rater_invariant(
     environment: dict[str, str], command, tmp_path: Path, seed: tuple[str, ...], more: tuple[str, ...]
 ) -> None:
-    with served(environment, *seed) as lines:
+    with served(tmp_path, environment, *seed) as lines:
         printed = shlex.split(lines[1].partition("Measure it: ")[2])
         assert printed[:2] == ["steelyard", "measure"]
         assert "--key" in lines[2]

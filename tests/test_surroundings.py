@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import shutil
 import ssl
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run_forked
 from servers import ScriptedServer, says, wins
 from test_hostile_run import CALLS, FAST, judge
 
 MEASURE = ("measure", "-p", "vacuum", "--out", "run", *FAST)
 LONG = says(json.dumps({"reason": "neither is better " * 1000, "winner": "tie"}))
 """A reply of some 18,000 bytes."""
-
-
-def cramped(folder: Path, environment: dict[str, str], largest: int, *options: str) -> Any:
-    """The command in a process that can write no file beyond so many bytes."""
-    return subprocess.run(
-        [sys.executable, "-m", "steelyard", *map(str, MEASURE), *options],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)),
-    )
 
 
 @pytest.mark.parametrize(
@@ -49,11 +34,11 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_paid_twice(
 ) -> None:
     """No room for the stimuli, for the plan, for the replies; then there is room."""
     with ScriptedServer(LONG) as server:
-        done = cramped(tmp_path, environment, largest, "-j", judge(server))
-        assert done.returncode == 1
-        assert done.stderr.count("\n") == 1
-        found = re.search(told, done.stderr)
-        assert found, done.stderr
+        done = run_forked((*MEASURE, "-j", judge(server)), tmp_path, environment, largest)
+        assert done.code == 1
+        assert done.err.count("\n") == 1
+        found = re.search(told, done.err)
+        assert found, done.err
         asked = len(server.requests)
         again = steelyard(*MEASURE, "-j", judge(server))
         assert (again.returncode, again.stderr) == (0, "")
@@ -83,16 +68,17 @@ def certificate(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Pa
 
 
 def test_a_certificate_that_is_not_accepted_is_told_at_once(
-    process: Any, certificate: tuple[str, Path, ssl.SSLContext]
+    tmp_path: Path, environment: dict[str, str], certificate: tuple[str, Path, ssl.SSLContext]
 ) -> None:
     fault, path, context = certificate
     with ScriptedServer(wins("tie"), tls=context) as server:
         command = ("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
-        done = process(*command, SSL_CERT_FILE=str(path) if "expired" in fault else "")
-        assert done.returncode == 1
-        assert f"at {server.url}: its certificate is not accepted ({fault}); renew it, or name" in done.stderr
-        assert done.stderr.count("\n") == 1
+        known = {**environment, "SSL_CERT_FILE": str(path)}
+        done = run_forked(command, tmp_path, known if "expired" in fault else {**known, "SSL_CERT_FILE": ""})
+        assert done.code == 1
+        assert f"at {server.url}: its certificate is not accepted ({fault}); renew it, or name" in done.err
+        assert done.err.count("\n") == 1
         assert not server.requests
-        trusted = process(*command, SSL_CERT_FILE=str(path))
-        assert trusted.returncode == (1 if "expired" in fault else 0)
+        trusted = run_forked(command, tmp_path, known)
+        assert trusted.code == (1 if "expired" in fault else 0)
         assert len(server.requests) == (0 if "expired" in fault else CALLS)

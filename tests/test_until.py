@@ -108,10 +108,12 @@ def test_a_coin_stops_after_quick(command: Command, tmp_path: Path) -> None:
     assert "Stopped: the word is decided" in command("report", "run").out
 
 
-def test_an_excellent_judge_stops_where_nothing_is_open(command: Command, tmp_path: Path) -> None:
-    arguments = ("measure", "--until", "verdict", "-j", EXCELLENT, *PROBES, "--out", "run")
+def test_a_plain_folder_goes_on_and_stops_where_nothing_is_open(command: Command, tmp_path: Path) -> None:
+    judge = ("-j", EXCELLENT, *PROBES, "--out", "run")
+    arguments = ("measure", "--until", "verdict", *judge)
+    assert command("measure", *judge).code == 0
     done = command(*arguments)
-    assert (done.code, f"{STANDARD} calls in this run" in done.out) == (0, True)
+    assert (done.code, f"{STANDARD - QUICK} calls in this run" in done.out) == (0, True)
     quick, standard = looks(tmp_path / "run")
     assert (quick["profile"], quick["calls"], quick["end"]) == ("quick", QUICK, None)
     assert quick["open"]["planted/probit"]
@@ -127,27 +129,16 @@ def test_an_excellent_judge_stops_where_nothing_is_open(command: Command, tmp_pa
     # The calls are those of a plain run of this size.
     plain = command("measure", "-j", EXCELLENT, *PROBES, "--profile", "standard", "--out", "plain", "--json")
     assert json.loads(plain.out)["estimates"] == json.loads(sheet)["estimates"]
+    assert command("measure", *judge, "--profile", "standard").code == 0
+    assert looks(tmp_path / "run") == [quick, standard]
+    refused = command("measure", *judge, "--profile", "full")
+    assert (refused.code, "holds another study (profile differs)" in refused.err) == (2, True)
 
 
 def test_a_study_without_merit_is_looked_at_once(command: Command, tmp_path: Path) -> None:
     done = command("measure", "--until", "verdict", "-j", "planted/coin", "-p", "vacuum", "--out", "run")
     assert done.code == 0
     assert [look["end"] for look in looks(tmp_path / "run")] == ["unasked"]
-
-
-def test_a_plain_folder_goes_on_and_a_plain_measurement_keeps_its_looks(
-    command: Command, tmp_path: Path
-) -> None:
-    judge = ("-j", "planted/probit", *PROBES, "--out", "run")
-    assert command("measure", *judge).code == 0
-    done = command("measure", "--until", "verdict", *judge)
-    assert (done.code, f"{STANDARD - QUICK} calls in this run" in done.out) == (0, True)
-    before = looks(tmp_path / "run")
-    assert [(look["profile"], look["calls"]) for look in before] == [("quick", QUICK), ("standard", STANDARD)]
-    assert command("measure", *judge, "--profile", "standard").code == 0
-    assert looks(tmp_path / "run") == before
-    refused = command("measure", *judge, "--profile", "full")
-    assert (refused.code, "holds another study (profile differs)" in refused.err) == (2, True)
 
 
 # Interruptions
