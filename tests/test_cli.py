@@ -12,7 +12,8 @@ PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 
 
 def test_standard_profile_prints_the_published_sizes(steelyard, tmp_path: Path) -> None:
-    done = steelyard("measure", "-j", PROBIT, "--profile", "standard", "--out", "run", "--full")
+    probes = ("-p", "vacuum", "-p", "ladder")
+    done = steelyard("measure", "-j", PROBIT, *probes, "--profile", "standard", "--out", "run", "--full")
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "run" / "datasheet.json").read_text())["estimates"]
 

@@ -25,7 +25,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 import pytest
 import yaml
 
-from commands import Command, Done, StartedCommand
+from commands import Command, Done, StartedCommand, run_forked
 from docs_pages import FOLLOWED, PAGES, ROOT, Block, blocks, name, spans
 from docs_world import Vendor, write_data, write_texts, write_world
 from servers import ScriptedServer
@@ -367,7 +367,8 @@ class Reader:
         """A certificate in the folder of the run: a refusal, for what was measured there decides nothing."""
         policy = self.folder / "refusing.yaml"
         policy.write_text("unreadable_rate: {min: 0.9}\n", encoding="utf-8")
-        assert self.run("gate", "runs/judge", "--policy", policy.name).code == EXIT_CODES["FAIL"]
+        gate = ["gate", "runs/judge", "--policy", policy.name]
+        assert run_forked(gate, self.folder, os.environ).code == EXIT_CODES["FAIL"]
 
     def _make(self, word: str, path: Path) -> None:
         if path.name == "study.yaml":

@@ -654,10 +654,10 @@ def test_drift_looks_at_every_figure_that_the_policy_names(tmp_path: Path) -> No
 
 
 def test_a_position_bias_that_comes_is_drift_though_no_rule_names_it(tmp_path: Path) -> None:
-    """β 0 → .8 under one name, with a policy about something else: FAIL, and back again."""
-    for folder, bias in (("old", 0.0), ("new", 0.8)):
+    """β 0 → 3 under one name, with a policy about something else: FAIL, and back again."""
+    for folder, bias in (("old", 0), ("new", 3)):
         judge = f"planted/probit?s=0.8&beta={bias}&tau=0.6&name=j"
-        measure(judge, profile="standard", probes=["vacuum", "ladder"], out=tmp_path / folder)
+        measure(judge, probes=["vacuum", "ladder"], out=tmp_path / folder)
     policy = tmp_path / "policy.yaml"
     policy.write_text("unreadable_rate: {max: 0.5}\n", encoding="utf-8")
     for new, old in (("new", "old"), ("old", "new")):

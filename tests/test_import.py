@@ -187,7 +187,7 @@ def test_what_is_kept_can_be_imported_again(steelyard, tmp_path: Path) -> None:
 
 
 def test_the_order_of_lines_and_files_does_not_matter(tmp_path: Path) -> None:
-    lines = list(published())
+    lines = list(published())[::4]
     whole = write(tmp_path / "whole.jsonl", lines)
     parts = [write(tmp_path / f"{n}.jsonl", lines[n::2][::-1]) for n in (1, 0)]
     assert import_verdicts([whole], "x").datasheet.dumps() == import_verdicts(parts, "x").datasheet.dumps()
