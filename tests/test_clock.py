@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import subprocess
-import sys
+import time
 from email.utils import formatdate
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,30 +16,16 @@ from servers import Answer, Received, ScriptedServer, fails, says
 from test_batch import BATCH
 from vendors import KEY
 
-JUMPING = """
-import itertools, time
 
-usual, days = time.time, itertools.cycle([0, 86400, -86400, 1, 40 * 86400])
-time.time = lambda: usual() + next(days)
-from steelyard.cli.main import main
-main()
-"""
-"""The command in a world where every look at the clock finds another day."""
-
-
-def with_jumps(folder: Path, environment: dict[str, str], *arguments: str) -> str:
-    """What a command prints there; it has to end well."""
-    done = subprocess.run(
-        [sys.executable, "-c", JUMPING, *arguments],
-        cwd=folder,
-        env={**environment, "OPENAI_API_KEY": KEY},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def with_jumps(command: Command, *arguments: str) -> str:
+    """What a command prints where every look at the clock finds another day; it has to end well."""
+    usual, days = time.time, itertools.cycle([0, 86400, -86400, 1, 40 * 86400])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        patch.setattr(time, "time", lambda: usual() + next(days))
+        done = command(*arguments)
+    assert done.code == 0, done.err
+    return done.out
 
 
 def figures(text: str) -> dict[str, Any]:
@@ -51,7 +36,7 @@ def figures(text: str) -> dict[str, Any]:
 
 
 def test_waits_limits_and_figures_go_by_another_clock(
-    command: Command, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server asks to wait until a moment of its own clock, which is no wait at all."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -68,21 +53,21 @@ def test_waits_limits_and_figures_go_by_another_clock(
     with ScriptedServer(script) as server:
         judge = f"openai/gpt-4o?base_url={server.url}&requests_per_minute=6000"
         chosen = ("measure", "-j", judge, "-p", "vacuum", "--json", "--budget", "1", "--backoff", "0.01")
-        jumped = with_jumps(tmp_path, environment, *chosen, "--out", "jumped")
+        jumped = with_jumps(command, *chosen, "--out", "jumped")
         asked = len(seen)
         seen.clear()
         steady = command(*chosen, "--out", "steady")
-        again = with_jumps(tmp_path, environment, *chosen, "--out", "jumped")
+        again = with_jumps(command, *chosen, "--out", "jumped")
         requests = len(server.requests)
     assert asked == 4
     assert figures(jumped) == figures(steady.out) == figures(again)
     assert requests == 2 * (12 + asked)
 
 
-def test_batches_are_found_and_collected_once(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_batches_are_found_and_collected_once(command: Command) -> None:
     script = BatchServer(looks=3)
     with ScriptedServer(script) as server:
         judge = f"openai/gpt-4o?base_url={server.url}"
         chosen = ("measure", "-j", judge, "-p", "vacuum", "--json", "--out", "run", "--no-preflight", *BATCH)
-        with_jumps(tmp_path, environment, *chosen)
+        with_jumps(command, *chosen)
     assert [*script.handed_in.values()] == [1] * 12
