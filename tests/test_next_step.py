@@ -205,14 +205,17 @@ def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
 
 
 def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
-    Path("mine.yaml").write_text(f"judges: ['{LEANING}']\nprobes: [vacuum, ladder]\n", encoding="utf-8")
+    Path("mine.yaml").write_text(
+        f"judges: ['{LEANING}']\nprobes: [vacuum, ladder]\nprofile: standard\n", encoding="utf-8"
+    )
     command("measure", "mine.yaml", "--out", "run")
     (verdict,) = verdicts(Path("run"))
     definition = '{consensus: orders, of: "leaning"}'
     assert verdict["next"]["purpose"].endswith(f"add {definition} to the judges of mine.yaml, then")
     assert verdict["command"] == "steelyard measure mine.yaml --profile standard"
     Path("mine.yaml").write_text(
-        f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\n", encoding="utf-8"
+        f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\nprofile: standard\n",
+        encoding="utf-8",
     )
     _, _, *words = shlex.split(verdict["command"])
     rows = json.loads(command("plan", *words, "--json").out)["rows"]
