@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.arrays import distinct, in_order, numbered
+from steelyard.core.arrays import chosen_rows, distinct, in_order, numbered
 
 CLOSE = st.lists(st.integers(0, 40), max_size=60)
 FAR = st.lists(st.integers(-(2**62), 2**62), max_size=20)
@@ -51,3 +51,12 @@ def test_rows_of_which_no_two_are_equal_are_ordered_alike(rows: list[tuple[int, 
 def test_numbers_that_lie_far_apart_are_sorted() -> None:
     far = np.array([2**62, 5, 2**61, 5], dtype=np.int64)
     assert in_order([far, np.array([0, 2, 0, 1], dtype=np.int64)]).tolist() == [3, 1, 2, 0]
+
+
+@given(st.lists(st.booleans(), max_size=12))
+def test_chosen_rows_are_taken_without_a_copy_where_they_lie_together(mask: list[bool]) -> None:
+    column, wanted = np.arange(len(mask)), [row for row, there in enumerate(mask) if there]
+    taken = column[chosen_rows(np.array(mask, dtype=np.bool_))]
+    together = "10" in "".join(map(str, map(int, mask))).strip("0")
+    assert taken.tolist() == wanted
+    assert np.shares_memory(taken, column) is (bool(wanted) and not together)

@@ -17,6 +17,7 @@ from steelyard.cli.output import (
     print_results,
     warn,
 )
+from steelyard.cli.process import return_large_arrays
 from steelyard.cli.study import open_study, print_destinations, run_limits, with_reference
 from steelyard.errors import ConfigError, SteelyardError
 
@@ -90,7 +91,12 @@ def measure(
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
+    from steelyard.providers.provider import model_info
     from steelyard.runner.batch_runner import judges_without_batches
+
+    asked = [one for judge in study.judges for one in judge.leaf_judges]
+    if not any(model_info(judge.address).sequential for judge in asked):
+        return_large_arrays()  # an embedded model would ask for the same ones again at every call
 
     for name in judges_without_batches(study) if batch else ():
         warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")

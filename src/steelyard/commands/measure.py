@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, RunError
-from steelyard.run_folder.publication import publish
+from steelyard.run_folder.publication import build_publication, save_kept_columns
+from steelyard.run_folder.published_files import remove_published
 from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.runner.budget import check_prices
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
+from steelyard.runner.planner import Plan, make_plan
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import (
@@ -25,7 +26,7 @@ from steelyard.runner.run_messages import (
     stop_reasons,
 )
 from steelyard.runner.runner import Runner, run_async
-from steelyard.runner.session import RunResult
+from steelyard.runner.session import RunResult, RunSession
 from steelyard.stimuli.allocation import PROFILES
 from steelyard.study.study import Study
 
@@ -59,23 +60,41 @@ def measure(
         )
     with folder.locked():
         plan = prepare_folder(folder, plan)
+        session = _make_calls(plan, folder, limits, progress)
+        save_kept_columns(folder, plan.study)
+        names, where = [judge.name for judge in study.judges], folder.path
         with folder.store() as store:
             record = RunRecord(store, study.reference)
-            runner = Runner(record, limits, progress, record.authoring.dollars)
-            session = run_async(runner, lambda runner: runner.run(plan.trials))
-            datasheet = publish(folder, plan, record)
-            coverage = record.coverage(plan.trials).headline
-            observations = record.observations(plan.trials)
-    names, where = [judge.name for judge in study.judges], folder.path
-    errors = [
-        *stop_reasons(session, coverage, where),
-        *judges_without_verdicts(names, observations, where, session.aborted_judges),
-    ]
-    if datasheet is None:
-        return Measurement(session, tuple(errors), (), folder, None)
+            coverage = record.coverage(plan.trials)
+            errors = [
+                *stop_reasons(session, coverage.headline, where),
+                *judges_without_verdicts(
+                    names, record.observations(plan.trials), where, session.aborted_judges
+                ),
+            ]
+            built = build_publication(plan, record) if coverage.own.answered else None
+        if built is None:
+            remove_published(where)
+            return Measurement(session, tuple(errors), (), folder, None)
+        del plan, record  # the columns of a million trials are not needed beside the files
+        datasheet = built.write(where)
     errors += metric_errors(datasheet.faults)
-    losses = (*call_warnings(observations, where), *decoding_caveats(datasheet), *missing_usage(datasheet))
+    losses = (
+        *call_warnings(built.results.observations, where),
+        *decoding_caveats(datasheet),
+        *missing_usage(datasheet),
+    )
     return Measurement(session, tuple(errors), losses, folder, datasheet)
+
+
+def _make_calls(plan: Plan, folder: RunFolder, limits: RunLimits, progress: Progress | None) -> RunSession:
+    """The calls that have no reply yet; what they needed beside the plan is free at the end."""
+    with folder.store() as store:
+        record = RunRecord(store, plan.study.reference)
+        runner = Runner(record, limits, progress, record.authoring.dollars)
+        session = run_async(runner, lambda runner: runner.run(plan.trials))
+        record.release()
+    return session
 
 
 FIRST = PROFILES[0]

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.core.text import pluralize
-from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.results import Results
 from steelyard.errors import RunError, StoreError
-from steelyard.run_folder.publication import build_datasheet, results_of
-from steelyard.run_folder.published_files import write_datasheet, write_results
+from steelyard.run_folder.publication import Publication, build_publication
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunRecord, submitted
@@ -18,16 +16,8 @@ from steelyard.runner.run_messages import call_warnings, decoding_caveats, missi
 
 
 @dataclass(frozen=True)
-class RebuiltDatasheet:
-    datasheet: Datasheet
-    results: Results
+class RebuiltDatasheet(Publication):
     losses: tuple[str, ...]
-
-    def write(self, folder: Path) -> Datasheet:
-        """Every file of it; the datasheet comes back with what could not be drawn."""
-        datasheet = write_datasheet(folder, self.datasheet)
-        write_results(folder, self.results)
-        return datasheet
 
 
 def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
@@ -46,16 +36,14 @@ def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
         if not coverage.own.answered:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
         waiting = len(submitted(store))
-        datasheet = build_datasheet(plan, record)
-        results = results_of(plan, record)
-        record.release()  # the columns of a million trials are not needed beside the files that are written
+        built = build_publication(plan, record)
     shortfalls = [
-        *call_warnings(results.observations, path),
-        *decoding_caveats(datasheet),
-        *missing_usage(datasheet),
+        *call_warnings(built.results.observations, path),
+        *decoding_caveats(built.datasheet),
+        *missing_usage(built.datasheet),
         *(pending_calls(coverage.headline, waiting) if plan.study.decides is None else ()),
     ]
-    return RebuiltDatasheet(datasheet, results, tuple(map(str, shortfalls)))
+    return RebuiltDatasheet(built.datasheet, built.results, tuple(map(str, shortfalls)))
 
 
 def _rebuild_import(path: Path) -> RebuiltDatasheet | None:

@@ -46,6 +46,13 @@ def unwritable(columns: Iterable[object]) -> None:
             column.flags.writeable = False
 
 
+def chosen_rows(mask: Mask) -> slice | Ints:
+    """Numbers of the rows; a slice where they lie together, since it takes them without a copy."""
+    rows = np.flatnonzero(mask)
+    together = len(rows) > 0 and int(rows[-1] - rows[0]) == len(rows) - 1
+    return slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
+
+
 def distinct(numbers: Ints) -> Ints:
     seen = _presence_table(numbers)
     return np.unique(numbers) if seen is None else np.flatnonzero(seen)

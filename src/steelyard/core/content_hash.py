@@ -108,7 +108,7 @@ def digests_in(text: str, count: int) -> Digests | None:
         return None
 
 
-def column(data: bytes) -> Digests:
+def column(data: bytes | bytearray) -> Digests:
     return np.frombuffer(data, dtype=f"S{WIDTH}")
 
 

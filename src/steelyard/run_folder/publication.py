@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.core.atomic_write import atomic_write_text
@@ -16,7 +17,7 @@ from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import StoreError
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
-from steelyard.run_folder.published_files import remove_published, write_datasheet, write_results
+from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
@@ -28,22 +29,34 @@ if TYPE_CHECKING:
     from steelyard.metrics.panel.juries import JuryReference
 
 
-def publish(folder: RunFolder, plan: Plan, record: RunRecord) -> Datasheet | None:
-    if plan.study.kept:
+@dataclass(frozen=True)
+class Publication:
+    datasheet: Datasheet
+    results: Results
+
+    def write(self, folder: Path) -> Datasheet:
+        """Every file of it; the datasheet comes back with what could not be drawn."""
+        datasheet = write_datasheet(folder, self.datasheet)
+        write_results(folder, self.results)
+        return datasheet
+
+
+def build_publication(plan: Plan, record: RunRecord) -> Publication:
+    """What a run publishes; plan and record may go before it is written, which a million trials need."""
+    built = Publication(build_datasheet(plan, record), _results(plan, record))
+    record.release()
+    return built
+
+
+def save_kept_columns(folder: RunFolder, study: Study) -> None:
+    if study.kept:
         lines = (
-            json.dumps({"item": item, "columns": dict(values)}) + "\n"
-            for item, values in plan.study.kept.items()
+            json.dumps({"item": item, "columns": dict(values)}) + "\n" for item, values in study.kept.items()
         )
         atomic_write_text(folder.columns, lines)
-    if record.coverage(plan.trials).own.answered:
-        datasheet = write_datasheet(folder.path, build_datasheet(plan, record))
-        write_results(folder.path, results_of(plan, record))
-        return datasheet
-    remove_published(folder.path)
-    return None
 
 
-def results_of(plan: Plan, record: RunRecord) -> Results:
+def _results(plan: Plan, record: RunRecord) -> Results:
     baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     composed = {judge.name for judge in plan.study.judges if judge.composition is not None}
     kept = kept_columns(RunFolder(record.store.path.parent))

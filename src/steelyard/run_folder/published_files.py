@@ -63,7 +63,8 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
 
 
 CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
-ROWS = 50_000
+ROWS = 10_000
+"""Rows of Parquet that are encoded together."""
 _TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
 """Columns that hold no text, and what they hold."""
 

@@ -11,7 +11,6 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
-from steelyard.core.arrays import compact
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import hash_of
 from steelyard.core.json_dataclasses import from_body, to_body
@@ -182,7 +181,7 @@ def restore_plan(study: Study, planned: PlannedTrials, path: Path, *, verify: bo
             f"{path}: stimulus {asked.stimulus.id!r} is put to judge {asked.judge.name!r} in other words "
             "than those that were measured; restore the folder, or use the version that measured."
         )
-    trials = Trials(questions, compact(planned.question), compact(planned.replicate), planned.key)
+    trials = Trials(questions, planned.question, planned.replicate, planned.key)
     return Plan(study, stimuli, trials, tuple(map(frozenset, planned.uses)), planned.use)
 
 

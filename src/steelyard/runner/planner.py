@@ -10,7 +10,7 @@ from math import fsum
 
 import numpy as np
 
-from steelyard.core.arrays import Ints
+from steelyard.core.arrays import Ints, compact
 from steelyard.core.content_hash import hash_of
 from steelyard.probes.probe import Showing
 from steelyard.providers.provider import model_info
@@ -93,7 +93,7 @@ def _uses(key: Ints, probe: Ints, names: Sequence[str]) -> tuple[tuple[frozenset
     sets, use = np.unique(np.packbits(wanted, axis=1), axis=0, return_inverse=True)
     members = np.unpackbits(sets, axis=1, count=len(names)).astype(np.bool_)
     named = [frozenset(name for name, there in zip(names, one, strict=True) if there) for one in members]
-    return tuple(named), use.reshape(-1)
+    return tuple(named), compact(use.reshape(-1))
 
 
 def count_calls(study: Study, judges: Iterable[Judge]) -> Iterator[int]:

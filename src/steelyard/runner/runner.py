@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import current_thread, main_thread
 from typing import Any
 
+from steelyard.core.arrays import chosen_rows
 from steelyard.errors import UsageError
 from steelyard.providers.provider import model_info
 from steelyard.runner.batch_runner import BatchJudgeRun
@@ -43,7 +44,8 @@ class Runner:
         names, codes = calls.coded(lambda asked: asked.judge.name)
         for judge in calls.judges:
             mine = codes[calls.question] == names.index(judge.name)
-            queues.append(JudgeQueue(judge, calls.take(mine), [calls.take(mine & ~answers.answered)]))
+            every, pending = chosen_rows(mine), chosen_rows(mine & ~answers.answered)
+            queues.append(JudgeQueue(judge, calls.take(every), [calls.take(pending)]))
         return await self._run_queues(queues, StoredReplies(self.store, answers))
 
     async def run_queues(self, queues: Sequence[JudgeQueue]) -> RunSession:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.core.arrays import Digests, Ints
-from steelyard.core.content_hash import NO_DIGESTS, digests_of, hash_of
-from steelyard.store.rows import NO_NUMBERS, Numbering, chunks, has_table
+from steelyard.core.arrays import Digests, Ints, compact
+from steelyard.core.content_hash import column, digests_of, hash_of
+from steelyard.store.rows import Numbering, chunks, has_table
 from steelyard.trials.trial import ORDERS
 
 
@@ -41,7 +42,7 @@ class PlannedTrials:
 
     def __iter__(self) -> Iterator[PlannedTrial]:
         columns = (self.key, self.question, self.replicate, self.use)
-        for key, question, replicate, use in zip(*(column.tolist() for column in columns), strict=True):
+        for key, question, replicate, use in zip(*(each.tolist() for each in columns), strict=True):
             judge, protocol, stimulus, order = self.questions[question]
             probes = self.uses[use]
             yield PlannedTrial(hash_of(key), judge, protocol, stimulus, order, replicate, probes)
@@ -68,22 +69,21 @@ def has_plan(connection: sqlite3.Connection) -> bool:
 def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
     """Every planned trial, in the order of the plan."""
     questions, uses = Numbering[tuple[str, str, str, str]](), Numbering[str]()
-    key, question, replicate, use = [NO_DIGESTS], [NO_NUMBERS], [NO_NUMBERS], [NO_NUMBERS]
+    # Each column grows in one piece: small pieces of a million rows would leave holes between them.
+    key, question, replicate, use = bytearray(), array("q"), array("q"), array("q")
     rows = connection.execute(
         "SELECT trial, judge, protocol, stimulus, presented, replicate, probes FROM planned ORDER BY position"
     )
     for trial, judge, protocol, stimulus, order, repeat, probes in chunks(rows):
-        key.append(digests_of(trial))
-        question.append(questions.of(zip(judge, protocol, stimulus, order, strict=True)))
-        replicate.append(np.array(repeat, dtype=np.int64))
-        use.append(uses.of(probes))
+        key += digests_of(trial).tobytes()
+        question.extend(map(questions.__getitem__, zip(judge, protocol, stimulus, order, strict=True)))
+        replicate.extend(repeat)
+        use.extend(map(uses.__getitem__, probes))
     if not {order for *_, order in questions} <= set(ORDERS):
         raise ValueError("a planned trial without an order")
     return PlannedTrials(
         tuple(questions),
         tuple(tuple(json.loads(probes)) for probes in uses),
-        np.concatenate(key),
-        np.concatenate(question),
-        np.concatenate(replicate),
-        np.concatenate(use),
+        column(key),
+        *(compact(np.frombuffer(numbers, dtype=np.int64)) for numbers in (question, replicate, use)),
     )

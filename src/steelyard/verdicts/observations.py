@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask, distinct, in_order, widen
+from steelyard.core.arrays import Ints, Mask, chosen_rows, distinct, in_order, widen
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
@@ -200,8 +200,8 @@ class Observations(Sequence[Observation]):
             masks.append(self.protocol == _place(self.protocols, protocol))
         if not masks:
             return self
-        kept = np.flatnonzero(masks[0] if len(masks) == 1 else np.logical_and.reduce(masks))
-        return self if len(kept) == len(self) else self.take(kept)
+        mask = masks[0] if len(masks) == 1 else np.logical_and.reduce(masks)
+        return self if mask.all() else self.take(chosen_rows(mask))
 
     @property
     def stimuli_seen(self) -> list[Stimulus]:
