@@ -8,7 +8,7 @@ from math import nan
 
 import numpy as np
 
-from steelyard.commands.estimate import _from_elsewhere, _strata_of
+from steelyard.commands.estimate import _from_elsewhere, _labelled_strata
 from steelyard.commands.judged_items import JudgedFrame
 from steelyard.errors import DataError
 from steelyard.estimation.designs import LabelDesign, corrected, labels_only, stratified
@@ -171,7 +171,7 @@ def tally(
             if not isinstance(world, PlantedWorld):
                 judged, mean = strata_frame(world, labels, rng)
                 figure, truth = (
-                    stratified(_strata_of(judged), population=population),
+                    stratified(_labelled_strata(judged), population=population),
                     float(np.mean([w.mean for w in world])),
                 )
                 ends = world[0].ends

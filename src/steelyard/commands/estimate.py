@@ -17,7 +17,6 @@ from steelyard.commands.judged_items import (
     judged_items,
     unjudged_labels,
 )
-from steelyard.core.arrays import Mask
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.designs import (
@@ -176,7 +175,7 @@ def estimate(
         size = target.size
     else:
         figure = (
-            stratified(_strata_of(judged), population=population)
+            stratified(_labelled_strata(judged), population=population)
             if drawn is LabelDesign.STRATA
             else corrected(frame, drawn, population=population)
         )
@@ -334,22 +333,16 @@ def _from_elsewhere(name: str, frame: Frame, target: Frame) -> Figure:
     return rogan_gladen(passed, shares[0], shares[1], frame.confidence)
 
 
-def _strata_of(judged: JudgedFrame) -> list[Frame]:
-    parts = []
-    for name in sorted(set(judged.strata)):
-        part = judged.frame.filter(_in_stratum(judged, name))
+def _labelled_strata(judged: JudgedFrame) -> list[Frame]:
+    parts = judged.by_stratum()
+    for name, part in parts.items():
         if part.labels < 2:
             raise DataError(
                 f"stratum {name!r}: {pluralize(part.labels, 'label')} found among "
                 f"{pluralize(part.size, 'item')}, expected at least 2 of each for --design strata; label "
                 "more of it."
             )
-        parts.append(part)
-    return parts
-
-
-def _in_stratum(judged: JudgedFrame, name: str) -> Mask:
-    return np.array([stratum == name for stratum in judged.strata], dtype=np.bool_)
+    return list(parts.values())
 
 
 def _strata(
@@ -357,8 +350,7 @@ def _strata(
 ) -> tuple[StratumRow, ...]:
     made = []
     inner = LabelDesign.RANDOM if design is LabelDesign.STRATA else design
-    for name in sorted(set(judged.strata)):
-        part = judged.frame.filter(_in_stratum(judged, name))
+    for name, part in judged.by_stratum().items():
         mean = float(part.judge.mean())
         enough = part.labels >= FEWEST_LABELS and design is not LabelDesign.ELSEWHERE
         if inner is LabelDesign.BY_VERDICT:

@@ -185,6 +185,10 @@ class JudgedFrame:
     """Items that have no verdict, and so are not in the frame."""
     independence: str = ""
 
+    def by_stratum(self) -> dict[str, Frame]:
+        place = np.array(self.strata)
+        return {name: self.frame.filter(place == name) for name in sorted(set(self.strata))}
+
 
 def frame_of(items: dict[str, JudgedItem]) -> JudgedFrame:
     known = [items[name] for name in sorted(items) if items[name].score is not None]
