@@ -60,11 +60,11 @@ def measure(
         )
     with folder.locked():
         plan = prepare_folder(folder, plan)
-        session = _make_calls(plan, folder, limits, progress)
+        session, record = _make_calls(plan, folder, limits, progress)
         save_kept_columns(folder, plan.study)
         names, where = [judge.name for judge in study.judges], folder.path
         with folder.store() as store:
-            record = RunRecord(store, study.reference)
+            record.store = store
             coverage = record.coverage(plan.trials)
             errors = [
                 *stop_reasons(session, coverage.headline, where),
@@ -87,14 +87,17 @@ def measure(
     return Measurement(session, tuple(errors), losses, folder, datasheet)
 
 
-def _make_calls(plan: Plan, folder: RunFolder, limits: RunLimits, progress: Progress | None) -> RunSession:
+def _make_calls(
+    plan: Plan, folder: RunFolder, limits: RunLimits, progress: Progress | None
+) -> tuple[RunSession, RunRecord]:
     """The calls that have no reply yet; what they needed beside the plan is free at the end."""
     with folder.store() as store:
         record = RunRecord(store, plan.study.reference)
         runner = Runner(record, limits, progress, record.authoring.dollars)
         session = run_async(runner, lambda runner: runner.run(plan.trials))
-        record.release()
-    return session
+        if session.calls:
+            record.release()  # a finished run is not parsed a second time
+    return session, record
 
 
 FIRST = PROFILES[0]

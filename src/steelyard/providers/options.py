@@ -52,22 +52,21 @@ _KEY = re.compile(
     r"(?<![A-Za-z0-9])(Bearer |(sk|xai|gsk|hf|r8|nvapi|pplx|fw|ghp)[-_]|AIza)(?=[A-Za-z_-]*\d)[\w-]{16,}"
 )
 """A key as vendors make them."""
-_SECRET = re.compile(r"(api|access|secret)?[-_]?(key|token|secret|password|authorization)", re.IGNORECASE)
-"""Names of fields that hold a secret; `max_tokens` is none."""
 
 
 def may_be_key(text: str) -> bool:
     return _KEY.search(text) is not None
 
 
-def secret_field(body: object) -> str | None:
-    """Name of the first field, however deep, that holds a secret."""
-    if isinstance(body, dict):
-        for name, value in body.items():
-            if isinstance(value, str) and (_SECRET.fullmatch(name) or may_be_key(value)):
-                return str(name)
-    inner = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
-    return next((found for each in inner if (found := secret_field(each)) is not None), None)
+def field_with_key(body: object) -> str | None:
+    """Name of the first field, however deep, whose value may be a key."""
+    fields = body if isinstance(body, dict) else dict(enumerate(body)) if isinstance(body, list) else {}
+    for name, value in fields.items():
+        if isinstance(value, str) and may_be_key(value):
+            return str(name)
+        if (inner := field_with_key(value)) is not None:
+            return inner
+    return None
 
 
 Line = Annotated[str, AfterValidator(_one_line)]

@@ -13,7 +13,7 @@ from pydantic import Field
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.validation import Expected, checked, format_value
 from steelyard.errors import ConfigError, UsageError
-from steelyard.providers.options import Line, Name, Options, may_be_key, secret_field
+from steelyard.providers.options import Line, Name, Options, field_with_key, may_be_key
 from steelyard.providers.planted.planted_judges import EXAMPLE_MODEL
 from steelyard.providers.provider import model_info, provider_info
 from steelyard.providers.provider_info import ProviderInfo
@@ -166,7 +166,7 @@ def _check_extra(extra: dict[str, Any], where: str) -> None:
             f"{where}: extra: found {format_value(extra)}, expected values that JSON can hold "
             "(text, finite numbers, true, false, null, lists, mappings with text keys); quote dates."
         )
-    secret = secret_field(extra)
+    secret = field_with_key(extra)
     if secret is not None:
         raise ConfigError(
             f"{where}: extra: {secret!r} may hold a key (not repeated here), expected fields of the request "
