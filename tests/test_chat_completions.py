@@ -659,7 +659,8 @@ def test_a_filtered_prompt_is_a_refusal_of_the_judge(answer: Answer) -> None:
 
 
 def test_a_server_that_never_answers_times_out() -> None:
-    error = failure_of(hang(), timeout=0.2)
+    # Whether the request came in before the time was up depends on the machine.
+    (error,) = ask(ScriptedServer(hang()), shown(), timeout=0.2)
     assert isinstance(error, TransientError)
     assert error.reason == "timeout"
     assert "no reply within 0.2 s" in str(error)
