@@ -92,10 +92,10 @@ def _make_calls(
 ) -> tuple[RunSession, RunRecord]:
     """The calls that have no reply yet; what they needed beside the plan is free at the end."""
     with folder.store() as store:
-        record = RunRecord(store, plan.study.reference)
+        record, before = RunRecord(store, plan.study.reference), store.version
         runner = Runner(record, limits, progress, record.authoring.dollars)
         session = run_async(runner, lambda runner: runner.run(plan.trials))
-        if session.calls:
+        if store.version != before:
             record.release()  # a finished run is not parsed a second time
     return session, record
 
