@@ -60,6 +60,7 @@ def main(sizes: list[int]) -> None:
             told = f"{repeats * PER_REPLICATE:,} trials"
             steelyard(f"measure, {told}", "measure", *study)
             steelyard(f"report, {told}", "report", folder)
+            steelyard(f"report --verify, {told}", "report", folder, "--verify")
 
 
 if __name__ == "__main__":

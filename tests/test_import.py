@@ -28,7 +28,7 @@ from steelyard.metrics.pairs.criterion import criterion_estimates
 from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
-from steelyard.run_folder.published_files import RESULTS
+from steelyard.run_folder.run_folder import RESULTS
 from strategies import make
 from test_golden import JUDGES, PRINTED, ladder_of, vacuum_of
 

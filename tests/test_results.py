@@ -19,7 +19,8 @@ from pairs import pair
 from scores import call
 from steelyard.datasheet.results import Results
 from steelyard.errors import StoreError
-from steelyard.run_folder.published_files import PARQUET, RESULTS, write_results
+from steelyard.run_folder.published_files import write_results
+from steelyard.run_folder.run_folder import PARQUET, RESULTS
 from steelyard.verdicts.observations import Observation, Observations
 
 RATER = "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1"

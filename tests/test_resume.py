@@ -183,7 +183,7 @@ def test_figures_are_printed_where_the_folder_cannot_be_written(
         return refuse() if "w" in mode or "+" in mode else opened(path, mode, *rest, **more)
 
     monkeypatch.setattr(Path, "open", open_to_read)
-    done = command("report", "run", "--format", "json")
+    done = command("report", "run", "--format", "json", "--verify")
     assert json.loads(done.out)["estimates"] == json.loads(made.out)["estimates"]
     assert "cannot be written (Read-only file system); mount the disk for writing" in done.err
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,23 +13,58 @@ from steelyard.cli.output import full_option, print_datasheet, print_page_path, 
 from steelyard.cli.process import return_large_arrays, use_one_blas_thread
 from steelyard.errors import SteelyardError, StoreError
 
+if TYPE_CHECKING:
+    from steelyard.datasheet.datasheet import Datasheet
+
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @option(
     "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
 )
-@option("--verify", is_flag=True, help="Verify the hashes in run.db first.")
+@option("--verify", is_flag=True, help="Verify the hashes in run.db first, and compute every figure.")
 @full_option
 def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
-    """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls."""
+    """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls.
+
+    Figures are read instead of computed where neither the files of the folder nor this program have changed
+    since they were published; --verify always computes them.
+    """
     use_one_blas_thread()
     return_large_arrays()
+    from steelyard.run_folder.published_files import read_datasheet
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.run_folder.stamp import losses_if_unchanged
+    from steelyard.runner.run_messages import metric_errors
+
+    losses = None if verify else losses_if_unchanged(RunFolder(folder))
+    if losses is None:
+        datasheet, losses = _rebuild(folder, verify=verify)
+    else:
+        datasheet = read_datasheet(folder)
+    faults: list[SteelyardError] = [*metric_errors(datasheet.faults)]
+    if form is None:
+        faults += print_datasheet(datasheet, full=full)
+        click.echo()
+    else:
+        from steelyard.datasheet.render import csv, html, markdown
+
+        renderers = {
+            "html": html.render,
+            "md": markdown.render,
+            "csv": csv.render,
+            "json": type(datasheet).dumps,
+        }
+        click.echo(renderers[form](datasheet), nl=False)
+    code = print_results(losses, faults)
+    if form is None:
+        print_page_path(RunFolder(folder).page, full=full)
+    sys.exit(code)
+
+
+def _rebuild(folder: Path, *, verify: bool) -> tuple[Datasheet, tuple[str, ...]]:
     from steelyard.cli.progress import working
     from steelyard.commands.report import rebuild
-    from steelyard.datasheet.render import csv, html, markdown
-    from steelyard.run_folder.run_folder import RunFolder
-    from steelyard.runner.run_messages import metric_errors
 
     with working("computing every figure from the stored replies; no calls"):
         rebuilt = rebuild(folder, verify=verify)
@@ -37,19 +73,4 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
         datasheet = rebuilt.write(folder)
     except StoreError as error:
         warn(error)
-    faults: list[SteelyardError] = [*metric_errors(datasheet.faults)]
-    if form is None:
-        faults += print_datasheet(datasheet, full=full)
-        click.echo()
-    else:
-        renderers = {
-            "html": html.render,
-            "md": markdown.render,
-            "csv": csv.render,
-            "json": type(datasheet).dumps,
-        }
-        click.echo(renderers[form](datasheet), nl=False)
-    code = print_results(rebuilt.losses, faults)
-    if form is None:
-        print_page_path(RunFolder(folder).page, full=full)
-    sys.exit(code)
+    return datasheet, rebuilt.losses

@@ -15,7 +15,8 @@ from pathlib import Path
 from steelyard.errors import ConfigError, SteelyardError, UnreachableError
 from steelyard.providers.provider import PROVIDERS, Provider, connect, model_info, provider_info
 from steelyard.providers.provider_info import DoctorCheck
-from steelyard.run_folder.published_files import PARQUET, parquet_missing
+from steelyard.run_folder.published_files import parquet_missing
+from steelyard.run_folder.run_folder import PARQUET
 from steelyard.runner.budget import reply_cost
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.planner import make_plan

@@ -15,7 +15,7 @@ from steelyard.errors import ConfigError
 from steelyard.estimation.frame import CONFIDENCE
 from steelyard.estimation.metrics import CORRECTED_PASS_RATE, CORRECTED_SCORE
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.run_folder.published_files import LINES
+from steelyard.run_folder.run_folder import LINES
 from steelyard.stimuli.original import ORIGINAL
 
 NAME = "estimate.json"

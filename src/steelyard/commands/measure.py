@@ -12,17 +12,15 @@ from steelyard.run_folder.published_files import remove_published
 from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
+from steelyard.run_folder.stamp import stored_digests
 from steelyard.runner.budget import check_prices
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import (
-    call_warnings,
-    decoding_caveats,
     judges_without_verdicts,
     metric_errors,
-    missing_usage,
     stop_reasons,
 )
 from steelyard.runner.runner import Runner, run_async
@@ -63,6 +61,7 @@ def measure(
         session, record = _make_calls(plan, folder, limits, progress)
         save_kept_columns(folder, plan.study)
         names, where = [judge.name for judge in study.judges], folder.path
+        stored = stored_digests(folder)
         with folder.store() as store:
             record.store = store
             coverage = record.coverage(plan.trials)
@@ -72,19 +71,15 @@ def measure(
                     names, record.observations(plan.trials), where, session.aborted_judges
                 ),
             ]
-            built = build_publication(plan, record) if coverage.own.answered else None
+            answered = coverage.own.answered
+            built = build_publication(plan, record, None if errors else stored) if answered else None
         if built is None:
             remove_published(where)
             return Measurement(session, tuple(errors), (), folder, None)
         del plan, record  # the columns of a million trials are not needed beside the files
         datasheet = built.write(where)
     errors += metric_errors(datasheet.faults)
-    losses = (
-        *call_warnings(built.results.observations, where),
-        *decoding_caveats(datasheet),
-        *missing_usage(datasheet),
-    )
-    return Measurement(session, tuple(errors), losses, folder, datasheet)
+    return Measurement(session, tuple(errors), built.losses, folder, datasheet)
 
 
 def _make_calls(

@@ -26,7 +26,7 @@ from steelyard.importing.ratings import (
 from steelyard.providers.provider_info import DoctorCheck
 from steelyard.review.label_draw import DRAW_FILE, TEST, TUNE, FrameUnit, LabelDraw
 from steelyard.review.labelling import LABEL_LOG, LABELLED, LabelSession
-from steelyard.run_folder.published_files import LINES
+from steelyard.run_folder.run_folder import LINES
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.tasks.sources.read import read_table
 

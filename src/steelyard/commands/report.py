@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from steelyard.core.text import pluralize
@@ -11,20 +11,17 @@ from steelyard.errors import RunError, StoreError
 from steelyard.run_folder.publication import Publication, build_publication
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
+from steelyard.run_folder.stamp import stored_digests
 from steelyard.runner.record import RunRecord, submitted
-from steelyard.runner.run_messages import call_warnings, decoding_caveats, missing_usage, pending_calls
+from steelyard.runner.run_messages import pending_calls
 
 
-@dataclass(frozen=True)
-class RebuiltDatasheet(Publication):
-    losses: tuple[str, ...]
-
-
-def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
+def rebuild(path: Path, *, verify: bool = False) -> Publication:
     run = RunFolder(path)
     imported = None if run.study.exists() else _rebuild_import(path)
     if imported is not None:
         return imported
+    stored = stored_digests(run)
     plan = load_plan(run, verify=verify)
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
@@ -36,17 +33,12 @@ def rebuild(path: Path, *, verify: bool = False) -> RebuiltDatasheet:
         if not coverage.own.answered:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
         waiting = len(submitted(store))
-        built = build_publication(plan, record)
-    shortfalls = [
-        *call_warnings(built.results.observations, path),
-        *decoding_caveats(built.datasheet),
-        *missing_usage(built.datasheet),
-        *(pending_calls(coverage.headline, waiting) if plan.study.decides is None else ()),
-    ]
-    return RebuiltDatasheet(built.datasheet, built.results, tuple(map(str, shortfalls)))
+        built = build_publication(plan, record, stored)
+    pending = pending_calls(coverage.headline, waiting) if plan.study.decides is None else ()
+    return replace(built, losses=(*built.losses, *map(str, pending)))
 
 
-def _rebuild_import(path: Path) -> RebuiltDatasheet | None:
+def _rebuild_import(path: Path) -> Publication | None:
     # Imported here: a measured run needs no readers of foreign files.
     from steelyard.commands.import_verdicts import ImportFolder
 
@@ -55,4 +47,4 @@ def _rebuild_import(path: Path) -> RebuiltDatasheet | None:
         return None
     loaded = folder.load()
     losses = (*loaded.warnings, *map(str, loaded.errors))
-    return RebuiltDatasheet(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)
+    return Publication(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)

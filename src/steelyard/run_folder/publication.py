@@ -19,9 +19,11 @@ from steelyard.metrics.faults import Faults
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.stamp import Digests, save_stamp
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
+from steelyard.runner.run_messages import call_warnings, decoding_caveats, missing_usage
 from steelyard.study.study import Study
 from steelyard.verdicts.observations import Observations
 
@@ -33,19 +35,35 @@ if TYPE_CHECKING:
 class Publication:
     datasheet: Datasheet
     results: Results
+    losses: tuple[str, ...] = ()
+    """What is lacking behind the figures."""
+    stored: Digests | None = None
+    """What they were computed from; None for figures that may come out differently the next time."""
 
     def write(self, folder: Path) -> Datasheet:
         """Every file of it; the datasheet comes back with what could not be drawn."""
         datasheet = write_datasheet(folder, self.datasheet)
         write_results(folder, self.results)
+        if self.stored is not None and not datasheet.faults:
+            save_stamp(RunFolder(folder), self.stored, self.losses)
         return datasheet
 
 
-def build_publication(plan: Plan, record: RunRecord) -> Publication:
-    """What a run publishes; plan and record may go before it is written, which a million trials need."""
-    built = Publication(build_datasheet(plan, record), _results(plan, record))
+def build_publication(plan: Plan, record: RunRecord, stored: Digests | None) -> Publication:
+    """What a run publishes; plan and record may go before it is written, which a million trials need.
+
+    `stored` are the digests of the files before they were read; while these are the same, the figures of a
+    whole run need not be computed again.
+    """
+    datasheet, results = build_datasheet(plan, record), _results(plan, record)
+    partial = record.coverage(plan.trials).every.partial
     record.release()
-    return built
+    losses = (
+        *call_warnings(results.observations, record.store.path.parent),
+        *decoding_caveats(datasheet),
+        *missing_usage(datasheet),
+    )
+    return Publication(datasheet, results, losses, None if partial else stored)
 
 
 def save_kept_columns(folder: RunFolder, study: Study) -> None:

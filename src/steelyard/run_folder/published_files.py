@@ -19,7 +19,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
 from steelyard.metrics.faults import Faults
-from steelyard.run_folder.run_folder import JSON, MARKDOWN, PAGE, SHEETS
+from steelyard.run_folder.run_folder import CSV, JSON, LINES, MARKDOWN, PAGE, PARQUET, RESULTS, SHEETS
 
 
 def read_datasheet(folder: Path) -> Datasheet:
@@ -62,7 +62,6 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     return datasheet
 
 
-CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
 ROWS = 10_000
 """Rows of Parquet that are encoded together."""
 _TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}

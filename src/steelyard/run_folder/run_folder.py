@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steelyard.core.atomic_write import write_error
 from steelyard.errors import RunError
 from steelyard.store.connection import check_path
 from steelyard.store.run_store import RunStore
-from steelyard.study.study import Study
+
+if TYPE_CHECKING:
+    from steelyard.study.study import Study
 
 try:
     import fcntl
@@ -18,6 +21,7 @@ except ImportError:  # not on Windows, where runs are not guarded against each o
     fcntl = None  # type: ignore[assignment]
 
 JSON, MARKDOWN, PAGE = SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
+CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
 RUNS = "steelyard-runs"
 
 

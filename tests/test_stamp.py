@@ -1,0 +1,143 @@
+"""A published run that nothing has changed is read again, not computed; whatever changes, it is computed."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from commands import Command, Done
+from servers import ScriptedServer, fails, wins
+from steelyard.commands import report
+from steelyard.run_folder import stamp
+from steelyard.run_folder.stamp import STAMP
+
+MEASURE = ("measure", "-j", "planted/probit", "-p", "vacuum", "--out", "run")
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The folders that were computed again."""
+    found: list[Path] = []
+    rebuild = report.rebuild
+
+    def noted(path: Path, *, verify: bool = False) -> object:
+        found.append(path)
+        return rebuild(path, verify=verify)
+
+    monkeypatch.setattr(report, "rebuild", noted)
+    return found
+
+
+@pytest.fixture
+def run(command: Command, tmp_path: Path, computed: list[Path]) -> Path:
+    assert command(*MEASURE).code == 0
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--full",), *(("--format", form) for form in ("html", "md", "json", "csv"))]
+)
+def test_an_unchanged_run_is_read_and_reads_as_computed(
+    command: Command, run: Path, computed: list[Path], options: tuple[str, ...]
+) -> None:
+    files = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    read = command("report", "run", *options)
+    assert computed == []
+    assert read == command("report", "run", *options, "--verify")
+    assert computed == [Path("run")]
+    assert files == {path.name: path.read_bytes() for path in run.iterdir() if path.name in files}
+    command("report", "run")
+    assert computed == [Path("run")], "a computed report is stamped too"
+
+
+def append(path: Path, text: str = "\n") -> None:
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "study.yaml": lambda run: append(run / "study.yaml", "# a remark\n"),
+    "page edited": lambda run: append(run / "datasheet.html", "more"),
+    "one digit of the figures": lambda run: (run / "datasheet.json").write_text(
+        (run / "datasheet.json").read_text().replace('"value": 0', '"value": 1', 1)
+    ),
+    "results gone": lambda run: (run / "results.csv").unlink(),
+    "a file more": lambda run: (run / "columns.jsonl").write_text(""),
+    "stamp gone": lambda run: (run / STAMP).unlink(),
+    "stamp of nothing": lambda run: (run / STAMP).write_text(""),
+    "stamp that is a list": lambda run: (run / STAMP).write_text("[]"),
+    "stamp without files": lambda run: (run / STAMP).write_text("{}"),
+    "stamp of bytes": lambda run: (run / STAMP).write_bytes(b"\xff\xfe"),
+    "losses that are none": lambda run: (run / STAMP).write_text('{"losses": 1}'),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changes_it_is_computed(
+    command: Command, run: Path, computed: list[Path], change: str
+) -> None:
+    sheet, page = (run / "datasheet.json").read_bytes(), (run / "datasheet.html").read_bytes()
+    CHANGES[change](run)
+    assert command("report", "run").code == 0
+    assert computed == [Path("run")]
+    assert ((run / "datasheet.json").read_bytes(), (run / "datasheet.html").read_bytes()) == (sheet, page)
+    assert (run / "results.csv").exists()
+
+
+def test_another_program_another_name_or_a_plug_in_computes(
+    command: Command, run: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(run, run.with_name("copy"))
+    command("report", "copy")
+    command("report", "./run/")
+    assert computed == [Path("copy")], "one name, however it is spelt"
+    with monkeypatch.context() as patched:
+        patched.setattr(stamp, "plug_ins_installed", lambda: True)
+        command("report", "run")
+        assert computed == [Path("copy"), Path("run")]
+    monkeypatch.setattr(stamp, "_program", lambda: "of tomorrow")
+    command("report", "run")
+    assert computed == [Path("copy"), Path("run"), Path("run")]
+
+
+def test_a_reply_more_computes_even_before_it_is_in_the_database_file(
+    command: Command, run: Path, computed: list[Path]
+) -> None:
+    with closing(sqlite3.connect(run / "run.db")) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        before = (run / "run.db").read_bytes()
+        database.execute("CREATE TABLE another (number)")
+        database.commit()
+        assert (run / "run.db").read_bytes() == before
+        command("report", "run")
+    assert computed == [Path("run")]
+
+
+def scripted(command: Command, status: int) -> Done:
+    """Measure a judge whose server fails after three answers."""
+    answers = iter([wins("1"), wins("2"), wins("1")])
+    with ScriptedServer(lambda _: next(answers, None) or fails(status)) as server:
+        judge = f"openai/scripted?base_url={server.url}"
+        return command("measure", "-j", judge, "-p", "vacuum", "--out", "run", "--concurrency", 1)
+
+
+def test_what_is_lacking_is_said_again(command: Command, computed: list[Path]) -> None:
+    """Calls that failed for good are no part of the figures, and every report says so."""
+    assert scripted(command, 400).code == 0
+    read = command("report", "run")
+    assert computed == []
+    assert "9 of 12 trials failed (bad_request 9)" in read.err
+    assert read == command("report", "run", "--verify")
+
+
+def test_a_run_without_its_end_is_computed(command: Command, tmp_path: Path, computed: list[Path]) -> None:
+    assert scripted(command, 401).code == 2
+    assert not (tmp_path / "run" / STAMP).exists()
+    for _ in range(2):
+        assert "never made" in command("report", "run").err
+    assert computed == [Path("run")] * 2
