@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from commands import Command, Done
 from servers import ScriptedServer, fails, wins
-from steelyard.commands import report
+from steelyard.commands import measure, report
 from steelyard.run_folder import stamp
+from steelyard.run_folder.publication import Publication
 from steelyard.run_folder.stamp import STAMP
 
 MEASURE = ("measure", "-j", "planted/probit", "-p", "vacuum", "--out", "run")
@@ -25,9 +28,9 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     found: list[Path] = []
     rebuild = report.rebuild
 
-    def noted(path: Path, *, verify: bool = False) -> object:
+    def noted(path: Path, *rest: Any, **more: Any) -> Publication:
         found.append(path)
-        return rebuild(path, verify=verify)
+        return rebuild(path, *rest, **more)
 
     monkeypatch.setattr(report, "rebuild", noted)
     return found
@@ -53,6 +56,37 @@ def test_an_unchanged_run_is_read_and_reads_as_computed(
     assert files == {path.name: path.read_bytes() for path in run.iterdir() if path.name in files}
     command("report", "run")
     assert computed == [Path("run")], "a computed report is stamped too"
+
+
+def test_the_same_command_again_reads_too(
+    command: Command, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Publication:
+        raise AssertionError("computed again")
+
+    sheet = (run / "datasheet.json").read_text()
+    with monkeypatch.context() as patched:
+        patched.setattr(measure, "build_publication", refuse)
+        again = command(*MEASURE, "--json")
+    assert (again.code, again.out) == (0, sheet)
+    (run / "datasheet.html").unlink()
+    assert command(*MEASURE).code == 0
+    assert (run / "datasheet.html").exists()
+
+
+def test_a_price_that_is_stated_later_is_counted(command: Command) -> None:
+    """The study stays the same, and so do its replies; what they cost is another figure."""
+    with ScriptedServer(lambda _: wins("1")) as server:
+        judge = f"openai/scripted?base_url={server.url}"
+        measured = [
+            command("measure", "-j", judge + price, "-p", "vacuum", "--out", "run", "--json")
+            for price in ("", "&input_price=10&output_price=20")
+        ]
+        assert len(server.requests) == 12
+    assert [json.loads(done.out)["run"].get("dollars") for done in measured] == [
+        None,
+        pytest.approx(12 * (100 * 10 + 5 * 20) / 1_000_000),
+    ]
 
 
 def append(path: Path, text: str = "\n") -> None:

@@ -15,6 +15,7 @@ from steelyard.errors import SteelyardError, StoreError
 
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
+    from steelyard.run_folder.stamp import Digests
 
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
@@ -34,12 +35,14 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     return_large_arrays()
     from steelyard.run_folder.published_files import read_datasheet
     from steelyard.run_folder.run_folder import RunFolder
-    from steelyard.run_folder.stamp import losses_if_unchanged
+    from steelyard.run_folder.stamp import losses_if_unchanged, stored_digests
     from steelyard.runner.run_messages import metric_errors
 
-    losses = None if verify else losses_if_unchanged(RunFolder(folder))
+    run = RunFolder(folder)
+    stored = stored_digests(run)
+    losses = None if verify else losses_if_unchanged(run, stored)
     if losses is None:
-        datasheet, losses = _rebuild(folder, verify=verify)
+        datasheet, losses = _rebuild(folder, stored, verify=verify)
     else:
         datasheet = read_datasheet(folder)
     faults: list[SteelyardError] = [*metric_errors(datasheet.faults)]
@@ -58,16 +61,16 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
         click.echo(renderers[form](datasheet), nl=False)
     code = print_results(losses, faults)
     if form is None:
-        print_page_path(RunFolder(folder).page, full=full)
+        print_page_path(run.page, full=full)
     sys.exit(code)
 
 
-def _rebuild(folder: Path, *, verify: bool) -> tuple[Datasheet, tuple[str, ...]]:
+def _rebuild(folder: Path, stored: Digests | None, *, verify: bool) -> tuple[Datasheet, tuple[str, ...]]:
     from steelyard.cli.progress import working
     from steelyard.commands.report import rebuild
 
     with working("computing every figure from the stored replies; no calls"):
-        rebuilt = rebuild(folder, verify=verify)
+        rebuilt = rebuild(folder, stored, verify=verify)
     datasheet = rebuilt.datasheet
     try:
         datasheet = rebuilt.write(folder)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, RunError
 from steelyard.run_folder.publication import build_publication, save_kept_columns
-from steelyard.run_folder.published_files import remove_published
+from steelyard.run_folder.published_files import read_datasheet, remove_published
 from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import load_snapshot
-from steelyard.run_folder.stamp import stored_digests
+from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
+from steelyard.run_folder.stamp import losses_if_unchanged, stored_digests
 from steelyard.runner.budget import check_prices
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
@@ -62,6 +62,9 @@ def measure(
         save_kept_columns(folder, plan.study)
         names, where = [judge.name for judge in study.judges], folder.path
         stored = stored_digests(folder)
+        losses = None if session.stopped else losses_if_unchanged(folder, stored)
+        if losses is not None and snapshot_text(plan.study) == folder.study.read_text(encoding="utf-8"):
+            return Measurement(session, (), losses, folder, read_datasheet(where))
         with folder.store() as store:
             record.store = store
             coverage = record.coverage(plan.trials)

@@ -11,17 +11,18 @@ from steelyard.errors import RunError, StoreError
 from steelyard.run_folder.publication import Publication, build_publication
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.run_folder.stamp import stored_digests
+from steelyard.run_folder.stamp import Digests, stored_digests
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.runner.run_messages import pending_calls
 
 
-def rebuild(path: Path, *, verify: bool = False) -> Publication:
+def rebuild(path: Path, stored: Digests | None = None, *, verify: bool = False) -> Publication:
+    """What the folder's record publishes; `stored` are the digests of its files where they are known."""
     run = RunFolder(path)
     imported = None if run.study.exists() else _rebuild_import(path)
     if imported is not None:
         return imported
-    stored = stored_digests(run)
+    stored = stored or stored_digests(run)
     plan = load_plan(run, verify=verify)
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []

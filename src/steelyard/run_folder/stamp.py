@@ -47,15 +47,16 @@ def save_stamp(run: RunFolder, stored: Digests, losses: Sequence[str]) -> None:
         atomic_write_text(run.path / STAMP, json.dumps(body, indent=1) + "\n")
 
 
-def losses_if_unchanged(run: RunFolder) -> tuple[str, ...] | None:
+def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ...] | None:
     """What a report warns of beside the published figures; None where a file or the program changed."""
+    if stored is None:
+        return None
     try:
         body = json.loads((run.path / STAMP).read_text(encoding="utf-8"))
         losses = tuple(map(str, body["losses"]))
         if plug_ins_installed() or any(body[name] != value for name, value in _circumstances(run).items()):
             return None
-        stored = stored_digests(run)
-        unchanged = stored is not None and body["files"] == stored | _published_digests(run)
+        unchanged = body["files"] == stored | _published_digests(run)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return losses if unchanged else None

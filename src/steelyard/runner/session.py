@@ -36,6 +36,10 @@ class RunSession:
     dollars: float = 0.0
     """Spent on the study, earlier runs included."""
 
+    @property
+    def stopped(self) -> bool:
+        return bool(self.stop_errors or self.aborted_judges)
+
 
 @dataclass(frozen=True)
 class RunResult:
