@@ -5,7 +5,6 @@ from __future__ import annotations
 import html as escapes
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from browsers import installed
 from example_datasheet import crowd, example, judged, pointwise, renamed
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
@@ -70,9 +70,7 @@ THEMES = {"paper": on_paper, "dark": dark}
 @pytest.fixture(scope="module")
 def layouts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What a browser measures of every page, in one start of it."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no chromium on this machine: install it to run the browser tests")
+    chromium = installed()
     folder = tmp_path_factory.mktemp("layout")
     frames = []
     for number, (name, (sheet, width)) in enumerate(PAGES.items()):

@@ -94,6 +94,11 @@ def append(path: Path, text: str = "\n") -> None:
         stream.write(text)
 
 
+def change_stamp(run: Path, **changes: Any) -> None:
+    body = {**json.loads((run / STAMP).read_text()), **changes}
+    (run / STAMP).write_text(json.dumps({name: value for name, value in body.items() if value is not None}))
+
+
 CHANGES: dict[str, Callable[[Path], object]] = {
     "study.yaml": lambda run: append(run / "study.yaml", "# a remark\n"),
     "page edited": lambda run: append(run / "datasheet.html", "more"),
@@ -107,6 +112,9 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "stamp that is a list": lambda run: (run / STAMP).write_text("[]"),
     "stamp without files": lambda run: (run / STAMP).write_text("{}"),
     "stamp of bytes": lambda run: (run / STAMP).write_bytes(b"\xff\xfe"),
+    "seal gone": lambda run: change_stamp(run, seal=None),
+    "losses that were added": lambda run: change_stamp(run, losses=["judge coin: nothing is lacking."]),
+    "seal that is a number": lambda run: change_stamp(run, seal=1),
     "losses that are none": lambda run: (run / STAMP).write_text('{"losses": 1}'),
 }
 
@@ -137,6 +145,25 @@ def test_another_program_another_name_or_a_plug_in_computes(
     monkeypatch.setattr(stamp, "_program", lambda: "of tomorrow")
     command("report", "run")
     assert computed == [Path("copy"), Path("run"), Path("run")]
+
+
+def test_a_folder_of_somebody_else_is_computed(
+    command: Command, run: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its figures may be forged, and its stamp with them: they were sealed with another secret."""
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "mine"))
+    command("report", "run")
+    command("report", "run")
+    assert computed == [Path("run")]
+    assert (tmp_path / "mine" / "stamp.key").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "mine" / "stamp.key").write_bytes(b"")
+    command("report", "run")
+    assert computed == [Path("run")] * 2
+    (tmp_path / "none").write_text("no folder")
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "none"))
+    for _ in range(2):
+        assert command("report", "run").code == 0
+    assert computed == [Path("run")] * 4
 
 
 def test_a_reply_more_computes_even_before_it_is_in_the_database_file(

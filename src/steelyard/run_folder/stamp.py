@@ -1,7 +1,8 @@
 """The stamp of a published run: digests of its files and of this program, which tell `report` what changed.
 
 Where not a byte differs, every figure would come out as it was published, and need not be computed again.
-Where plug-ins are installed, nothing is stamped: their code may change, and every page has their charts.
+Where plug-ins are installed, nothing is stamped: their code may change, and every page has their charts. A
+stamp is sealed with a secret of this user: one that came with somebody else's folder counts for nothing.
 """
 
 from __future__ import annotations
@@ -13,16 +14,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b, file_digest
+from hmac import compare_digest
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
+from secrets import token_bytes
+from tempfile import NamedTemporaryFile
+from typing import Any
 
 from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.content_hash import canonical_json
 from steelyard.errors import StoreError
+from steelyard.providers.embedded.weights import cache_folder
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
 
 STAMP = ".published.json"
 LIBRARIES = ("numpy", "pyarrow", "genai-prices")
 """What else figures, files and prices come from."""
+
+SECRET_BYTES = 32
 
 Digests = dict[str, str | None]
 """By the name of a file; None where there is none."""
@@ -44,7 +53,8 @@ def save_stamp(run: RunFolder, stored: Digests, losses: Sequence[str]) -> None:
         return
     with suppress(OSError, StoreError):  # without a stamp the next report computes
         body = {**_circumstances(run), "files": stored | _published_digests(run), "losses": list(losses)}
-        atomic_write_text(run.path / STAMP, json.dumps(body, indent=1) + "\n")
+        sealed = {**body, "seal": _seal(body, _secret())}
+        atomic_write_text(run.path / STAMP, json.dumps(sealed, indent=1) + "\n")
 
 
 def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ...] | None:
@@ -53,13 +63,35 @@ def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ..
         return None
     try:
         body = json.loads((run.path / STAMP).read_text(encoding="utf-8"))
-        losses = tuple(map(str, body["losses"]))
+        seal, losses = str(body.pop("seal")), tuple(map(str, body["losses"]))
         if plug_ins_installed() or any(body[name] != value for name, value in _circumstances(run).items()):
             return None
+        if not compare_digest(seal, _seal(body, _secret())):
+            return None
         unchanged = body["files"] == stored | _published_digests(run)
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
     return losses if unchanged else None
+
+
+def _seal(body: dict[str, Any], secret: bytes) -> str:
+    return blake2b(canonical_json(body).encode(), digest_size=16, key=secret).hexdigest()
+
+
+def _secret() -> bytes:
+    """32 bytes that this user alone can read, drawn at first use."""
+    path = cache_folder() / "stamp.key"
+    try:
+        secret = path.read_bytes()
+    except FileNotFoundError:
+        secret = b""
+    if len(secret) != SECRET_BYTES:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        secret = token_bytes(SECRET_BYTES)
+        with NamedTemporaryFile(dir=path.parent, delete=False) as stream:  # readable by its owner alone
+            stream.write(secret)
+        Path(stream.name).replace(path)
+    return secret
 
 
 def plug_ins_installed() -> bool:
