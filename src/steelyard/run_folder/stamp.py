@@ -94,6 +94,7 @@ def _secret() -> bytes:
     return secret
 
 
+@cache
 def plug_ins_installed() -> bool:
     return any(group.startswith("steelyard.") for group in entry_points().groups)
 

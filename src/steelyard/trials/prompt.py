@@ -52,6 +52,11 @@ def _compiled(text: str) -> Template:
     return _environment().from_string(text)
 
 
+@cache
+def _variables(text: str) -> frozenset[str]:
+    return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
+
+
 @dataclass(frozen=True)
 class PromptTemplate:
     text: str
@@ -59,7 +64,7 @@ class PromptTemplate:
 
     def check(self, allowed: frozenset[str]) -> frozenset[str]:
         try:
-            named = meta.find_undeclared_variables(_environment().parse(self.text))
+            named = _variables(self.text)
             _compiled(self.text)
         except TemplateSyntaxError as error:
             raise ConfigError(
@@ -75,7 +80,7 @@ class PromptTemplate:
             raise ConfigError(
                 f"{self.origin}: unknown variable {unknown[0]!r}; known here: {', '.join(sorted(allowed))}."
             )
-        return frozenset(named)
+        return named
 
     def render(self, values: Mapping[str, object]) -> str:
         filled = {**values, "fence": fence_for(values)}
