@@ -126,13 +126,19 @@ class StartedCommand:
         self._process.kill()
         self.wait()
 
+    def wait_until(self, reached: Callable[[], bool]) -> None:
+        """Return once something holds, or the process has ended."""
+        while not reached() and self.returncode is None:
+            self._process.join(0.01)
+
     def first_lines(self, count: int = 1) -> list[str]:
         """So many lines of its standard output, once they are written or it has ended."""
-        while (text := self._streams[0].read_text(encoding="utf-8")).count("\n") < count:
-            if self.returncode is not None:
-                break
-            self._process.join(0.01)
-        return text.splitlines()[:count]
+
+        def text() -> str:
+            return self._streams[0].read_text(encoding="utf-8")
+
+        self.wait_until(lambda: text().count("\n") >= count)
+        return text().splitlines()[:count]
 
     def communicate(self, timeout: float = 300) -> tuple[str, str]:
         """What it wrote to its streams until it ended."""

@@ -172,8 +172,7 @@ def test_kill_9_in_the_second_look(tmp_path: Path, environment: dict[str, str], 
     arguments = ["measure", "--until", "verdict", "-j", "planted/probit", *PROBES, "--out", "run"]
     one = StartedCommand(arguments, tmp_path, environment)
     kept = tmp_path / "run" / "study.yaml"
-    while one.returncode is None and not (kept.exists() and "profile: standard" in kept.read_text()):
-        pass
+    one.wait_until(lambda: kept.exists() and "profile: standard" in kept.read_text())
     one.kill()
     done = command(*arguments)
     assert done.code == 0

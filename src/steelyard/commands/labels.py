@@ -177,54 +177,57 @@ def _is_fresh(
 
 def progress(folder: Path) -> LabelProgress:
     with open_session(folder) as session:
-        draw = session.recorded
-        assert draw is not None
-        labels = {key: said for key, said in drawn_labels(session).items() if said}
-        parts = {
-            part: (
-                sum(unit.key in labels for unit in draw.drawn.values() if unit.part == part),
-                sum(unit.part == part for unit in draw.drawn.values()),
-            )
-            for part in (TUNE, TEST)
-        }
-        names = draw.annotators or tuple(dict.fromkeys(who for said in labels.values() for who in said))
-        counts = {
-            name: (sum(name in said for said in labels.values()), len(draw.assigned(name))) for name in names
-        }
-        shared = session.agreement()
-        return LabelProgress(
-            tune=parts[TUNE],
-            test=parts[TEST],
-            by_annotator=counts,
-            opened=session.opened,
-            agreement=shared.sentence if shared.shared else None,
-            stop=draw.stop,
-            limits=None if draw.stop is None else draw.limits_at_every_look(labels),
+        return _progress(session)
+
+
+def _progress(session: LabelSession) -> LabelProgress:
+    draw = session.recorded
+    assert draw is not None
+    labels = {key: said for key, said in drawn_labels(session).items() if said}
+    parts = {
+        part: (
+            sum(unit.key in labels for unit in draw.drawn.values() if unit.part == part),
+            sum(unit.part == part for unit in draw.drawn.values()),
         )
+        for part in (TUNE, TEST)
+    }
+    names = draw.annotators or tuple(dict.fromkeys(who for said in labels.values() for who in said))
+    counts = {
+        name: (sum(name in said for said in labels.values()), len(draw.assigned(name))) for name in names
+    }
+    shared = session.agreement()
+    return LabelProgress(
+        tune=parts[TUNE],
+        test=parts[TEST],
+        by_annotator=counts,
+        opened=session.opened,
+        agreement=shared.sentence if shared.shared else None,
+        stop=draw.stop,
+        limits=None if draw.stop is None else draw.limits_at_every_look(labels),
+    )
 
 
 def open_labels(folder: Path, *, incomplete: bool = False) -> LabelProgress:
     """Unseal the test part, once; refused before all of it is labelled, unless the caller says so."""
-    found = progress(folder)
-    if found.opened is not None:
-        with open_session(folder) as session:
-            session.write()  # a kill may have come between the opening and its file
-        raise ConfigError(
-            f"{folder}: the test part was opened at {found.opened}, and it opens once; for a fresh test make "
-            "another draw with `steelyard labels draw`."
-        )
-    done, total = found.test
-    if not total:
-        raise ConfigError(f"{folder}: the draw has no test part to open; its tuning labels are readable.")
-    if done < total and not (incomplete and done) and not found.suffices:
-        raise ConfigError(
-            f"{folder}: {done} of {pluralize(total, 'test item')} labelled, expected all before the part "
-            "opens; label the rest, or say --incomplete to leave them out for good."
-        )
     with open_session(folder) as session:
+        found = _progress(session)
+        if found.opened is not None:
+            session.write()  # a kill may have come between the opening and its file
+            raise ConfigError(
+                f"{folder}: the test part was opened at {found.opened}, and it opens once; for a fresh test "
+                "make another draw with `steelyard labels draw`."
+            )
+        done, total = found.test
+        if not total:
+            raise ConfigError(f"{folder}: the draw has no test part to open; its tuning labels are readable.")
+        if done < total and not (incomplete and done) and not found.suffices:
+            raise ConfigError(
+                f"{folder}: {done} of {pluralize(total, 'test item')} labelled, expected all before the part "
+                "opens; label the rest, or say --incomplete to leave them out for good."
+            )
         session.open(datetime.now(UTC).isoformat(timespec="seconds"))
         session.write()
-    return progress(folder)
+        return _progress(session)
 
 
 def progress_lines(found: LabelProgress, folder: str) -> list[str]:
