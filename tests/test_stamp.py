@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -13,9 +14,10 @@ from typing import Any
 import pytest
 
 from commands import Command, Done
-from servers import ScriptedServer, fails, wins
+from servers import ScriptedServer, fails, says, wins
 from steelyard.commands import measure, report
-from steelyard.run_folder import stamp
+from steelyard.datasheet.results import Results
+from steelyard.run_folder import publication, stamp
 from steelyard.run_folder.publication import Publication
 from steelyard.run_folder.stamp import STAMP
 
@@ -83,15 +85,55 @@ def test_a_price_that_is_stated_later_is_counted(command: Command) -> None:
             for price in ("", "&input_price=10&output_price=20")
         ]
         assert len(server.requests) == 12
+    assert command("report", "run") == command("report", "run", "--verify"), "the folder has no price"
     assert [json.loads(done.out)["run"].get("dollars") for done in measured] == [
         None,
         pytest.approx(12 * (100 * 10 + 5 * 20) / 1_000_000),
     ]
 
 
+def test_a_judge_without_verdicts_is_an_error_each_time(command: Command) -> None:
+    """A report of the run has no such error; what it publishes is no end of the measurement."""
+    with ScriptedServer(lambda asked: says("hm") if asked.body["model"] == "b" else wins("1")) as server:
+        judges = (word for model in "ab" for word in ("-j", f"openai/{model}?base_url={server.url}"))
+        words = ("measure", *judges, "-p", "vacuum", "--out", "run", "--no-preflight")
+        first = command(*words)
+        assert command("report", "run").code == 0
+        again = command(*words)
+        assert len(server.requests) == 24
+    assert (first.code, again.code) == (1, 1)
+    assert "judge openai/b: no readable verdict in 12 calls" in again.err
+    assert again.err == first.err
+
+
+def test_files_of_two_computations_are_never_mixed(
+    command: Command, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report that began while a run went on must not write its figures between those of its end."""
+    fcntl = pytest.importorskip("fcntl")
+    write, tries = publication.write_results, []
+
+    def another_writes(folder: Path, results: Results) -> None:
+        handle = os.open(folder, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(handle)
+        tries.append(folder)
+        write(folder, results)
+
+    monkeypatch.setattr(publication, "write_results", another_writes)
+    assert command("report", "run", "--verify").code == 0
+    assert tries == [Path("run")]
+
+
 def append(path: Path, text: str = "\n") -> None:
     with path.open("a", encoding="utf-8") as stream:
         stream.write(text)
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
 
 
 def change_stamp(run: Path, **changes: Any) -> None:
@@ -112,6 +154,9 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "stamp that is a list": lambda run: (run / STAMP).write_text("[]"),
     "stamp without files": lambda run: (run / STAMP).write_text("{}"),
     "stamp of bytes": lambda run: (run / STAMP).write_bytes(b"\xff\xfe"),
+    "stamp of many brackets": lambda run: (run / STAMP).write_text("[" * 100_000),
+    "stamp that is a pipe": lambda run: replace_by_pipe(run / STAMP),
+    "votes that are a pipe": lambda run: replace_by_pipe(run / "review.db"),
     "seal gone": lambda run: change_stamp(run, seal=None),
     "losses that were added": lambda run: change_stamp(run, losses=["judge coin: nothing is lacking."]),
     "seal that is a number": lambda run: change_stamp(run, seal=1),
@@ -159,11 +204,23 @@ def test_a_folder_of_somebody_else_is_computed(
     (tmp_path / "mine" / "stamp.key").write_bytes(b"")
     command("report", "run")
     assert computed == [Path("run")] * 2
-    (tmp_path / "none").write_text("no folder")
-    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "none"))
+    (tmp_path / "mine" / "stamp.key").chmod(0o644)
+    command("report", "run")
+    assert computed == [Path("run")] * 3, "others could read the secret"
+    assert (tmp_path / "mine" / "stamp.key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("cache", ["file", "relative", "~nobody-of-this-name/cache"])
+def test_without_a_cache_of_this_user_every_report_computes(
+    command: Command, run: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch, cache: str
+) -> None:
+    """A cache in the current folder may have come with the run folder, its secret with the stamp."""
+    Path("file").write_text("no folder")
+    monkeypatch.setenv("STEELYARD_CACHE", str(Path("file").resolve()) if cache == "file" else cache)
     for _ in range(2):
         assert command("report", "run").code == 0
-    assert computed == [Path("run")] * 4
+    assert computed == [Path("run")] * 2
+    assert not Path(cache).is_dir()
 
 
 def test_a_reply_more_computes_even_before_it_is_in_the_database_file(

@@ -61,9 +61,11 @@ def measure(
         session, record = _make_calls(plan, folder, limits, progress)
         save_kept_columns(folder, plan.study)
         names, where = [judge.name for judge in study.judges], folder.path
-        stored = stored_digests(folder)
+        # A price that is stated later is no part of the folder: a report would not know of it.
+        alike = snapshot_text(plan.study) == folder.study.read_text(encoding="utf-8")
+        stored = stored_digests(folder) if alike else None
         losses = None if session.stopped else losses_if_unchanged(folder, stored)
-        if losses is not None and snapshot_text(plan.study) == folder.study.read_text(encoding="utf-8"):
+        if losses is not None:
             return Measurement(session, (), losses, folder, read_datasheet(where))
         with folder.store() as store:
             record.store = store

@@ -23,7 +23,12 @@ from steelyard.run_folder.stamp import Digests, save_stamp
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
-from steelyard.runner.run_messages import call_warnings, decoding_caveats, missing_usage
+from steelyard.runner.run_messages import (
+    call_warnings,
+    decoding_caveats,
+    judges_without_verdicts,
+    missing_usage,
+)
 from steelyard.study.study import Study
 from steelyard.verdicts.observations import Observations
 
@@ -42,10 +47,12 @@ class Publication:
 
     def write(self, folder: Path) -> Datasheet:
         """Every file of it; the datasheet comes back with what could not be drawn."""
-        datasheet = write_datasheet(folder, self.datasheet)
-        write_results(folder, self.results)
-        if self.stored is not None and not datasheet.faults:
-            save_stamp(RunFolder(folder), self.stored, self.losses)
+        run = RunFolder(folder)
+        with run.publishing():
+            datasheet = write_datasheet(folder, self.datasheet)
+            write_results(folder, self.results)
+            if self.stored is not None and not datasheet.faults:
+                save_stamp(run, self.stored, self.losses)
         return datasheet
 
 
@@ -53,17 +60,19 @@ def build_publication(plan: Plan, record: RunRecord, stored: Digests | None) -> 
     """What a run publishes; plan and record may go before it is written, which a million trials need.
 
     `stored` are the digests of the files before they were read; while these are the same, the figures of a
-    whole run need not be computed again.
+    whole run need not be computed again. A judge without verdicts is an error each time it is measured.
     """
     datasheet, results = build_datasheet(plan, record), _results(plan, record)
-    partial = record.coverage(plan.trials).every.partial
+    names = [judge.name for judge in plan.study.judges]
+    whole = not record.coverage(plan.trials).every.partial
+    settled = whole and not any(judges_without_verdicts(names, results.observations))
     record.release()
     losses = (
         *call_warnings(results.observations, record.store.path.parent),
         *decoding_caveats(datasheet),
         *missing_usage(datasheet),
     )
-    return Publication(datasheet, results, losses, None if partial else stored)
+    return Publication(datasheet, results, losses, stored if settled else None)
 
 
 def save_kept_columns(folder: RunFolder, study: Study) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,17 @@ class RunFolder:
                     raise RunError(
                         f"{self.path}: another process is measuring into this folder; wait for it to end."
                     ) from error
+            yield
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """One process at a time writes the published files: they come from one computation."""
+        with ExitStack() as stack:
+            if fcntl is not None:
+                with suppress(OSError):  # as on a file system without locks
+                    handle = os.open(self.path, os.O_RDONLY)
+                    stack.callback(os.close, handle)
+                    fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
     @contextmanager

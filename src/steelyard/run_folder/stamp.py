@@ -16,14 +16,15 @@ from functools import cache
 from hashlib import blake2b, file_digest
 from hmac import compare_digest
 from importlib.metadata import PackageNotFoundError, entry_points, version
+from io import BufferedReader
 from pathlib import Path
 from secrets import token_bytes
+from stat import S_ISREG
 from tempfile import NamedTemporaryFile
-from typing import Any
 
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import canonical_json
-from steelyard.errors import StoreError
+from steelyard.errors import SteelyardError
 from steelyard.providers.embedded.weights import cache_folder
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
 
@@ -32,6 +33,9 @@ LIBRARIES = ("numpy", "pyarrow", "genai-prices")
 """What else figures, files and prices come from."""
 
 SECRET_BYTES = 32
+MAX_STAMP = 1 << 20
+_NO_STAMP = (OSError, ValueError, TypeError, KeyError, RecursionError, SteelyardError)
+"""What a stamp of any content, and a cache that cannot be used, may raise."""
 
 Digests = dict[str, str | None]
 """By the name of a file; None where there is none."""
@@ -51,40 +55,39 @@ def save_stamp(run: RunFolder, stored: Digests, losses: Sequence[str]) -> None:
     """Stamp what was just published from what was `stored` before it was read."""
     if plug_ins_installed():
         return
-    with suppress(OSError, StoreError):  # without a stamp the next report computes
-        body = {**_circumstances(run), "files": stored | _published_digests(run), "losses": list(losses)}
-        sealed = {**body, "seal": _seal(body, _secret())}
-        atomic_write_text(run.path / STAMP, json.dumps(sealed, indent=1) + "\n")
+    with suppress(*_NO_STAMP):  # without a stamp the next report computes
+        body = {"losses": list(losses), "seal": _seal(run, stored, losses)}
+        atomic_write_text(run.path / STAMP, json.dumps(body, indent=1) + "\n")
 
 
 def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ...] | None:
     """What a report warns of beside the published figures; None where a file or the program changed."""
-    if stored is None:
+    if stored is None or plug_ins_installed():
         return None
     try:
-        body = json.loads((run.path / STAMP).read_text(encoding="utf-8"))
-        seal, losses = str(body.pop("seal")), tuple(map(str, body["losses"]))
-        if plug_ins_installed() or any(body[name] != value for name, value in _circumstances(run).items()):
-            return None
-        if not compare_digest(seal, _seal(body, _secret())):
-            return None
-        unchanged = body["files"] == stored | _published_digests(run)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        with _open_file(run.path / STAMP) as stream:
+            body = json.loads(stream.read(MAX_STAMP))
+        losses = tuple(map(str, body["losses"]))
+        return losses if compare_digest(str(body["seal"]), _seal(run, stored, losses)) else None
+    except _NO_STAMP:
         return None
-    return losses if unchanged else None
 
 
-def _seal(body: dict[str, Any], secret: bytes) -> str:
-    return blake2b(canonical_json(body).encode(), digest_size=16, key=secret).hexdigest()
+def _seal(run: RunFolder, stored: Digests, losses: Sequence[str]) -> str:
+    """Of all that a report rests on; commands that it prints name the folder as it was named."""
+    published = {name: _digest(run.path / name) for name in (*SHEETS, *RESULTS)}
+    body = canonical_json([str(run.path), _program(), stored | published, list(losses)])
+    return blake2b(body.encode(), digest_size=16, key=_secret()).hexdigest()
 
 
 def _secret() -> bytes:
     """32 bytes that this user alone can read, drawn at first use."""
     path = cache_folder() / "stamp.key"
-    try:
-        secret = path.read_bytes()
-    except FileNotFoundError:
-        secret = b""
+    if not path.is_absolute():
+        raise OSError(f"{path}: lies in the current folder, which somebody else may have written")
+    secret = b""
+    with suppress(FileNotFoundError), _open_file(path) as key:
+        secret = key.read() if _is_private(os.fstat(key.fileno())) else b""
     if len(secret) != SECRET_BYTES:
         path.parent.mkdir(parents=True, exist_ok=True)
         secret = token_bytes(SECRET_BYTES)
@@ -94,26 +97,29 @@ def _secret() -> bytes:
     return secret
 
 
+def _is_private(found: os.stat_result) -> bool:
+    """Whether no other user wrote the file or can read it; Windows has no such modes."""
+    return os.name == "nt" or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+
+
 @cache
 def plug_ins_installed() -> bool:
     return any(group.startswith("steelyard.") for group in entry_points().groups)
 
 
-def _circumstances(run: RunFolder) -> dict[str, str]:
-    """What a report rests on beside its files: commands that it prints name the folder as it was named."""
-    return {"folder": str(run.path), "program": _program()}
-
-
-def _published_digests(run: RunFolder) -> Digests:
-    return {name: _digest(run.path / name) for name in (*SHEETS, *RESULTS)}
-
-
 def _digest(path: Path) -> str | None:
     try:
-        with path.open("rb") as stream:
+        with _open_file(path) as stream:
             return file_digest(stream, _short).hexdigest()
     except FileNotFoundError:
         return None
+
+
+def _open_file(path: Path) -> BufferedReader:
+    """A pipe or a device in place of a file might never end."""
+    if not S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path}: not a file")
+    return path.open("rb")
 
 
 def _short() -> blake2b:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from steelyard.errors import RunError, UnreachableError
+from steelyard.errors import ConfigError, RunError, UnreachableError
 
 _GLANCE = 0.2
 
@@ -153,7 +153,12 @@ class WeightsState:
 
 def cache_folder() -> Path:
     if chosen := os.environ.get("STEELYARD_CACHE"):
-        return Path(chosen).expanduser()
+        try:
+            return Path(chosen).expanduser()
+        except RuntimeError as error:
+            raise ConfigError(
+                f"STEELYARD_CACHE: {chosen} is in the home of an unknown user; set it to a folder."
+            ) from error
     from platformdirs import user_cache_dir
 
     return Path(user_cache_dir("steelyard", appauthor=False))
