@@ -87,7 +87,7 @@ class StartedCommand:
     """A real process with the command in it, to be killed; its start costs no imports.
 
     It is forked from a process that has loaded what the tests have loaded. It can write no file beyond
-    `largest` bytes, where that is given.
+    `largest` bytes, where that is given. Its streams are files, or a terminal of the caller's.
     """
 
     def __init__(
@@ -96,13 +96,14 @@ class StartedCommand:
         folder: Path,
         environment: Mapping[str, str],
         largest: int | None = None,
+        terminal: str | None = None,
     ) -> None:
         loaded = [name for name in sys.modules if name.startswith("steelyard.")]
         _FORKS.set_forkserver_preload([name for name in loaded if not name.startswith(_NEEDLESS)])
-        self._streams = [Path(tempfile.mkstemp()[1]) for _ in range(2)]
+        self._streams = [] if terminal else [Path(tempfile.mkstemp()[1]) for _ in range(2)]
         texts = ["steelyard", *map(str, arguments)]
         self._process = _FORKS.Process(
-            target=_in_fork, args=(folder, texts, dict(environment), self._streams, largest)
+            target=_in_fork, args=(folder, texts, dict(environment), self._streams or [terminal] * 2, largest)
         )
         self._process.start()
 
@@ -164,11 +165,12 @@ def _in_fork(
     folder: Path,
     texts: list[str],
     environment: dict[str, str],
-    streams: Sequence[Path],
+    streams: Sequence[Path | str],
     largest: int | None,
 ) -> None:
     for number, path in enumerate(streams, 1):
         os.dup2(os.open(path, os.O_WRONLY), number)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     with surroundings(folder, texts, environment):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pty
@@ -16,7 +17,7 @@ import click
 import pytest
 
 import steelyard as steelyard_package
-from commands import run_command
+from commands import StartedCommand, run_command
 from docs_pages import ROOT
 from example_datasheet import example
 from servers import ScriptedServer, fails, says, wins
@@ -55,24 +56,22 @@ def on_a_terminal(
 ) -> tuple[int, str]:
     """Exit code and everything that reached the terminal."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*PROGRAM, *map(str, arguments)],
-        cwd=folder,
-        env={**environment, "TERM": "xterm"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
+    os.set_blocking(ours, False)
     seen = bytearray()
-    try:
-        while piece := os.read(ours, 65536):
-            seen += piece
-    except OSError:
-        pass  # The terminal reports an error, not an end, once nobody holds its other side.
-    finally:
-        os.close(ours)
-    return process.wait(timeout=300), seen.decode("utf-8", "replace")
+
+    def read() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(ours, 65536):
+                seen.extend(piece)
+        return False
+
+    terminal = os.ttyname(theirs)
+    started = StartedCommand(arguments, folder, {**environment, "TERM": "xterm"}, terminal=terminal)
+    started.wait_until(read)
+    read()
+    os.close(ours)
+    os.close(theirs)
+    return started.wait(), seen.decode("utf-8", "replace")
 
 
 def assert_one_sentence(text: str) -> None:
@@ -259,8 +258,9 @@ def test_an_output_without_unicode(tmp_path: Path) -> None:
         assert b"planted/tie" in printed_in(encoding, tmp_path, f"report run --format {form}")
 
 
-def test_characters_an_output_does_not_know_keep_their_meaning(shell: Shell) -> None:
-    done = shell("$S measure -j planted/probit -p ladder --out run --full", **ASCII)
+def test_characters_an_output_does_not_know_keep_their_meaning(shell: Shell, tmp_path: Path) -> None:
+    run_command(tmp_path, "measure", "-j", "planted/probit", "-p", "ladder", "--out", "run")
+    done = shell("$S report run --full", **ASCII)
     assert done.returncode == 0, done.stderr
     assert b"Traceback" not in done.stderr
     assert re.search(rb"\[-0\.\d+, \+0\.\d+\]", done.stdout)
