@@ -22,10 +22,10 @@ RUNS = {
     "binary": 4,
     "skewed": 20,
     "ordinal": 3,
-    "pairs compared": 6,
+    "pairs compared": 5,
     "scores compared": 4,
     "instrument": 1,
-    "cues": 24,
+    "cues": 20,
     "cues of texts": 40,
 }
 """Runs of the reduced simulation, some seconds in all."""

@@ -36,7 +36,8 @@ def figures(file: str) -> dict[tuple[str, str, str], Estimate]:
     lines = (DATA / file).read_text(encoding="utf-8").splitlines(keepends=True)
     with TemporaryDirectory() as folder:
         path = Path(folder) / file
-        path.write_text("".join(filter(is_on_the_page, lines)), encoding="utf-8")
+        # Without the `#` of an item's name it has no stratum, whose figures the page does not have.
+        path.write_text("".join(filter(is_on_the_page, lines)).replace("#", "-"), encoding="utf-8")
         made = import_verdicts([path]).datasheet.estimates
     return {
         (e.judge, str(e.group["protocol"]), e.metric): e

