@@ -12,7 +12,7 @@ import os
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b, file_digest
 from hmac import compare_digest
 from importlib.metadata import PackageNotFoundError, entry_points, version
@@ -20,9 +20,8 @@ from io import BufferedReader
 from pathlib import Path
 from secrets import token_bytes
 from stat import S_ISREG
-from tempfile import NamedTemporaryFile
 
-from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.atomic_write import atomic_write, atomic_write_text
 from steelyard.core.content_hash import canonical_json
 from steelyard.errors import SteelyardError
 from steelyard.providers.embedded.weights import cache_folder
@@ -91,9 +90,10 @@ def _secret() -> bytes:
     if len(secret) != SECRET_BYTES:
         path.parent.mkdir(parents=True, exist_ok=True)
         secret = token_bytes(SECRET_BYTES)
-        with NamedTemporaryFile(dir=path.parent, delete=False) as stream:  # readable by its owner alone
-            stream.write(secret)
-        Path(stream.name).replace(path)
+        with atomic_write(path) as beside:
+            beside.unlink(missing_ok=True)
+            with open(beside, "xb", opener=partial(os.open, mode=0o600)) as stream:
+                stream.write(secret)
     return secret
 
 
