@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -64,10 +65,18 @@ def test_the_command_page_is_what_the_commands_say(generator: ModuleType) -> Non
 
 
 def test_outputs_shown_in_the_pages_are_what_the_commands_print(
-    generator: ModuleType, monkeypatch: pytest.MonkeyPatch
+    generator: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    runs: dict[tuple[str, ...], Path] = {}
+
     def inside(arguments: list[str], folder: str, environment: dict[str, str]) -> str:
-        return run_command(Path(folder), *arguments, **environment).out
+        study = tuple(text for text in arguments if text != "--full")
+        if study in runs:  # its other sections are printed from the files of the first run
+            shutil.copytree(runs[study], folder, dirs_exist_ok=True)
+        out = run_command(Path(folder), *arguments, **environment).out
+        if study not in runs and "--out" in study:
+            runs[study] = shutil.copytree(folder, tmp_path / str(len(runs)))
+        return out
 
     monkeypatch.setattr(generator, "run_steelyard", inside)
     made = generator.pages()

@@ -15,7 +15,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.flips import count_flips, relabelling_p
+from steelyard.metrics.pairs.flips import count_flips, flip_estimates, relabelling_p
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.natural import natural_estimates
 from strategies import find, make, shuffled, swap_contents, swap_slots
@@ -27,6 +27,11 @@ AT_ZERO = {"delta": 0, "kind": "same_subset"}
 
 def estimates_of(pairs: Pairs, protocol: str = "base") -> list[Estimate]:
     return ladder_estimates(EstimateContext.for_protocol("J", "ladder", protocol, 7), pairs)
+
+
+def flips_of(pairs: Pairs) -> list[Estimate]:
+    """The figures of flips alone."""
+    return flip_estimates(EstimateContext("J", "ladder", {"protocol": "base", **AT_ZERO}, 7), pairs)
 
 
 def rates(pairs: Pairs) -> tuple[float | None, float | None, float | None]:
@@ -144,11 +149,12 @@ def test_names_of_contents_slots_and_rows_do_not_matter(rows: list[str]) -> None
     pairs = make(rows[: len(rows) // 2 * 2], tasks=3, replicates=2)
 
     def figures(of: Pairs) -> list[dict[str, object]]:
-        return [e.to_json() for e in estimates_of(of) if "flip" in e.metric]
+        return [e.to_json() for e in flips_of(of)]
 
-    assert figures(swap_contents(pairs)) == figures(pairs)
-    assert figures(swap_slots(pairs)) == figures(pairs)
-    assert figures(shuffled(pairs)) == figures(pairs)
+    found = figures(pairs)
+    assert figures(swap_contents(pairs)) == found
+    assert figures(swap_slots(pairs)) == found
+    assert figures(shuffled(pairs)) == found
 
 
 def coin(generator: np.random.Generator, pairs: int, replicates: int, letters: str = "12") -> list[str]:
@@ -203,7 +209,7 @@ def test_the_interval_covers_the_excess() -> None:
         lean = generator.choice([0.5, 0.9], 10)  # tasks differ in how they lean; ½ Σ (p − q)² is 0 or .64
         chance = np.repeat(np.tile(lean, 6), 2)[:, None]
         rows = ["".join(row) for row in np.where(generator.random((120, 2)) < chance, "1", "2")]
-        interval = find(estimates_of(make(rows, tasks=10, replicates=2)), "flip_excess", **AT_ZERO).interval
+        interval = find(flips_of(make(rows, tasks=10, replicates=2)), "flip_excess", **AT_ZERO).interval
         assert interval is not None
         assert interval.low is not None
         assert interval.high is not None

@@ -20,6 +20,7 @@ from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import score
 from steelyard.run_folder import resume
+from steelyard.stimuli.stimulus_set import StimulusSet
 from test_resume import Teller
 
 PROBES = ("-p", "vacuum", "-p", "ladder")
@@ -108,10 +109,25 @@ def test_a_coin_stops_after_quick(command: Command, tmp_path: Path) -> None:
     assert "Stopped: the word is decided" in command("report", "run").out
 
 
-def test_a_plain_folder_goes_on_and_stops_where_nothing_is_open(command: Command, tmp_path: Path) -> None:
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_plain_folder_goes_on_through_interruptions_and_stops_where_nothing_is_open(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judge = ("-j", EXCELLENT, *PROBES, "--out", "run")
     arguments = ("measure", "--until", "verdict", *judge)
     assert command("measure", *judge).code == 0
+    stimuli = tmp_path / "run" / "stimuli.jsonl"
+    small = stimuli.read_text()
+    # Growth is interrupted after its study, then after its stimuli: the second goes on from the first.
+    for owner, name, stimuli_are_old in ((StimulusSet, "write", True), (resume, "_save_plan", False)):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, interrupt)
+            assert command(*arguments).code == 1
+        assert study(tmp_path / "run")["profile"] == "standard"
+        assert (stimuli.read_text() == small) is stimuli_are_old
     done = command(*arguments)
     assert (done.code, f"{STANDARD - QUICK} calls in this run" in done.out) == (0, True)
     quick, standard = looks(tmp_path / "run")
@@ -139,33 +155,6 @@ def test_a_study_without_merit_is_looked_at_once(command: Command, tmp_path: Pat
     done = command("measure", "--until", "verdict", "-j", "planted/coin", "-p", "vacuum", "--out", "run")
     assert done.code == 0
     assert [look["end"] for look in looks(tmp_path / "run")] == ["unasked"]
-
-
-# Interruptions
-
-
-@pytest.mark.parametrize("broken", ["stimuli", "plan"])
-def test_growth_that_was_interrupted_goes_on(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
-) -> None:
-    arguments = ("measure", "--until", "verdict", "-j", "planted/probit", *PROBES, "--out", "run")
-    keep, small = resume._save_plan, list[str]()
-
-    def stops(folder: Any, plan: Any) -> None:
-        if plan.study.looks:
-            if broken == "stimuli":
-                folder.stimuli.write_text(small[0])
-            raise KeyboardInterrupt
-        small.append(folder.stimuli.read_text())
-        keep(folder, plan)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(resume, "_save_plan", stops)
-        assert command(*arguments).code == 1
-    assert study(tmp_path / "run")["profile"] == "standard"
-    done = command(*arguments)
-    assert (done.code, f"{STANDARD - QUICK} calls in this run" in done.out) == (0, True)
-    assert [look["profile"] for look in looks(tmp_path / "run")] == ["quick", "standard"]
 
 
 def test_kill_9_in_the_second_look(tmp_path: Path, environment: dict[str, str], command: Command) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
 
@@ -90,8 +90,9 @@ def _instrument(folder: Path) -> Iterator[SelftestCheck]:
         probes=["ladder"],
     )
     study = build_study(config, folder)
-    sheet = measure(study, RunFolder(folder), RunLimits()).require()
     judge = study.judges[0]
+    alone = replace(study, judges=(judge,))  # the baselines are in the other run
+    sheet = measure(alone, RunFolder(folder), RunLimits()).require()
     planted = Planted(judge).parameters(judge.protocols["base"].settings)
     for metric, tolerance in TOLERANCES.items():
         estimate = _need(sheet.find(judge.name, metric, "ladder", protocol="base"), metric)
