@@ -43,7 +43,7 @@ def test_a_judge_that_keeps_its_policy_passes_and_one_that_does_not_fails_in_wor
     done = suite(
         """
 def test_fair(judge_gate):
-    ruling = judge_gate(fair, DARK, probes=["vacuum"], profile="standard", out="fair")
+    ruling = judge_gate(fair, DARK, probes=["vacuum"], out="fair")
     assert [check.result for check in ruling.checks] == ["PASS"]
     assert judge_gate(Path("fair"), DARK).result == "PASS"
 
@@ -51,7 +51,7 @@ def test_first(judge_gate):
     judge_gate(first, DARK, probes=["vacuum"], profile="standard")
 
 def test_undecided(judge_gate):
-    judge_gate(fair, {"dark_current": {"max": 0.01}}, probes=["vacuum"], inconclusive="skip")
+    judge_gate(Path("fair"), {"dark_current": {"max": 0.01}}, inconclusive="skip")
 
 def test_undecided_fails(judge_gate):
     judge_gate(fair, {"dark_current": {"max": 0.01}}, probes=["vacuum"])

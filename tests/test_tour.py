@@ -56,7 +56,9 @@ def test_four_judges_of_sixty_rows_get_four_headlines(steelyard, desk: Path) -> 
 
 def test_an_own_function_is_measured_and_the_gate_tells_it_from_a_sharp_judge(steelyard, desk: Path) -> None:
     rows = ("--data", "rows200.csv", *READ, *WITH)
-    own = steelyard("measure", *rows, "-j", "python/judges.py:grade", "--out", "own")
+    own = steelyard(
+        "measure", "--data", "rows60.csv", *rows[2:], "-j", "python/judges.py:grade", "--out", "own"
+    )
     assert own.returncode == 0, own.stderr
     ((word, title),) = verdicts(desk / "own").values()
     assert (word, title) == ("unfit", "Merit")

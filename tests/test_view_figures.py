@@ -54,7 +54,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
 @pytest.fixture(scope="module")
 def repeats(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
     return measured(
-        tmp_path_factory.mktemp("figures") / "repeats", *PAIRS[:2], *PROBES[:4], "--replicates", "2"
+        tmp_path_factory.mktemp("figures") / "repeats", *PAIRS[:2], *PROBES[2:4], "--replicates", "2"
     )
 
 
@@ -227,7 +227,7 @@ def test_a_number_in_a_sentence_leads_to_the_figure_that_it_quotes(
         assert html.unescape(quoted) in (numbers.figure(estimate), *counts)
 
 
-def test_each_link_of_the_page_shows_the_count_of_its_figure(pairs: ViewedRun) -> None:
+def test_links_of_figures_charts_remedies_and_examples_lead_to_their_calls(pairs: ViewedRun) -> None:
     pages = ViewPages([pairs.path])
     pages.runs[0].load()
     published = pairs.published
@@ -254,6 +254,15 @@ def test_each_link_of_the_page_shows_the_count_of_its_figure(pairs: ViewedRun) -
         counted = published.figures[name].numerator
         assert len(list(csv.DictReader(io.StringIO(listed)))) == counted
         assert client.get("/run/0/calls?figure=nosuch").status == 404
+        for part in ("charts", "remedies"):
+            section = text.split(f'<details class="part" id="{part}">')[1].split('<details class="part"')[0]
+            own = set(re.findall(r'class="behind" href="([^"]+)"', section))
+            assert own, part
+            assert {re.findall(r"figure=(\w+)", link)[0] for link in own} <= set(published.figures)
+        example = re.findall(r'<a href="([^"]+)">All calls on this text', text)[0]
+        assert client.get(html.unescape(example)).status == 200
+        other = client.get("/compare?first=0:shaky&second=0:planted/first").text
+        assert "Calls that differ" in other
 
 
 def test_each_cell_of_a_confusion_leads_to_its_calls(scores: ViewedRun, levels: ViewedRun) -> None:
@@ -286,21 +295,3 @@ def test_calls_that_differ_are_those_with_another_answer(pairs: ViewedRun) -> No
     assert found.tolist() == by_hand
     assert 0 < found.sum() < len(found)
     assert not differing_calls(index, "shaky", index, "shaky").any()
-
-
-def test_charts_remedies_and_examples_lead_to_calls(pairs: ViewedRun) -> None:
-    with serving(lambda _: ViewPages([pairs.path]).app()) as server:
-        client = Client.of(server)
-        text = client.get("/run/0/").text
-        for part in ("charts", "remedies"):
-            section = text.split(f'<details class="part" id="{part}">')[1].split('<details class="part"')[0]
-            links = set(re.findall(r'class="behind" href="([^"]+)"', section))
-            assert links, part
-            names = {re.findall(r"figure=(\w+)", link)[0] for link in links}
-            assert pairs.published is not None
-            assert names <= set(pairs.published.figures)
-        example = re.findall(r'<a href="([^"]+)">All calls on this text', text)[0]
-        pairs.load()
-        assert client.get(html.unescape(example)).status == 200
-        other = client.get("/compare?first=0:shaky&second=0:planted/first").text
-        assert "Calls that differ" in other
