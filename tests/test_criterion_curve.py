@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
@@ -143,6 +145,7 @@ def test_every_arm_measures_vacuum_and_the_whole_ladder() -> None:
 def curve(tmp_path_factory: pytest.TempPathFactory) -> tuple[Datasheet, Judge]:
     folder = tmp_path_factory.mktemp("curve")
     made = build_study(study({"criterion": {"levels": 4}}, PROBIT), folder)
+    made = replace(made, judges=made.judges[:1])  # No test here looks at the baselines.
     return measure(made, RunFolder(folder / "run"), RunLimits()).datasheet, made.judges[0]
 
 
@@ -198,50 +201,36 @@ def test_the_curve_is_drawn_and_read(curve: tuple[Datasheet, Judge]) -> None:
     assert "change p = 2e-07 (signs of clusters flipped)" in (shift.note or "")
 
 
-def test_two_arms_keep_the_plain_figure(tmp_path: Path) -> None:
-    made = build_study(study("criterion", PROBIT, profile="quick"), tmp_path)
-    page = render(measure(made, RunFolder(tmp_path / "run"), RunLimits()).datasheet)
-    assert "Criterion trade-off" in page
-    assert "Operating curve" not in page
-
-
-def test_two_criteria_with_an_arm_in_common_have_each_figure_once(tmp_path: Path) -> None:
-    both = study("criterion", PROBIT, profile="quick").model_dump()
-    both["probes"] = ["vacuum", "ladder", {"criterion": {"protocol": "strict"}}, {"criterion": {"levels": 3}}]
-    sheets = [
-        measure(build_study(config, tmp_path), RunFolder(tmp_path / name), RunLimits()).datasheet
-        for name, config in (
-            ("two", StudyConfig.model_validate(both)),
-            ("one", study({"criterion": {"levels": 3}}, PROBIT, profile="quick")),
-        )
-    ]
-    two, one = (sorted(canonical_json(e.to_json()) for e in sheet.estimates) for sheet in sheets)
-    assert two == one
-
-
 def trials_in(folder: Path) -> int:
     with closing(sqlite3.connect(folder / "run.db")) as base, base:
         return int(base.execute("select count(*) from replies").fetchone()[0])
 
 
 def test_a_wider_curve_in_the_same_folder_pays_for_its_own_arms_only(steelyard, tmp_path: Path) -> None:
-    body = {
-        "name": "widen",
-        "profile": "quick",
-        "judges": [PROBIT],
-        "probes": ["vacuum", "ladder", "criterion"],
-    }
-    (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
-    assert steelyard("measure", "s.yaml", "--out", "run").returncode == 0
-    before = trials_in(tmp_path / "run")
-    body["probes"] = ["vacuum", "ladder", {"criterion": {"levels": 4}}]
-    (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
-    done = steelyard("measure", "s.yaml", "--out", "run")
-    assert done.returncode == 0, done.stderr
-    assert trials_in(tmp_path / "run") == before + 2 * 72
-    body["probes"] = ["vacuum", "ladder", "criterion"]
-    (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
-    assert steelyard("measure", "s.yaml", "--out", "run").returncode == 2
+    """Two arms have the plain figure; two criteria with an arm in common have each figure once."""
+
+    def measured(folder: str, *criteria: object) -> int:
+        body = {"name": "widen", "judges": [PROBIT], "probes": ["vacuum", "ladder", *criteria]}
+        (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
+        code: int = steelyard("measure", "s.yaml", "--out", folder).returncode
+        return code
+
+    def figures(folder: str) -> list[str]:
+        return sorted(
+            canonical_json(row)
+            for row in json.loads((tmp_path / folder / "datasheet.json").read_text())["estimates"]
+        )
+
+    wider = {"criterion": {"levels": 3}}
+    assert measured("run", "criterion") == 0
+    before, page = trials_in(tmp_path / "run"), (tmp_path / "run" / "datasheet.html").read_text()
+    assert "Criterion trade-off" in page
+    assert "Operating curve" not in page
+    assert measured("run", wider) == 0
+    assert trials_in(tmp_path / "run") == before + 72
+    assert measured("run", "criterion") == 2
+    assert measured("two", {"criterion": {"protocol": "strict"}}, wider) == 0
+    assert figures("two") == figures("run")
 
 
 def test_all_instructions_are_recognised_over_http() -> None:

@@ -67,7 +67,7 @@ def test_scores_lean_to_the_passing_end() -> None:
     assert figures(answers, labels, 5, "1-5")["leniency"].value == pytest.approx(0.25)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=4, max_size=20))
 def test_turning_scale_and_failing_answer_round_changes_nothing(rows: list[tuple[int, int]]) -> None:
     answers, labels = [row[0] for row in rows], [row[1] for row in rows]

@@ -345,7 +345,7 @@ def test_no_jury_is_told_where_it_was_picked() -> None:
     assert all(note.startswith("on the half of the clusters that did not choose it") for note in told)
     apparent = next(e for e in found if e.metric == "chosen_jury_apparent")
     assert (apparent.note or "").startswith("in-sample")
-    shown = {table.title: table for table in multi_judge_tables(summarise(noisy_sheet(8)))}
+    shown = {table.title: table for table in multi_judge_tables(summarise(noisy_sheet(4)))}
     assert not any("in-sample" in " ".join(row) or "chosen" in row[0] for row in shown["Juries"].rows)
 
 
@@ -457,9 +457,11 @@ def six() -> Datasheet:
     return panel_datasheet()
 
 
-def test_the_datasheet_is_the_same_in_whatever_order_replies_came(six: Datasheet) -> None:
-    assert panel_datasheet(shuffle=3).dumps() == six.dumps()
-    assert json.loads(six.dumps())["panel"][0]["judge"] == "panel"
+def test_the_datasheet_is_the_same_in_whatever_order_replies_came() -> None:
+    names, probes = list(JUDGES)[2:], (PROBES[0], PROBES[1], PROBES[-1])
+    one, other = (panel_datasheet(names, probes=probes, shuffle=shuffle).dumps() for shuffle in (None, 3))
+    assert one == other
+    assert json.loads(one)["panel"][0]["judge"] == "panel"
 
 
 def test_every_figure_of_several_judges_has_a_meaning(six: Datasheet) -> None:

@@ -32,7 +32,8 @@ from well_formed import check_all
 
 HEADING = EstimateContext("j", "edit", {"protocol": "base"}, 7)
 LOST = ("unreadable", "failed")
-few = settings(max_examples=40)
+few, fewer = settings(max_examples=40), settings(max_examples=20)
+"""Fewer where each figure is resampled."""
 
 
 @dataclass(frozen=True)
@@ -358,7 +359,7 @@ def oracle(formula: Callable[..., float], *arguments: object, **options: object)
     return None if np.isnan(value) else float(value)
 
 
-@few
+@fewer
 @given(sheets("1-4"))
 def test_ordinal_figures_against_scipy_and_scikit_learn(sheet: Sheet) -> None:
     labels, given = scored_pairs(sheet)
@@ -378,7 +379,7 @@ def test_ordinal_figures_against_scipy_and_scikit_learn(sheet: Sheet) -> None:
     assert found["compression"].value == pytest.approx(y.std() / x.std())
 
 
-@few
+@fewer
 @given(sheets("binary"))
 def test_binary_figures_against_scikit_learn(sheet: Sheet) -> None:
     labels, given = scored_pairs(sheet)
@@ -433,9 +434,10 @@ def test_unused_levels_are_those_nobody_gave(sheet: Sheet) -> None:
 
 
 def everything(sheet: Sheet) -> list[Estimate]:
+    """Every estimate, each of which is well formed."""
     scores = sheet.scores()
     against = binary_figures if sheet.scale == "binary" else ordinal_figures
-    return [
+    found = [
         accuracy(HEADING, scores),
         *lost_rates(HEADING, scores),
         *stability(HEADING, scores),
@@ -444,15 +446,11 @@ def everything(sheet: Sheet) -> list[Estimate]:
         *against(HEADING, scores),
         border_noise(HEADING, scores),
     ]
+    check_all(found)
+    return found
 
 
-@few
-@given(sheets())
-def test_every_estimate_is_well_formed(sheet: Sheet) -> None:
-    check_all(everything(sheet))
-
-
-@settings(max_examples=20)
+@fewer
 @given(sheets(), st.randoms(use_true_random=False))
 def test_the_order_of_calls_changes_no_byte(sheet: Sheet, random: Random) -> None:
     calls = list(sheet.calls)
@@ -461,7 +459,7 @@ def test_the_order_of_calls_changes_no_byte(sheet: Sheet, random: Random) -> Non
     assert [e.to_json() for e in everything(mixed)] == [e.to_json() for e in everything(sheet)]
 
 
-@settings(max_examples=20)
+@fewer
 @given(sheets("1-4"))
 def test_a_scale_moved_by_ten_moves_nothing_but_itself(sheet: Sheet) -> None:
     def up(c: Call) -> Call:
@@ -475,7 +473,7 @@ def test_a_scale_moved_by_ten_moves_nothing_but_itself(sheet: Sheet) -> None:
         assert after.bounds == (None if before.bounds is None else pytest.approx(before.bounds, abs=1e-9))
 
 
-@settings(max_examples=20)
+@fewer
 @given(sheets("binary"))
 def test_exchanging_yes_and_no_exchanges_the_false_rates(sheet: Sheet) -> None:
     def other(c: Call) -> Call:
@@ -496,7 +494,7 @@ def test_exchanging_yes_and_no_exchanges_the_false_rates(sheet: Sheet) -> None:
         assert after[two].value == (None if expected is None else pytest.approx(expected, abs=1e-9)), one
 
 
-@settings(max_examples=20)
+@fewer
 @given(sheets())
 def test_a_lost_call_is_as_if_it_had_not_been_made_but_for_the_bounds(sheet: Sheet) -> None:
     kept = replace(sheet, calls=tuple(c for c in sheet.calls if c.read))
@@ -509,7 +507,7 @@ def test_a_lost_call_is_as_if_it_had_not_been_made_but_for_the_bounds(sheet: She
             assert with_lost.bounds[1] >= without.bounds[1] - 1e-12
 
 
-@settings(max_examples=20)
+@fewer
 @given(sheets(lost=False))
 def test_the_same_clusters_twice_over_are_surer_and_say_the_same(sheet: Sheet) -> None:
     """Every cluster once more under another name: values stay, intervals shrink."""
