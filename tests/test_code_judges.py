@@ -248,7 +248,17 @@ def test_metadata_that_is_no_object_is_refused(command: Command, tmp_path: Path)
 
 def test_answers_apply_to_a_function(command: Command, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("def judge(request, response):\n    return 'C' if response else 'I'\n")
-    arguments = ("measure", "-j", "python/own.py:judge", "--scale", "binary", "--json", "--out")
+    arguments = (
+        "measure",
+        "-j",
+        "python/own.py:judge",
+        "--scale",
+        "binary",
+        "-p",
+        "typos",
+        "--json",
+        "--out",
+    )
     wrong = command(*arguments, "wrong")
     assert wrong.code == 1
     assert "stopped after 8 replies" in wrong.err

@@ -96,7 +96,7 @@ def test_mid_p_by_hand() -> None:
     assert mcnemar_mid_p(0, 0) == pytest.approx(1.0)
 
 
-@settings(max_examples=12)  # statsmodels collects garbage at each call
+@settings(max_examples=6)  # statsmodels collects garbage at each call
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_is_that_of_statsmodels(probabilities: list[float]) -> None:
     expected = multipletests(probabilities, method="holm")[1]
@@ -415,7 +415,7 @@ def test_a_difference_and_its_size_are_two_things() -> None:
     assert (same.status, same.differs, same.conclusion_text) == ("clear", False, "alike within the margin")
 
 
-@quiet
+@settings(quiet, max_examples=16)
 @given(
     st.lists(
         st.tuples(st.sampled_from("12taxf"), st.sampled_from("12taxf")).map("".join), min_size=1, max_size=24
