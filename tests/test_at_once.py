@@ -83,11 +83,9 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JudgeRun, "_needs_no_queue", property(lambda _: False))
 
 
-@pytest.mark.parametrize("judge", ["planted/probit", "planted/coin", "planted/longest"])
-def test_the_run_file_is_that_of_single_calls(
-    judge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study, told = quick(judges=[judge], replicates=2), {"together": Told(), "single": Told()}
+def test_the_run_file_is_that_of_single_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judges = ["planted/probit", "planted/coin", "planted/longest"]
+    study, told = quick(judges=judges, replicates=2), {"together": Told(), "single": Told()}
     monkeypatch.setattr(judge_run, "CHUNK", 7)  # the last step is a short one
     measure(study, RunFolder(tmp_path / "together"), RunLimits(), told["together"])
     one_by_one(monkeypatch)
@@ -99,9 +97,8 @@ def test_the_run_file_is_that_of_single_calls(
 
 
 def test_scores_by_chance_are_those_of_single_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = build_study(
-        load_config(None, {"judges": ["planted/rater"], "profile": "quick", "task": {"scale": "1-6"}}), Path()
-    )
+    study = quick(judges=["planted/rater"], task={"scale": "1-6"}, probes=["typos"])
+    monkeypatch.setattr(judge_run, "CHUNK", 7)
     measure(study, RunFolder(tmp_path / "together"), RunLimits())
     one_by_one(monkeypatch)
     measure(study, RunFolder(tmp_path / "single"), RunLimits())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import Command
+from commands import Command, Done, run_command
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.words.numbers import times
@@ -24,14 +26,30 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def words(noise: float = 0.0, unlabelled: int = 4) -> list[str]:
-    """A study of 60 rows, some without a label."""
-    rows = "\n".join(f"q{n},answer {n},{'' if n < unlabelled else n % 2}" for n in range(60))
-    Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
+def words(noise: float = 0.0, unlabelled: int = 4, rows: int = 60) -> list[str]:
+    """A study of so many rows, some without a label."""
+    lines = "\n".join(f"q{n},answer {n},{'' if n < unlabelled else n % 2}" for n in range(rows))
+    Path("mine.csv").write_text(f"q,a,l\n{lines}\n", encoding="utf-8")
     Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
     columns = ["--data", "mine.csv", "--columns", "request=q,response=a,label=l", "--scale", "binary"]
     judge = ["-j", JUDGE.format(noise), "-p", "stochastic_stability"]
     return [*judge, *columns, "--rubric", "r.md", "--out", "run"]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """A folder with the study and its run, and what the command printed."""
+    folder = tmp_path_factory.mktemp("measured")
+    with contextlib.chdir(folder):
+        return folder, run_command(folder, "measure", *words())
+
+
+@pytest.fixture
+def done(measured: tuple[Path, Done], tmp_path: Path) -> Done:
+    """That run in the folder of the test."""
+    folder, done = measured
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return done
 
 
 def sheet() -> dict[str, Any]:
@@ -50,8 +68,10 @@ def right_by_row() -> dict[str, list[bool]]:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_rows_are_counted_where_the_user_has_rows(command: Command, noise: float) -> None:
-    command("measure", *words(noise))
+def test_rows_are_counted_where_the_user_has_rows(command: Command, done: Done, noise: float) -> None:
+    if noise:
+        shutil.rmtree("run")
+        command("measure", *words(noise))
     command("export", "run")
     rows = right_by_row()
     assert {len(calls) for calls in rows.values()} == {5}
@@ -76,10 +96,9 @@ def test_rows_with_unequal_calls_say_how_many_calls_there_are() -> None:
     assert times(lost, "call") == "2 of 3 rows (10 calls in all)"
 
 
-def test_rows_without_a_label_are_told(command: Command) -> None:
+def test_rows_without_a_label_are_told(command: Command, done: Done) -> None:
     told = "4 of 60 rows have no label, and no figure against labels counts them."
     assert told in command("plan", *words()).err
-    done = command("measure", *words())
     assert told in done.err
     assert f"Labels: {told}" in " ".join(done.out.split())
     assert told.rstrip(".") in Path("run/datasheet.md").read_text(encoding="utf-8")
@@ -89,14 +108,13 @@ def test_rows_without_a_label_are_told(command: Command) -> None:
     assert (run["rows"], run["unlabelled"]) == (60, 4)
 
 
-@pytest.mark.parametrize("unlabelled", [0, 60])
+@pytest.mark.parametrize("unlabelled", [0, 12])
 def test_nothing_is_told_where_all_rows_or_none_have_a_label(command: Command, unlabelled: int) -> None:
-    done = command("measure", *words(unlabelled=unlabelled))
+    done = command("measure", *words(unlabelled=unlabelled, rows=12))
     assert "no label, and" not in done.out + done.err
 
 
-def test_baselines_come_last_and_are_counted_apart(command: Command) -> None:
-    command("measure", *words())
+def test_baselines_come_last_and_are_counted_apart(command: Command, done: Done) -> None:
     index = ViewedRun(Path("run")).load().index
     assert index.judges[0] == "mine"
     assert index.judges[1:] == tuple(sorted(index.judges[1:]))

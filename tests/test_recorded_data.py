@@ -24,7 +24,7 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.flips import count_flips
 from steelyard.probes.unchanged_items import Position
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
 from strategies import find
 
 SHARED = Path(os.environ.get("STEELYARD_SHARED") or Path(__file__).resolve().parents[1].parent / "shared")
@@ -48,16 +48,22 @@ def pools(stratum: str) -> tuple[str, ...]:
 
 
 @cache
-def llmbar() -> dict[tuple[str, str, str], list[Call]]:
-    groups: dict[tuple[str, str, str], list[Call]] = {}
-    for call in sorted_calls(LLMBAR / "verdicts.jsonl"):
+def llmbar() -> dict[tuple[str, str, str], list[Observation]]:
+    groups: dict[tuple[str, str, str], list[Observation]] = {}
+    calls = sorted_calls(LLMBAR / "verdicts.jsonl")
+    for call, seen in zip(calls, observations_of(calls), strict=True):
         for pool in pools(call.pair.stratum or ""):
-            groups.setdefault((pool, call.judge, call.protocol), []).append(call)
+            groups.setdefault((pool, call.judge, call.protocol), []).append(seen)
     return groups
 
 
-def figures(calls: list[Call]) -> list[Estimate]:
-    return Position().estimates(calls[0].judge, Observations.of(observations_of(calls)), 7)
+@cache
+def repeats() -> list[Call]:
+    return sorted_calls(LLMBAR / "replicates_cot_x3.jsonl")
+
+
+def figures(seen: list[Observation]) -> list[Estimate]:
+    return Position().estimates(seen[0].judge, Observations.of(seen), 7)
 
 
 @needs_llmbar
@@ -93,8 +99,7 @@ def test_every_subset_of_llmbar_has_the_published_cells() -> None:
     rows = stats(LLMBAR, "stats_pooled.json")
     assert len(rows) == 360
     for row in rows:
-        calls = llmbar()[row["subset"], row["judge"], row["prompt"]]
-        parts = decompose(collect(observations_of(calls)))
+        parts = decompose(collect(llmbar()[row["subset"], row["judge"], row["prompt"]]))
         seen = {
             "consistent": parts.cell(STABLE_CROSS_SENSITIVITY).sum(),
             "flip_first": parts.in_slot(POSITIONAL_FALSE_PREFERENCE, 1).sum(),
@@ -145,17 +150,16 @@ def of_content(answers: Ints) -> Ints:
 @pytest.mark.parametrize("row", stats(LLMBAR, "stats_retest.json"), ids=lambda row: row["judge"])
 def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
     """Three runs in both orders; the table takes two unreadable replies for an agreement."""
-    calls = [c for c in sorted_calls(LLMBAR / "replicates_cot_x3.jsonl") if c.judge == row["judge"]]
-    pairs = collect(observations_of(calls))
+    pairs = collect(observations_of(call for call in repeats() if call.judge == row["judge"]))
     assert np.array_equal(pairs.replicate.reshape(-1, 3), np.tile([0, 1, 2], (len(pairs) // 3, 1)))
     first, second = (codes.reshape(-1, 3) for codes in (pairs.u_first, of_content(pairs.v_first)))
 
     def agree(left: Ints, right: Ints, runs: Iterable[tuple[int, int]]) -> list[bool]:
         return [bool(same) for a, b in runs for same in left[:, a] == right[:, b]]
 
-    repeats = [same for order in (first, second) for same in agree(order, order, combinations(range(3), 2))]
-    assert len(repeats) == row["n_call_pairs"]
-    assert round(np.mean(repeats), 4) == row["retest_same_order_agree"]
+    again = [same for order in (first, second) for same in agree(order, order, combinations(range(3), 2))]
+    assert len(again) == row["n_call_pairs"]
+    assert round(np.mean(again), 4) == row["retest_same_order_agree"]
     within = agree(first, second, [(run, run) for run in range(3)])
     assert round(np.mean(within), 4) == row["swap_agree_within_run"]
     across = agree(first, second, permutations(range(3), 2))
@@ -168,4 +172,4 @@ def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
         for order in (first, second)
         for runs in combinations(range(3), 2)
     ]
-    assert flips.repeat.sum() - flips.repeat_flips.sum() == sum(repeats) - sum(both_lost)
+    assert flips.repeat.sum() - flips.repeat_flips.sum() == sum(again) - sum(both_lost)

@@ -20,10 +20,11 @@ JUDGE = "planted/probit"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A judge to which every cue is worth 1.4 steps."""
+    """A judge to which every cue is worth 1.4 steps, and one to which none is worth anything."""
     out = tmp_path_factory.mktemp("cues") / "run"
     steelyard.measure(
         f"{JUDGE}?s=1.5&worth=1.4",
+        f"{JUDGE}?s=2&worth=0&name=fair",
         probes=[{"tradeoff": {"cues": ["padding", "typos"]}}],
         profile="quick",
         out=out,
@@ -121,18 +122,10 @@ def test_worths_are_adjusted_over_cues_and_open_ends_give_no_difference() -> Non
     assert compare_worths(first[:1], second[1:]) == []
 
 
-def test_compare_shows_the_difference_of_worths(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    steelyard.measure(
-        f"{JUDGE}?s=2&worth=0&name=fair",
-        f"{JUDGE}?s=2&worth=2&name=swayed",
-        probes=[{"tradeoff": {"cues": ["padding"]}}],
-        profile="quick",
-        out=out,
-    )
-    sheet = steelyard.compare(f"{out}:fair", f"{out}:swayed")
+def test_compare_shows_the_difference_of_worths(folder: Path) -> None:
+    sheet = steelyard.compare(f"{folder}:fair", f"{folder}:{JUDGE}")
     row = next(row for row in sheet.rows if row.metric == "cue_worth" and row.group["cue"] == "padding")
-    assert row.intervals[0].low < 2.0 < row.intervals[0].high
+    assert row.intervals[0].low < 1.4 < row.intervals[0].high
     assert row.differs
     assert "worth of a cue" in " ".join(sheet.answer())
 
