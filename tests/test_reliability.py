@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,11 @@ def pack_study(judges: list[str], probes: list[Any], profile: str, scale: Scale 
 
 def run(study: Study, folder: Path) -> Datasheet:
     return measure(study, RunFolder(folder), RunLimits()).datasheet
+
+
+def run_alone(study: Study, folder: Path) -> Datasheet:
+    """Without the baselines, where nothing is compared with them."""
+    return run(replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline)), folder)
 
 
 def find(sheet: Datasheet, judge: str, probe: str, metric: str, **group: str | float) -> Estimate:
@@ -187,7 +193,7 @@ def test_the_example_of_a_probe_in_one_file() -> None:
 
 def test_a_rater_without_error_or_noise(tmp_path: Path) -> None:
     judge = "planted/rater?sensitivity=1&specificity=1&noise=0"
-    sheet = run(pack_study([judge], ["reliability_full"], "quick"), tmp_path)
+    sheet = run_alone(pack_study([judge], ["reliability_full"], "quick"), tmp_path)
     right = [e for e in sheet.of("planted/rater", "accuracy") if e.value is not None]
     assert {e.value for e in right} == {1.0}
     assert {e.probe for e in right} >= {*PACKED, *BEYOND, "synthetic_ordinal", "injection", "score_range"}
@@ -201,7 +207,7 @@ def test_a_rater_without_error_or_noise(tmp_path: Path) -> None:
 def test_a_rater_that_errs_without_noise_errs_on_an_item_and_its_edits_alike(tmp_path: Path) -> None:
     """It draws once for an item, so an edit that keeps the label keeps the verdict, right or wrong."""
     judge = "planted/rater?sensitivity=0.8&specificity=0.6&noise=0"
-    sheet = run(pack_study([judge], ["reliability"], "full", Binary()), tmp_path)
+    sheet = run_alone(pack_study([judge], ["reliability"], "full", Binary()), tmp_path)
     own = find(sheet, "planted/rater", "stochastic_stability", "accuracy")
     assert own.value is not None
     assert own.value < 1
@@ -217,7 +223,7 @@ def test_planted_rates_are_found(tmp_path: Path) -> None:
     rater = "planted/rater?sensitivity=0.9&specificity=0.7&noise=0.2"
     judges = [f"{rater}&seed={seed}" for seed in range(8)]
     study = pack_study(judges, ["stochastic_stability", "semantic_paraphrase"], "full", Binary())
-    sheet = run(study, tmp_path)
+    sheet = run_alone(study, tmp_path)
     positive = sum(item.label == "1" for item in study.items) / len(study.items)
     rate = 0.9 * positive + 0.7 * (1 - positive)
     expected = {
@@ -257,7 +263,7 @@ def test_a_judge_that_likes_length_is_flagged(tmp_path: Path) -> None:
     with ScriptedServer(by_length) as server:
         judge = f"openai/long?base_url={server.url}"
         probes = ["verbosity_padding", "verbosity_bias_short", "format_invariance_1"]
-        sheet = run(pack_study([judge], probes, "standard"), tmp_path)
+        sheet = run_alone(pack_study([judge], probes, "standard"), tmp_path)
     long = find(sheet, "openai/long", "verbosity_padding", "invariance")
     assert (long.status, long.value) == ("flagged", pytest.approx(0.0, abs=0.35))
     assert find(sheet, "openai/long", "format_invariance_1", "invariance").value == 1.0
@@ -267,7 +273,8 @@ def test_a_judge_that_likes_length_is_flagged(tmp_path: Path) -> None:
 def test_a_judge_that_fails_every_call_has_no_accuracy(steelyard: Any, tmp_path: Path) -> None:
     with ScriptedServer(fails(500)) as server:
         broken = ("-j", f"openai/broken?base_url={server.url}")
-        command = ("measure", "-p", "reliability", "--attempts", "1", *broken)
+        probes = ("-p", "label_flip", "-p", "stochastic_stability")
+        command = ("measure", *probes, "--attempts", "1", *broken)
         alone = steelyard(*command, "--out", "alone", OPENAI_API_KEY="k")
         beside = steelyard(*command, "-j", "planted/rater", "--out", "run", OPENAI_API_KEY="k")
     assert (alone.returncode, beside.returncode) == (1, 1)
