@@ -22,7 +22,7 @@ from servers import Answer, Received, says
 from test_adapters import harmbench, write_csv, write_jsonl
 from test_examples import Room
 
-ROWS = 12
+ROWS = 6
 """Rows of every data file that a page names."""
 
 TEMPLATES = {
