@@ -96,7 +96,7 @@ def test_mid_p_by_hand() -> None:
     assert mcnemar_mid_p(0, 0) == pytest.approx(1.0)
 
 
-@settings(max_examples=6)  # statsmodels collects garbage at each call
+@settings(max_examples=12)  # statsmodels collects garbage at each call
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_is_that_of_statsmodels(probabilities: list[float]) -> None:
     expected = multipletests(probabilities, method="holm")[1]
