@@ -154,10 +154,11 @@ def test_every_figure_on_runs_of_agents_has_as_many_calls_as_it_says(
     assert mistagged(run) == []
 
 
+@pytest.mark.parametrize("kind", ["pairs", "repeats"])
 def test_every_figure_of_a_run_that_was_cut_has_as_many_calls_as_it_says(
-    pairs: ViewedRun, tmp_path: Path, command: Command
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, command: Command
 ) -> None:
-    shutil.copytree(pairs.path, tmp_path / "run")
+    shutil.copytree(request.getfixturevalue(kind).path, tmp_path / "run")
     with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as database, database:
         database.execute("DELETE FROM replies WHERE trial IN (SELECT trial FROM replies LIMIT 60)")
     command("report", "run")

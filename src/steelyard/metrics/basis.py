@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from steelyard.core.arrays import Mask
+from steelyard.core.arrays import Mask, numbered, widen
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Tie
@@ -82,6 +82,17 @@ def with_known_answer(calls: Observations, group: Group) -> Mask:
     return np.asarray(np.where(shown.scored[calls.stimulus], known, better[calls.stimulus]))
 
 
+def compared(calls: Observations, group: Group) -> Mask:
+    """Calls on pairs that can be compared within an order and across: verdicts in both, several in one."""
+    del group
+    place = widen(calls.judge) * len(calls.protocols) + calls.protocol
+    numbers, pair = numbered(place * len(calls.shown.stimuli) + calls.stimulus)
+    ended = calls.ended(Decided, Tie, Abstained)
+    cells = pair * 2 + np.minimum(calls.order, 1)
+    verdicts = np.bincount(cells, weights=ended, minlength=2 * len(numbers)).reshape(-1, 2)
+    return np.asarray(((verdicts.min(axis=1) > 0) & (verdicts.max(axis=1) > 1))[pair])
+
+
 def fitted(calls: Observations, group: Group) -> Mask:
     """Calls that the instrument model is fitted to: on the steps of a ladder, and on equals of one subset."""
     shown = calls.shown
@@ -125,6 +136,7 @@ VERDICTS = Basis()
 EVERY_CALL = Basis(ends=Ends.ANY)
 CLIMBS = Basis(only=climbs)
 KNOWN_ANSWER = Basis(only=with_known_answer)
+COMPARED = Basis(only=compared)
 FITTED = Basis(only=fitted)
 WHOLE_PAIRS = Basis(whole=True)
 LABELLED = Basis(only=labelled_items)

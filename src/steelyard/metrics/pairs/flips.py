@@ -20,6 +20,7 @@ from math import ceil, lgamma
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
+from steelyard.metrics.basis import COMPARED
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import MARGIN, SURE, difference_word
@@ -226,6 +227,7 @@ REPEAT_FLIP_RATE = Metric(
     amount=_per_pair(lambda flips: flips.repeat_flips / flips.repeat),
     kinds=(*SAME_QUALITY, NATURAL),
     behind="flip",
+    basis=COMPARED,
 )
 SWAP_FLIP_RATE = Metric(
     "swap_flip_rate",
@@ -233,6 +235,7 @@ SWAP_FLIP_RATE = Metric(
     "Two calls on a pair in opposite orders that name different winners.",
     plain="changes when swapped",
     behind="flip",
+    basis=COMPARED,
 )
 FLIP_EXCESS = Metric(
     "flip_excess",
@@ -244,6 +247,7 @@ FLIP_EXCESS = Metric(
     unit="pair",
     amount=_per_pair(lambda flips: flips.excess),
     kinds=(*SAME_QUALITY, NATURAL),
+    basis=COMPARED,
 )
 
 METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
