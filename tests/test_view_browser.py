@@ -199,8 +199,10 @@ def test_keys_go_through_the_list_that_a_call_was_opened_from(browser: Browser, 
         address, total = page.url, page.locator("table.calls tbody tr").count()
         page.locator("table.calls tbody th a").nth(1).click()
         page.get_by_role("link", name=f"2 of {total} in the list").wait_for()
+        page.wait_for_load_state()  # keys are heard once the script has run
         page.keyboard.press("j")
         page.get_by_role("link", name=f"3 of {total} in the list").wait_for()
+        page.wait_for_load_state()
         page.keyboard.press("k")
         page.get_by_role("link", name=f"2 of {total} in the list").click()
         page.locator("table.calls").wait_for()
