@@ -269,7 +269,7 @@ the values separated by spaces. `.env` is read from the working folder or the ne
 one; it supplies keys alone ([security](security.md)) and does not change variables that are already set.
 
 Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` names) and `OPENAI_BASE_URL`.
-`STEELYARD_CACHE` names the folder for the weights of the embedded judges and the secret of `report`,
+`STEELYARD_CACHE` names the folder for the weights of the embedded judges and the signing key of `report`,
 instead of the user's cache.
 """
 

@@ -164,9 +164,9 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "stamp of many brackets": lambda run: (run / STAMP).write_text("[" * 100_000),
     "stamp that is a pipe": lambda run: replace_by_pipe(run / STAMP),
     "votes that are a pipe": lambda run: replace_by_pipe(run / "review.db"),
-    "seal gone": lambda run: change_stamp(run, seal=None),
+    "signature gone": lambda run: change_stamp(run, signature=None),
     "losses that were added": lambda run: change_stamp(run, losses=["judge coin: nothing is lacking."]),
-    "seal that is a number": lambda run: change_stamp(run, seal=1),
+    "signature that is a number": lambda run: change_stamp(run, signature=1),
     "losses that are none": lambda run: (run / STAMP).write_text('{"losses": 1}'),
 }
 
@@ -202,7 +202,7 @@ def test_another_program_another_name_or_a_plug_in_computes(
 def test_a_folder_of_somebody_else_is_computed(
     command: Command, run: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its figures may be forged, and its stamp with them: they were sealed with another secret."""
+    """Its figures may be forged, and its stamp with them: they were signed with another key."""
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "mine"))
     command("report", "run")
     command("report", "run")
@@ -213,7 +213,7 @@ def test_a_folder_of_somebody_else_is_computed(
     assert computed == [Path("run")] * 2
     (tmp_path / "mine" / "stamp.key").chmod(0o644)
     command("report", "run")
-    assert computed == [Path("run")] * 3, "others could read the secret"
+    assert computed == [Path("run")] * 3, "others could read the key"
     assert (tmp_path / "mine" / "stamp.key").stat().st_mode & 0o777 == 0o600
 
 
@@ -221,7 +221,7 @@ def test_a_folder_of_somebody_else_is_computed(
 def test_without_a_cache_of_this_user_every_report_computes(
     command: Command, run: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch, cache: str
 ) -> None:
-    """A cache in the current folder may have come with the run folder, its secret with the stamp."""
+    """A cache in the current folder may have come with the run folder, its key with the stamp."""
     Path("file").write_text("no folder")
     monkeypatch.setenv("STEELYARD_CACHE", str(Path("file").resolve()) if cache == "file" else cache)
     for _ in range(2):

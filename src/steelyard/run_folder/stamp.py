@@ -2,7 +2,7 @@
 
 Where not a byte differs, every figure would come out as it was published, and need not be computed again.
 Where plug-ins are installed, nothing is stamped: their code may change, and every page has their charts. A
-stamp is sealed with a secret of this user: one that came with somebody else's folder counts for nothing.
+stamp is signed with a key of this user: one that came with somebody else's folder counts for nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STAMP = ".published.json"
 LIBRARIES = ("numpy", "pyarrow", "genai-prices")
 """What else figures, files and prices come from."""
 
-SECRET_BYTES = 32
+KEY_BYTES = 32
 MAX_STAMP = 1 << 20
 _NO_STAMP = (OSError, ValueError, TypeError, KeyError, RecursionError, SteelyardError)
 """What a stamp of any content, and a cache that cannot be used, may raise."""
@@ -55,7 +55,7 @@ def save_stamp(run: RunFolder, stored: Digests, losses: Sequence[str]) -> None:
     if plug_ins_installed():
         return
     with suppress(*_NO_STAMP):  # without a stamp the next report computes
-        body = {"losses": list(losses), "seal": _seal(run, stored, losses)}
+        body = {"losses": list(losses), "signature": _signature(run, stored, losses)}
         atomic_write_text(run.path / STAMP, json.dumps(body, indent=1) + "\n")
 
 
@@ -67,34 +67,34 @@ def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ..
         with _open_file(run.path / STAMP) as stream:
             body = json.loads(stream.read(MAX_STAMP))
         losses = tuple(map(str, body["losses"]))
-        return losses if compare_digest(str(body["seal"]), _seal(run, stored, losses)) else None
+        return losses if compare_digest(str(body["signature"]), _signature(run, stored, losses)) else None
     except _NO_STAMP:
         return None
 
 
-def _seal(run: RunFolder, stored: Digests, losses: Sequence[str]) -> str:
+def _signature(run: RunFolder, stored: Digests, losses: Sequence[str]) -> str:
     """Of all that a report rests on; commands that it prints name the folder as it was named."""
     published = {name: _digest(run.path / name) for name in (*SHEETS, *RESULTS)}
     body = canonical_json([str(run.path), _program(), stored | published, list(losses)])
-    return blake2b(body.encode(), digest_size=16, key=_secret()).hexdigest()
+    return blake2b(body.encode(), digest_size=16, key=_signing_key()).hexdigest()
 
 
-def _secret() -> bytes:
+def _signing_key() -> bytes:
     """32 bytes that this user alone can read, drawn at first use."""
     path = cache_folder() / "stamp.key"
     if not path.is_absolute():
         raise OSError(f"{path}: lies in the current folder, which somebody else may have written")
-    secret = b""
-    with suppress(FileNotFoundError), _open_file(path) as key:
-        secret = key.read() if _is_private(os.fstat(key.fileno())) else b""
-    if len(secret) != SECRET_BYTES:
+    key = b""
+    with suppress(FileNotFoundError), _open_file(path) as stream:
+        key = stream.read() if _is_private(os.fstat(stream.fileno())) else b""
+    if len(key) != KEY_BYTES:
         path.parent.mkdir(parents=True, exist_ok=True)
-        secret = token_bytes(SECRET_BYTES)
+        key = token_bytes(KEY_BYTES)
         with atomic_write(path) as beside:
             beside.unlink(missing_ok=True)
-            with open(beside, "xb", opener=partial(os.open, mode=0o600)) as stream:
-                stream.write(secret)
-    return secret
+            with open(beside, "xb", opener=partial(os.open, mode=0o600)) as new:
+                new.write(key)
+    return key
 
 
 def _is_private(found: os.stat_result) -> bool:
