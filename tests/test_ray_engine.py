@@ -125,6 +125,8 @@ def test_a_call_that_takes_too_long_ends_on_its_worker_too() -> None:
 
 
 SIZE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000}
+SOON_MISSED = {"health_check_period_ms": 500, "health_check_failure_threshold": 5}
+"""A node that is lost is missed in seconds, not in half a minute."""
 WITHOUT_KEYS = {"RAY_USAGE_STATS_ENABLED": "0", "OPENAI_API_KEY": ""}
 NODE_KEY = "KEY_OF_THE_NODE"
 
@@ -150,7 +152,7 @@ def machines(gateways: tuple[ScriptedServer, ScriptedServer]) -> Iterator[Any]:
         from ray.cluster_utils import Cluster
 
         head, other = (surroundings(node, each) for node, each in enumerate(gateways))
-        sizes = {**SIZE, "include_dashboard": False, "env_vars": head}
+        sizes = {**SIZE, "include_dashboard": False, "env_vars": head, "_system_config": SOON_MISSED}
         cluster: Any = Cluster(initialize_head=True, head_node_args=sizes)
         cluster.add_node(**SIZE, env_vars=other)
         try:
