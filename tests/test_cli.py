@@ -2,31 +2,46 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from commands import run_command
+from steelyard.commands.measure import measure
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render.terminal import render
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.study.study_file import StudyConfig, build_study, load_config
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 
 
-def test_standard_profile_prints_the_published_sizes(steelyard, tmp_path: Path) -> None:
-    probes = ("-p", "vacuum", "-p", "ladder")
-    done = steelyard("measure", "-j", PROBIT, *probes, "--profile", "standard", "--out", "run", "--full")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads((tmp_path / "run" / "datasheet.json").read_text())["estimates"]
+def measured(config: StudyConfig, folder: Path, judges: int) -> Datasheet:
+    """The datasheet of the first judges, without the baselines."""
+    study = build_study(config, folder)
+    study = replace(study, judges=study.judges[:judges])
+    return measure(study, RunFolder(folder / "run"), RunLimits()).require()
+
+
+def test_standard_profile_prints_the_published_sizes(tmp_path: Path) -> None:
+    given = {"judges": ["planted/tie"], "probes": ["vacuum", "ladder"], "profile": "standard"}
+    sheet = measured(StudyConfig.model_validate(given), tmp_path, judges=1)
 
     def size(metric: str, **group: object) -> tuple[int, int]:
-        address = ("planted/probit", metric, {"protocol": "base", **group})
-        (row,) = [r for r in rows if (r["judge"], r["metric"], r["group"]) == address]
-        return row["n_calls"], row["n_units"]
+        row = sheet.find("planted/tie", metric, protocol="base", **group)
+        return row.n_calls, row.n_units
 
     assert size("dark_current")[0] == 120
     assert size("raw_false_preference", delta=0, kind="same_subset") == (120, 60)
     assert [size("target_sensitivity", delta=d)[0] for d in (1, 2, 3, 4, 5)] == [100, 80, 60, 40, 20]
+    console = Console(file=StringIO(), width=100)
+    render(sheet, console)
     for printed in ("/120", "/60", "/100", "/80", "/40", "/20"):
-        assert printed in done.stdout
+        assert printed in console.file.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +59,15 @@ def tied(runs: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(runs / "tie", tmp_path / "run"))
 
 
-def test_run_folder_is_complete_and_report_rebuilds_it(steelyard, runs: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(runs / "probit", tmp_path / "run"))
+def test_run_folder_is_complete_and_report_rebuilds_it(steelyard, tied: Path) -> None:
     files = ["study.yaml", "stimuli.jsonl", "run.db", "datasheet.json", "datasheet.md", "datasheet.html"]
-    assert all((folder / name).stat().st_size for name in files)
-    before = {name: (folder / name).read_bytes() for name in files if name.startswith("datasheet")}
+    assert all((tied / name).stat().st_size for name in files)
+    before = {name: (tied / name).read_bytes() for name in files if name.startswith("datasheet")}
     for name in before:
-        (folder / name).unlink()
+        (tied / name).unlink()
     done = steelyard("report", "run", "--verify", "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert {name: (tied / name).read_bytes() for name in before} == before
     assert done.stdout.encode() == before["datasheet.json"]
 
 
@@ -170,20 +184,19 @@ def test_a_wrong_study_file_is_exit_2_with_a_sentence(steelyard, tmp_path: Path,
     assert "Traceback" not in done.stderr
 
 
-def test_a_study_file_with_two_named_judges(steelyard, tmp_path: Path) -> None:
+def test_a_study_file_with_two_named_judges(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(
-        "name: mine\nseed: 3\nprobes: [vacuum, ladder, criterion]\njudges:\n"
+        "name: mine\nseed: 3\nprobes: [ladder, criterion]\njudges:\n"
         "  - {name: sharp, model: planted/probit, s: 2.0, sigma: 0.1, lapse: 0.0}\n"
         "  - {name: blunt, model: planted/probit, s: 0.1, sigma: 0.1, protocols: {strict: {tau: 3.0}}}\n"
     )
-    done = steelyard("measure", "mine.yaml", "--json")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["estimates"]
+    sheet = measured(load_config(tmp_path / "mine.yaml", {}), tmp_path, judges=2)
 
     def value(judge: str, metric: str, **group: object) -> float:
-        (row,) = [r for r in rows if (r["judge"], r["metric"], r["group"]) == (judge, metric, group)]
-        assert row["value"] is not None
-        return float(row["value"])
+        row = sheet.find(judge, metric, **group)
+        assert row is not None
+        assert row.value is not None
+        return row.value
 
     steep = value("sharp", "target_sensitivity", protocol="base", delta=3)
     assert steep == 1.0 > value("blunt", "target_sensitivity", protocol="base", delta=3)
@@ -287,20 +300,8 @@ def test_a_stated_price_is_planned_with(steelyard) -> None:
 
 def test_a_study_may_gain_judges_and_probes(steelyard, tmp_path: Path) -> None:
     steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "run")
-    more = steelyard(
-        "measure",
-        "-j",
-        "planted/first",
-        "-j",
-        PROBIT,
-        "-p",
-        "vacuum",
-        "-p",
-        "ladder",
-        "--out",
-        "run",
-        "--json",
-    )
+    both = ("-j", "planted/first", "-j", PROBIT)
+    more = steelyard("measure", *both, "-p", "vacuum", "-p", "criterion", "--out", "run", "--json")
     assert more.returncode == 0, more.stderr
     names = [judge["name"] for judge in json.loads(more.stdout)["judges"] if not judge["baseline"]]
     assert names == ["planted/first", "planted/probit"]
@@ -363,6 +364,6 @@ def test_names_that_look_alike_are_refused(steelyard, tmp_path: Path) -> None:
 
 
 def test_a_judge_without_a_strict_protocol_says_so(steelyard) -> None:
-    done = steelyard("measure", "-j", "planted/first", "--json")
+    done = steelyard("measure", "-j", "planted/first", "-p", "vacuum", "-p", "criterion", "--json")
     rows = [r for r in json.loads(done.stdout)["estimates"] if r["metric"] == "criterion_shift"]
     assert {(row["value"], row["note"]) for row in rows} == {(None, "the judge has no strict protocol")}

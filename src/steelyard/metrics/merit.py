@@ -295,9 +295,10 @@ def _shared_rows(pairs: Pairs, other: Pairs) -> tuple[Ints, Ints]:
     numbers = {name: number for number, name in enumerate(other.names)}
     known = np.array([numbers.get(name, -1) for name in pairs.names], dtype=np.int64)[pairs.pair]
     repeats = 1 + int(max(pairs.replicate.max(initial=0), other.replicate.max(initial=0)))
-    place = np.full(len(other.names) * repeats, -1, dtype=np.int64)
+    # An unknown pair has the number -1: the last places are its own, and stay without a row.
+    place = np.full((len(other.names) + 1) * repeats, -1, dtype=np.int64)
     place[widen(other.pair) * repeats + other.replicate] = np.arange(len(other))
-    theirs = np.where(known < 0, -1, place[known * repeats + pairs.replicate])
+    theirs = place[known * repeats + pairs.replicate]
     mine = np.flatnonzero(theirs >= 0)
     return mine, theirs[mine]
 
