@@ -17,7 +17,7 @@ import click
 import pytest
 import yaml
 
-from steelyard.api import measure
+from own_judges import measured, study_of
 from steelyard.cli.main import cli
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.gate.gate import check_certificate, gate
@@ -627,7 +627,7 @@ def test_a_policy_of_ones_own_must_fit_whatever_it_names() -> None:
 
 def test_drift_of_another_judge_than_the_reference_is_said(tmp_path: Path) -> None:
     for name, judge in (("old", "coin"), ("new", "tie")):
-        measure(f"planted/{judge}?name=j", probes=["vacuum"], out=tmp_path / name)
+        measured(study_of({"judges": [f"planted/{judge}?name=j"], "probes": ["vacuum"]}), tmp_path / name)
     shutil.copytree(tmp_path / "old", tmp_path / "same")
     notes = {
         name: gate(tmp_path / name, "smoke", NOW, reference=tmp_path / "old")[0].notes
@@ -647,7 +647,7 @@ def test_of_recorded_verdicts_nobody_knows_how_they_were_asked(tmp_path: Path, l
 
 def test_drift_looks_at_every_figure_that_the_policy_names(tmp_path: Path) -> None:
     """Net slot preference too; of figures that pairs lack, one line speaks."""
-    measure("planted/first?name=j", probes=["ladder"], out=tmp_path / "run")
+    measured(study_of({"judges": ["planted/first?name=j"], "probes": ["ladder"]}), tmp_path / "run")
     decision, _ = gate(tmp_path / "run", "default", NOW, reference=tmp_path / "run")
     (absent,) = (note for note in decision.notes if "not asked for" not in note)
     assert absent.startswith("Not measured in this run, so not asked: ")
@@ -659,7 +659,7 @@ def test_a_position_bias_that_comes_is_drift_though_no_rule_names_it(tmp_path: P
     """β 0 → 3 under one name, with a policy about something else: FAIL, and back again."""
     for folder, bias in (("old", 0), ("new", 3)):
         judge = f"planted/probit?s=0.8&beta={bias}&tau=0.6&name=j"
-        measure(judge, probes=["vacuum", "ladder"], out=tmp_path / folder)
+        measured(study_of({"judges": [judge], "probes": ["ladder"]}), tmp_path / folder)
     policy = tmp_path / "policy.yaml"
     policy.write_text("unreadable_rate: {max: 0.5}\n", encoding="utf-8")
     for new, old in (("new", "old"), ("old", "new")):

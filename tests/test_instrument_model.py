@@ -37,7 +37,9 @@ from strategies import interval, make, shuffled, stack, swap_contents, swap_slot
 HEADING = EstimateContext("J", "ladder", {"protocol": "base"}, 7)
 LOSS = 2.262157**2 / 2
 """Log-likelihood that a limit may cost with ten tasks: half the square of the 97.5 % quantile of t with 9."""
-few = settings(max_examples=6)
+few = settings(max_examples=3)
+TWO_STEPS = {0: 110, 1: 100}
+"""As many pairs as the standard profile has, on two steps: every further one takes its time."""
 
 
 def estimates(pairs: Pairs, refits: int = 0) -> dict[str, Estimate]:
@@ -46,7 +48,7 @@ def estimates(pairs: Pairs, refits: int = 0) -> dict[str, Estimate]:
 
 @cache
 def constantly(answer: str) -> dict[str, Estimate]:
-    return estimates(constant(answer, answer))
+    return estimates(constant(answer, answer, TWO_STEPS))
 
 
 @cache
@@ -146,7 +148,7 @@ def test_always_tie_bounds_the_threshold_alone() -> None:
 
 
 def test_a_perfect_judge_bounds_resolution_from_below() -> None:
-    found = estimates(constant("tt", "12"))["resolution"]
+    found = estimates(constant("tt", "12", TWO_STEPS))["resolution"]
     assert found.censored == "right"
     assert found.value is not None
     assert found.value > 3
@@ -157,7 +159,7 @@ def test_a_coin_has_no_resolution_and_no_bias() -> None:
     rows = ["12"[a] + "12"[b] for a, b in answers]
     deltas = [d for d, n in STANDARD.items() for _ in range(n)]
     kinds = ["prefix" if d else "same_subset" for d in deltas]
-    found = estimates(make(rows, tasks=10, kind=kinds, delta=deltas, better=[int(d > 0) for d in deltas]), 99)
+    found = estimates(make(rows, tasks=10, kind=kinds, delta=deltas, better=[int(d > 0) for d in deltas]), 19)
     for metric in ("resolution", "position_bias"):
         low, high = interval(found[metric], "profile")
         assert low is not None
@@ -189,7 +191,7 @@ def test_too_little_is_said(sizes: dict[int, int]) -> None:
 
 
 def test_replicates_that_never_differ_count_once() -> None:
-    once = simulate(PLANTED, 4)
+    once = simulate(PLANTED, 4, TWO_STEPS)
     thrice = stack(
         *(
             make(
@@ -201,7 +203,7 @@ def test_replicates_that_never_differ_count_once() -> None:
                 replicates=3,
                 name=f"d{d}-",
             )
-            for d in STANDARD
+            for d in TWO_STEPS
             for codes in [["12t"[a] + "12t"[b] for a, b in _codes(once, d)]]
         )
     )
@@ -244,14 +246,14 @@ def test_relabelling_flips_what_it_should_and_nothing_else(planted: Parameters, 
 
 
 def test_the_order_of_rows_changes_no_digit() -> None:
-    pairs = simulate(PLANTED, 6)
+    pairs = simulate(PLANTED, 6, TWO_STEPS)
     assert estimates(pairs, 19) == estimates(shuffled(pairs), 19)
 
 
 def test_profile_intervals_cover() -> None:
-    # 95 % intervals miss more than 4 of 16 runs in one case in a thousand; `make calibrate` runs many.
-    hits = sum(covered(simulate(PLANTED, 100 + seed), vector(PLANTED)).astype(int) for seed in range(16))
-    assert (hits >= 12).all(), hits
+    # 95 % intervals miss more than 2 of 8 runs in six cases in a thousand; `make calibrate` runs many.
+    hits = sum(covered(simulate(PLANTED, 100 + seed), vector(PLANTED)).astype(int) for seed in range(8))
+    assert (hits >= 6).all(), hits
 
 
 def test_limits_lose_what_they_should() -> None:
@@ -340,14 +342,6 @@ def test_one_order_is_not_enough() -> None:
     assert {e.note for e in estimates(alone).values()} == {TOO_LITTLE}
 
 
-def test_baselines_are_never_fitted(steelyard) -> None:
-    done = steelyard("measure", "-j", "planted/probit", "-p", "ladder", "--json")
-    rows = json.loads(done.stdout)["estimates"]
-    assert {row["judge"] for row in rows if row["metric"] == "resolution"} == {"planted/probit"}
-    assert {row["note"] for row in rows if row["metric"] in {metric.id for metric in NAMES}} == {TOO_LITTLE}
-    assert {row["judge"] for row in rows if row["metric"] == "target_sensitivity"} > {"coin", "first"}
-
-
 TWO_ARMS = """
 name: arms
 judges:
@@ -356,7 +350,9 @@ probes: [ladder, criterion, {criterion: {protocol: loose}}]
 """
 
 
-def test_every_protocol_is_held_against_base(steelyard, tmp_path) -> None:
+def test_every_protocol_of_a_judge_is_held_against_base_and_no_baseline_is_fitted(
+    steelyard, tmp_path
+) -> None:
     (tmp_path / "arms.yaml").write_text(TWO_ARMS)
     done = steelyard("measure", tmp_path / "arms.yaml", "--json")
     assert done.returncode == 0, done.stderr
@@ -367,3 +363,7 @@ def test_every_protocol_is_held_against_base(steelyard, tmp_path) -> None:
     )
     fitted = {row["group"]["protocol"] for row in rows if row["metric"] == "resolution"}
     assert fitted == {"base", "strict", "loose"}
+    # Baselines have the counted figures, and are never fitted.
+    assert {row["judge"] for row in rows if row["metric"] == "resolution"} == {"one"}
+    assert {row["note"] for row in rows if row["metric"] in {metric.id for metric in NAMES}} == {TOO_LITTLE}
+    assert {row["judge"] for row in rows if row["metric"] == "target_sensitivity"} > {"coin", "first"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.api import measure
+from own_judges import measured, study_of
 from steelyard.commands.gate.gate import gate, rule_on
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
 from steelyard.commands.gate.ruling import EXIT_CODES, NAMED_BY, Ruling, check
@@ -64,7 +63,7 @@ def ends(estimate: Estimate) -> tuple[float, float]:
     return -inf if low is None else low, inf if high is None else high
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(tally=tallies(), metric=st.sampled_from([DARK_CURRENT, TARGET_SENSITIVITY]), cells=st.booleans())
 def test_a_word_never_contradicts_the_interval_nor_the_gate_the_word(
     tally: Tally, metric: Any, cells: bool
@@ -235,22 +234,22 @@ def test_a_figure_that_is_no_share_narrows_with_the_root_of_its_calls() -> None:
 # Whole runs
 
 
-def judges() -> Iterator[str]:
-    base = "s=4&beta=0&tau=0.5&sigma=0&lapse=0"
-    yield f"planted/probit?{base}&name=excellent"
-    yield "planted/probit?s=0.8&beta=0.8&name=leaning"
-    yield "planted/probit?s=1.5&sigma=1.5&name=wordy"
-    yield "planted/probit?s=1&lapse=0.4&name=lapsing"
-    yield "planted/first"
+BASE = "s=4&beta=0&tau=0.5&sigma=0&lapse=0"
+JUDGES = [
+    f"planted/probit?{BASE}&name=excellent",
+    "planted/probit?s=0.8&beta=0.8&name=leaning",
+    "planted/probit?s=1.5&sigma=1.5&name=wordy",
+    "planted/first",
+]
+SHARP = "planted/probit?s=3&beta=0&sigma=0&name=sharp"
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("runs")
-    measure(*judges(), out=folder / "quick")
-    sharp = "planted/probit?s=3&beta=0&sigma=0&name=sharp"
-    large: dict[str, Any] = {"profile": "standard", "probes": ["vacuum", "ladder"]}
-    measure("planted/longest", sharp, out=folder / "standard", **large)
+    measured(study_of({"judges": JUDGES}), folder / "quick")
+    large = {"profile": "standard", "probes": ["vacuum", "ladder"]}
+    measured(study_of({"judges": ["planted/longest", SHARP], **large}), folder / "standard")
     return sorted(folder.iterdir())
 
 
@@ -272,7 +271,7 @@ def test_words_of_whole_sheets_lie_where_their_intervals_do(runs: list[Path]) ->
             elif found.metric in ("net_slot_preference", "length_lean", "flip_excess"):
                 assert found.status == "flagged" or max(abs(low), abs(high)) < MARGIN, found
             seen += 1
-    assert seen > 50
+    assert seen > 30
 
 
 def test_no_verdict_contradicts_a_shipped_policy(runs: list[Path]) -> None:
@@ -303,21 +302,19 @@ def test_a_judge_that_prefers_the_longer_text_fails_the_default_policy(runs: lis
 # Edits that must change the verdict
 
 
-@pytest.mark.parametrize("probe", ["truncated_tail", "invented_call", "forged_result", "evidence_deletion"])
-def test_a_judge_that_sees_a_broken_run_is_not_said_to_flip(tmp_path: Path, probe: str) -> None:
+def test_a_judge_that_sees_a_broken_run_is_not_said_to_flip(tmp_path: Path) -> None:
     sound = "planted/rater?noise=0&sensitivity=1&specificity=1&name=sound"
-    measure(sound, probes=[probe], replicates=3, out=tmp_path / "run")
-    mine = [e for e in read_datasheet(tmp_path / "run").estimates if e.judge == "sound" and e.probe == probe]
-    moved = [e for e in mine if e.metric in ("invariance", "excess_flip") and e.value is not None]
+    probes = ["truncated_tail", "invented_call", "forged_result", "evidence_deletion"]
+    sheet = measured(study_of({"judges": [sound], "probes": probes, "replicates": 3}), tmp_path / "run")
+    assert {e.probe for e in sheet.estimates} >= {*probes}
+    moved = [e for e in sheet.estimates if e.metric in ("invariance", "excess_flip") and e.value is not None]
+    assert {e.probe for e in moved} == {"evidence_deletion"}
     assert all(e.status is None for e in moved)
-    if probe != "evidence_deletion":
-        assert not moved
     ruling, _ = gate(tmp_path / "run", "strict", NOW)
     assert not [c for c in ruling.checks if c.metric in ("invariance", "excess_flip") and c.result == "FAIL"]
     own = {"excess_flip": {"max": 0.1}, "unreadable_rate": {"max": 0.5}}
-    if probe == "evidence_deletion":
-        with pytest.raises(ConfigError, match="no excess_flip under the conditions"):
-            gate(tmp_path / "run", own, NOW)
+    with pytest.raises(ConfigError, match="no excess_flip under the conditions"):
+        gate(tmp_path / "run", own, NOW)
 
 
 # Certificates and the terminal

@@ -7,18 +7,21 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import chdir, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import Command, Done, run_command
+from commands import Command, Done
+from own_judges import measured as measured_sheet
+from own_judges import study_of
 from servers import ScriptedServer, fails, says, wins
 from steelyard.commands import measure, report
 from steelyard.datasheet.results import Results
 from steelyard.run_folder import publication, stamp
 from steelyard.run_folder.publication import Publication
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.stamp import STAMP
 
 MEASURE = ("measure", "-j", "planted/probit", "-p", "vacuum", "--out", "run")
@@ -42,13 +45,27 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was measured once; it is known by the name `run`, wherever it lies."""
     folder = tmp_path_factory.mktemp("measured")
-    run_command(folder, *MEASURE)
+    with chdir(folder):
+        measured_sheet(study_of({"judges": ["planted/probit"], "probes": ["vacuum"]}), Path("run"))
     return folder / "run"
 
 
 @pytest.fixture
 def run(measured: Path, tmp_path: Path) -> Path:
     return shutil.copytree(measured, tmp_path / "run")
+
+
+def published_losses(path: Path = Path("run")) -> tuple[str, ...] | None:
+    """What a report of the current folder finds before it computes: None where it has to."""
+    return stamp.losses_if_unchanged(RunFolder(path), stamp.stored_digests(RunFolder(path)))
+
+
+def stamp_again() -> None:
+    """As a report does that has computed."""
+    run = RunFolder(Path("run"))
+    stored = stamp.stored_digests(run)
+    assert stored is not None
+    stamp.save_stamp(run, stored, ())
 
 
 @pytest.mark.parametrize(
@@ -68,8 +85,11 @@ def test_an_unchanged_run_is_read_and_reads_as_computed(
 
 
 def test_the_same_command_again_reads_too(
-    command: Command, run: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert command(*MEASURE).code == 0
+    run = tmp_path / "run"
+
     def refuse(*_: object) -> Publication:
         raise AssertionError("computed again")
 
@@ -172,6 +192,18 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changes_nothing_is_read(run: Path, tmp_path: Path, change: str) -> None:
+    with chdir(tmp_path):
+        assert published_losses() == ()
+        CHANGES[change](run)
+        assert published_losses() is None
+
+
+MENDED = ("study.yaml", "page edited", "one digit of the figures", "results gone", "a file more",
+          "stamp that is a pipe", "votes that are a pipe")  # fmt: skip
+
+
+@pytest.mark.parametrize("change", MENDED)
 def test_whatever_changes_it_is_computed(
     command: Command, run: Path, computed: list[Path], change: str
 ) -> None:
@@ -181,66 +213,69 @@ def test_whatever_changes_it_is_computed(
     assert computed == [Path("run")]
     assert ((run / "datasheet.json").read_bytes(), (run / "datasheet.html").read_bytes()) == (sheet, page)
     assert (run / "results.csv").exists()
+    assert published_losses() == (None if change == "votes that are a pipe" else ()), "stamped again"
 
 
 def test_another_program_another_name_or_a_plug_in_computes(
     command: Command, run: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(run, run.with_name("copy"))
-    command("report", "copy")
-    command("report", "./run/")
-    assert computed == [Path("copy")], "one name, however it is spelt"
+    assert published_losses(Path("copy")) is None
+    assert command("report", "./run/").code == 0
+    assert computed == [], "one name, however it is spelt"
     with monkeypatch.context() as patched:
         patched.setattr(stamp, "plug_ins_installed", lambda: True)
-        command("report", "run")
-        assert computed == [Path("copy"), Path("run")]
+        assert command("report", "run").code == 0
+        assert computed == [Path("run")]
+        assert published_losses() is None
+    assert published_losses() == ()
     monkeypatch.setattr(stamp, "_program", lambda: "of tomorrow")
-    command("report", "run")
-    assert computed == [Path("copy"), Path("run"), Path("run")]
+    assert published_losses() is None
 
 
 def test_a_folder_of_somebody_else_is_computed(
-    command: Command, run: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Its figures may be forged, and its stamp with them: they were signed with another key."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "mine"))
-    command("report", "run")
-    command("report", "run")
-    assert computed == [Path("run")]
-    assert (tmp_path / "mine" / "stamp.key").stat().st_mode & 0o777 == 0o600
-    (tmp_path / "mine" / "stamp.key").write_bytes(b"")
-    command("report", "run")
-    assert computed == [Path("run")] * 2
-    (tmp_path / "mine" / "stamp.key").chmod(0o644)
-    command("report", "run")
-    assert computed == [Path("run")] * 3, "others could read the key"
-    assert (tmp_path / "mine" / "stamp.key").stat().st_mode & 0o777 == 0o600
+    key = tmp_path / "mine" / "stamp.key"
+    assert published_losses() is None
+    stamp_again()
+    assert published_losses() == ()
+    assert key.stat().st_mode & 0o777 == 0o600
+    key.write_bytes(b"")
+    assert published_losses() is None
+    stamp_again()
+    key.chmod(0o644)
+    assert published_losses() is None, "others could read the key"
+    assert key.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("cache", ["file", "relative", "~nobody-of-this-name/cache"])
 def test_without_a_cache_of_this_user_every_report_computes(
-    command: Command, run: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch, cache: str
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: str
 ) -> None:
     """A cache in the current folder may have come with the run folder, its key with the stamp."""
+    monkeypatch.chdir(tmp_path)
     Path("file").write_text("no folder")
     monkeypatch.setenv("STEELYARD_CACHE", str(Path("file").resolve()) if cache == "file" else cache)
-    for _ in range(2):
-        assert command("report", "run").code == 0
-    assert computed == [Path("run")] * 2
+    assert published_losses() is None
+    stamp_again()
+    assert published_losses() is None
     assert not Path(cache).is_dir()
 
 
-def test_a_reply_more_computes_even_before_it_is_in_the_database_file(
-    command: Command, run: Path, computed: list[Path]
-) -> None:
-    with closing(sqlite3.connect(run / "run.db")) as database:
+def test_a_reply_more_computes_even_before_it_is_in_the_database_file(run: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(run / "run.db")) as database, chdir(tmp_path):
         database.execute("PRAGMA journal_mode = WAL")
+        stamp_again()
+        assert published_losses() == ()
         before = (run / "run.db").read_bytes()
         database.execute("CREATE TABLE another (number)")
         database.commit()
         assert (run / "run.db").read_bytes() == before
-        command("report", "run")
-    assert computed == [Path("run")]
+        assert published_losses() is None
 
 
 def scripted(command: Command, status: int) -> Done:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+
+from commands import run_command
 
 JUDGES = {
     "sharp": "planted/rater?sensitivity=0.97&specificity=0.95&noise=0.02",
@@ -22,16 +25,35 @@ def named(judges: dict[str, str]) -> list[str]:
     return [part for name, judge in judges.items() for part in ("-j", f"{judge}&name={name}")]
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Path:
-    """A user's folder: rows with labels, a rubric, a function."""
-    (tmp_path / "rubric.md").write_text("1 if the answer is right, else 0.\n")
-    (tmp_path / "judges.py").write_text("def grade(request, response):\n    return len(response) % 2\n")
-    for count in (60, 200):
-        with (tmp_path / f"rows{count}.csv").open("w", newline="") as stream:
+ROWS = (
+    "--data",
+    "rows140.csv",
+    *READ,
+    *WITH,
+    "-p",
+    "stochastic_stability",
+    "-j",
+    f"{JUDGES['sharp']}&name=sharp",
+)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's folder: rows with labels, a rubric, a function, and the run of a sharp judge."""
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "rubric.md").write_text("1 if the answer is right, else 0.\n")
+    (folder / "judges.py").write_text("def grade(request, response):\n    return len(response) % 2\n")
+    for count in (60, 140):
+        with (folder / f"rows{count}.csv").open("w", newline="") as stream:
             rows = [(n, f"Question {n}?", "word " * (3 + n % 7), int(n % 9 < 5)) for n in range(count)]
             csv.writer(stream).writerows([("id", "question", "answer", "label"), *rows])
-    return tmp_path
+    run_command(folder, "measure", *ROWS, "--out", "run")
+    return folder
+
+
+@pytest.fixture
+def desk(measured: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(measured, tmp_path, dirs_exist_ok=True)
 
 
 def verdicts(folder: Path) -> dict[str, tuple[str, str]]:
@@ -42,39 +64,44 @@ def verdicts(folder: Path) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_four_judges_of_sixty_rows_get_four_headlines(steelyard, desk: Path) -> None:
-    done = steelyard("measure", "--data", "rows60.csv", *READ, *WITH, *named(JUDGES), "--out", "four")
+def test_judges_of_sixty_rows_get_their_headlines_and_an_own_function_is_measured(
+    steelyard, desk: Path
+) -> None:
+    own = ("-j", "python/judges.py:grade?name=own")
+    done = steelyard(
+        "measure",
+        "--data",
+        "rows60.csv",
+        *READ,
+        *WITH,
+        *named(JUDGES),
+        *own,
+        "-p",
+        "stochastic_stability",
+        "--out",
+        "five",
+    )
     assert done.returncode == 0, done.stderr
-    found = verdicts(desk / "four")
+    found = verdicts(desk / "five")
+    assert found.pop("own") == ("unfit", "Merit")
     assert len(set(found.values())) == 4, found
     assert found["sharp"][0] == "no_fault_found"
     assert found["lenient"] == ("usable_with_care", "Leniency")
     assert found["noisy"][1] == "Repeatability"
     assert found["stubborn"] == ("unfit", "Merit")
-    assert done.stdout.rstrip().endswith("four/datasheet.html")
-
-
-def test_an_own_function_is_measured_and_the_gate_tells_it_from_a_sharp_judge(steelyard, desk: Path) -> None:
-    rows = ("--data", "rows200.csv", *READ, *WITH)
-    own = steelyard(
-        "measure", "--data", "rows60.csv", *rows[2:], "-j", "python/judges.py:grade", "--out", "own"
-    )
-    assert own.returncode == 0, own.stderr
-    ((word, title),) = verdicts(desk / "own").values()
-    assert (word, title) == ("unfit", "Merit")
-    assert steelyard("gate", "own", "--policy", "default").returncode == 3
-    sharp = steelyard("measure", *rows, *named({"sharp": JUDGES["sharp"]}), "--out", "sharp")
-    assert sharp.returncode == 0, sharp.stderr
-    passed = steelyard("gate", "sharp", "--policy", "default")
-    assert passed.returncode == 0, passed.stdout
-    shown = steelyard("show", "own", "--outcome", "wrong", "-n", "1")
+    assert done.stdout.rstrip().endswith("five/datasheet.html")
+    assert steelyard("gate", "five", "-j", "own", "--policy", "default").returncode == 3
+    shown = steelyard("show", "five", "-j", "own", "--outcome", "wrong", "-n", "1")
     assert shown.returncode == 0, shown.stderr
     assert "Question" in shown.stdout
 
 
+def test_the_gate_passes_a_sharp_judge(steelyard, desk: Path) -> None:
+    passed = steelyard("gate", "run", "--policy", "default")
+    assert passed.returncode == 0, passed.stdout
+
+
 def test_files_of_a_run_that_are_no_input_are_told_what_they_are(steelyard, desk: Path) -> None:
-    rows = ("--data", "rows60.csv", *READ, *WITH, "-p", "stochastic_stability")
-    assert steelyard("measure", *rows, "-j", JUDGES["sharp"], "--out", "run").returncode == 0
     assert steelyard("export", "run", "--out", "told").returncode == 0
     for place in ("told/observations.jsonl", "run/results.jsonl"):
         lines = steelyard("import", place, "--out", "imported")
@@ -87,13 +114,10 @@ def test_files_of_a_run_that_are_no_input_are_told_what_they_are(steelyard, desk
 
 
 def test_a_plan_refuses_the_folder_that_a_measurement_would(steelyard, desk: Path) -> None:
-    rows = ("--data", "rows60.csv", *READ, *WITH, "-p", "stochastic_stability")
-    assert steelyard("measure", *rows, "-j", JUDGES["sharp"], "--out", "run").returncode == 0
-    assert steelyard("plan", *rows, "-j", JUDGES["sharp"], "--out", "run").returncode == 0
-    seed = steelyard("plan", *rows, "-j", JUDGES["sharp"], "--out", "run", "--seed", "8")
+    assert steelyard("plan", *ROWS, "--out", "run").returncode == 0
+    seed = steelyard("plan", *ROWS, "--out", "run", "--seed", "8")
     assert (seed.returncode, "run: holds another study (seed" in seed.stderr) == (2, True)
-    other = ("--data", "rows200.csv", *rows[2:])
     for job in ("plan", "measure"):
-        data = steelyard(job, *other, "-j", JUDGES["sharp"], "--out", "run")
+        data = steelyard(job, "--data", "rows60.csv", *ROWS[2:], "--out", "run")
         assert data.returncode == 2
-        assert "run: holds a study of other data than rows200.csv; choose another --out." in data.stderr
+        assert "run: holds a study of other data than rows60.csv; choose another --out." in data.stderr

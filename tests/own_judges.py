@@ -1,0 +1,27 @@
+"""Studies of their own judges alone: the baselines are four fifths of a run of one judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.commands.measure import measure
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.study.study import Study
+from steelyard.study.study_file import build_study, load_config
+
+
+def study_of(body: Mapping[str, Any], folder: Path = Path(), baselines: tuple[str, ...] = ()) -> Study:
+    """The study of these keys of a study file, with no baselines but those that are named."""
+    study = build_study(load_config(None, body), folder)
+    own = tuple(judge for judge in study.judges if not judge.baseline or judge.name in baselines)
+    return replace(study, judges=own)
+
+
+def measured(study: Study, out: Path) -> Datasheet:
+    """The datasheet of a study that is run to its end in a folder."""
+    return measure(study, RunFolder(out), RunLimits()).require()
