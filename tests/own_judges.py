@@ -15,9 +15,10 @@ from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 
 
-def study_of(body: Mapping[str, Any], folder: Path = Path(), baselines: tuple[str, ...] = ()) -> Study:
-    """The study of these keys of a study file, with no baselines but those that are named."""
-    study = build_study(load_config(None, body), folder)
+def study_of(given: Path | Mapping[str, Any], baselines: tuple[str, ...] = ()) -> Study:
+    """The study of a file or of its keys, with no baselines but those that are named."""
+    file, keys = (given, {}) if isinstance(given, Path) else (None, given)
+    study = build_study(load_config(file, keys), Path() if file is None else file.parent)
     own = tuple(judge for judge in study.judges if not judge.baseline or judge.name in baselines)
     return replace(study, judges=own)
 

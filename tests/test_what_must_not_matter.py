@@ -23,7 +23,7 @@ ADDRESS = ("probe", "metric", "group")
 def run(folder: Path, *sittings: dict[str, Any]) -> dict[str, Any]:
     """The datasheet of a study that was measured in one sitting or, as it grew, in several."""
     for body in sittings:
-        measured(study_of({"probes": ["vacuum", "ladder"], **body}, folder, BASELINES), folder / "run")
+        measured(study_of({"probes": ["vacuum", "ladder"], **body}, BASELINES), folder / "run")
     sheet: dict[str, Any] = json.loads((folder / "run" / "datasheet.json").read_text())
     return sheet
 
