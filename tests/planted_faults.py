@@ -6,7 +6,7 @@ They answer in process, without prompts, a store or pages; readings and verdicts
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -68,10 +68,16 @@ SCORES: Mapping[str, tuple[dict[str, object], str, str | None]] = {
 
 def judged_pairs(seed: int = 7, names: Iterable[str] = PAIRS, replicates: int = 2) -> dict[str, Conclusion]:
     """The verdicts on judges of pairs at standard size; `seed` draws tasks, errors and noise."""
-    chosen = list(names)
-    judges = [_seeded(name, PAIRS[name][0], seed) for name in chosen]
+    judges = [_seeded(name, PAIRS[name][0], seed) for name in names]
+    return verdicts_on(judges, ["vacuum", "ladder"], seed, replicates)
+
+
+def verdicts_on(
+    judges: Sequence[object], probes: Sequence[object], seed: int = 7, replicates: int = 1
+) -> dict[str, Conclusion]:
+    """The verdicts on judges of pairs at standard size, whatever they are and are asked."""
     overrides = {"judges": judges, "profile": "standard", "seed": seed, "replicates": replicates}
-    study = build_study(load_config(None, {**overrides, "probes": ["vacuum", "ladder"]}), Path())
+    study = build_study(load_config(None, {**overrides, "probes": probes}), Path())
     measured = [judge for judge in study.judges if not judge.baseline]
     estimates = []
     for judge in measured:

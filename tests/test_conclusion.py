@@ -6,13 +6,14 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from example_datasheet import FAILING, example, rate, renamed
-from steelyard.api import measure
+from planted_faults import verdicts_on
 from steelyard.datasheet.conclusion import (
     CARE,
     JSON_WORDS,
@@ -312,8 +313,21 @@ def shown(sheet: Datasheet) -> list[str]:
     return [" ".join(text.split()) for text in texts]
 
 
+HOSTILE = "<script>alert(1)</script>"
+COMMAND = "steelyard measure -j 'planted/probit?s=4&tau=1' --columns request=q_1,label=`x`"
+
+
+@cache
+def published() -> tuple[Datasheet, list[str]]:
+    """The example with a hostile name and a next step for its first judge, and its three reports."""
+    sheet = told(HOSTILE)
+    step = NextStep("measure again", COMMAND, "12 calls, free", 12, 0.0)
+    sheet = replace(sheet, verdicts=(replace(sheet.verdicts[0], next=step), *sheet.verdicts[1:]))
+    return sheet, shown(sheet)
+
+
 def test_every_report_begins_with_the_verdicts() -> None:
-    for text in shown(told()):
+    for text in published()[1]:
         word, fact, so = (
             text.find(part)
             for part in ("usable with care", "avours the first text whatever it says", "Ask in both orders")
@@ -323,7 +337,7 @@ def test_every_report_begins_with_the_verdicts() -> None:
 
 
 def test_every_report_has_the_words_of_all_judges_in_one_table() -> None:
-    _, text, page = shown(told())
+    _, text, page = published()[1]
     assert "| Sensitivity | **flagged** | clear | clear | not measured |" in text
     assert page.find('id="readings"') < page.find('class="matrix"') < page.find('class="cards"')
 
@@ -338,19 +352,15 @@ def test_reports_are_named_after_their_judges_and_quick_ones_are_smoke_tests() -
 
 
 def test_a_command_can_be_copied_as_it_is() -> None:
-    command = "steelyard measure -j 'planted/probit?s=4&tau=1' --columns request=q_1,label=`x`"
-    sheet = told()
-    step = NextStep("measure again", command, "12 calls, free", 12, 0.0)
-    sheet = replace(sheet, verdicts=(replace(sheet.verdicts[0], next=step), *sheet.verdicts[1:]))
-    _, text, page = shown(sheet)
+    sheet, (_, text, page) = published()
     console = Console(file=io.StringIO(), width=60)
     terminal.render(sheet, console)
     screen = console.file.getvalue()  # type: ignore[attr-defined]
     for shown_text in (screen, str(sheet)):
         lines = shown_text.splitlines()
-        place = lines.index(f"  {command}")
+        place = lines.index(f"  {COMMAND}")
         assert lines[place - 1].rstrip() == "  next: measure again (12 calls, free):"
-    assert f"- **Next:** measure again (12 calls, free): ```sh {command} ```" in text
+    assert f"- **Next:** measure again (12 calls, free): ```sh {COMMAND} ```" in text
     assert "<code>steelyard measure -j &#39;planted/probit?s=4&amp;tau=1&#39; --columns" in page
 
 
@@ -372,23 +382,22 @@ def test_what_an_older_program_wrote_of_the_next_step_is_read() -> None:
 
 
 def test_hostile_names_stay_text_in_verdicts() -> None:
-    name = "<script>alert(1)</script>"
-    _, text, page = shown(told(name))
+    _, text, page = published()[1]
     assert "<script>alert" not in text
     assert "<script>alert" not in page
 
 
-def test_padding_does_not_excuse_a_preference_between_texts_of_equal_length(tmp_path: Path) -> None:
+def test_padding_does_not_excuse_a_preference_between_texts_of_equal_length() -> None:
     """Pairs that show the surface have equal numbers of words: advice about length would not mend that."""
     judge = "planted/probit?s=2.5&sigma=2&beta=0&tau=0.4&lapse=0&length=1.5"
-    sheet = measure(judge, profile="standard", probes=["ladder"], out=tmp_path / "run")
-    assert [fact.title for fact in sheet.verdict.facts] == ["Length", "Surface"]
-    assert not any(fact.brings for fact in sheet.verdict.facts)
+    (verdict,) = verdicts_on([judge], ["ladder"]).values()
+    assert [fact.title for fact in verdict.facts] == ["Length", "Surface"]
+    assert not any(fact.brings for fact in verdict.facts)
 
 
-def test_a_slot_does_not_excuse_a_preference_that_is_kept_in_both_orders(tmp_path: Path) -> None:
+def test_a_slot_does_not_excuse_a_preference_that_is_kept_in_both_orders() -> None:
     """Both orders mend the preference for a slot and leave that for a wording."""
     judge = "planted/probit?s=2.5&sigma=2.5&beta=1&tau=0.6&lapse=0&seed=1"
-    sheet = measure(judge, profile="standard", probes=["vacuum", "ladder"], out=tmp_path / "run")
-    assert [fact.title for fact in sheet.verdict.facts] == ["Position", "Surface"]
-    assert sheet.verdict.facts[0].brings == ("Dark current",)
+    (verdict,) = verdicts_on([judge], ["vacuum", "ladder"]).values()
+    assert [fact.title for fact in verdict.facts] == ["Position", "Surface"]
+    assert verdict.facts[0].brings == ("Dark current",)

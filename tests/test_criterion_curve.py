@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
-from steelyard.commands.measure import measure
+from own_judges import measured, study_of
 from steelyard.core.content_hash import canonical_json
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html import render
@@ -27,10 +24,8 @@ from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.decision_model import expected_rates
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.planted.server import start
-from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.limits import RunLimits
 from steelyard.study.judge_config import parse_judge
-from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.study.study import Study
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.builtin_prompts import GRADED
 from steelyard.trials.judge import Judge
@@ -53,11 +48,9 @@ def judge_of(text: str, arms: tuple[str, ...] = ()) -> Judge:
     return parse_judge(text, Path(), CHECKLIST_TASK.scale, arms)
 
 
-def study(probe: object, *judges: str, profile: str = "standard", seed: int = 7) -> StudyConfig:
-    probes = ["vacuum", "ladder", probe]
-    return StudyConfig.model_validate(
-        {"name": "curve", "seed": seed, "profile": profile, "judges": list(judges), "probes": probes}
-    )
+def study(*criteria: object, profile: str = "quick") -> Study:
+    probes = ["vacuum", "ladder", *criteria]
+    return study_of({"name": "curve", "profile": profile, "judges": [PROBIT], "probes": probes})
 
 
 @pytest.mark.parametrize("text", FINGERPRINTS)
@@ -143,10 +136,9 @@ def test_every_arm_measures_vacuum_and_the_whole_ladder() -> None:
 
 @pytest.fixture(scope="module")
 def curve(tmp_path_factory: pytest.TempPathFactory) -> tuple[Datasheet, Judge]:
-    folder = tmp_path_factory.mktemp("curve")
-    made = build_study(study({"criterion": {"levels": 4}}, PROBIT), folder)
-    made = replace(made, judges=made.judges[:1])  # No test here looks at the baselines.
-    return measure(made, RunFolder(folder / "run"), RunLimits()).datasheet, made.judges[0]
+    """Without the baselines, at which no test here looks."""
+    made = study({"criterion": {"levels": 4}}, profile="standard")
+    return measured(made, tmp_path_factory.mktemp("curve") / "run"), made.judges[0]
 
 
 @pytest.mark.parametrize("arm", GRADED)
@@ -206,31 +198,20 @@ def trials_in(folder: Path) -> int:
         return int(base.execute("select count(*) from replies").fetchone()[0])
 
 
-def test_a_wider_curve_in_the_same_folder_pays_for_its_own_arms_only(steelyard, tmp_path: Path) -> None:
+def test_a_wider_curve_in_the_same_folder_pays_for_its_own_arms_only(tmp_path: Path) -> None:
     """Two arms have the plain figure; two criteria with an arm in common have each figure once."""
-
-    def measured(folder: str, *criteria: object) -> int:
-        body = {"name": "widen", "judges": [PROBIT], "probes": ["vacuum", "ladder", *criteria]}
-        (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
-        code: int = steelyard("measure", "s.yaml", "--out", folder).returncode
-        return code
-
-    def figures(folder: str) -> list[str]:
-        return sorted(
-            canonical_json(row)
-            for row in json.loads((tmp_path / folder / "datasheet.json").read_text())["estimates"]
-        )
-
-    wider = {"criterion": {"levels": 3}}
-    assert measured("run", "criterion") == 0
-    before, page = trials_in(tmp_path / "run"), (tmp_path / "run" / "datasheet.html").read_text()
+    run, wider = tmp_path / "run", {"criterion": {"levels": 3}}
+    measured(study("criterion"), run)
+    before, page = trials_in(run), (run / "datasheet.html").read_text()
     assert "Criterion trade-off" in page
     assert "Operating curve" not in page
-    assert measured("run", wider) == 0
-    assert trials_in(tmp_path / "run") == before + 72
-    assert measured("run", "criterion") == 2
-    assert measured("two", {"criterion": {"protocol": "strict"}}, wider) == 0
-    assert figures("two") == figures("run")
+    once = measured(study(wider), run)
+    assert trials_in(run) == before + 72
+    with pytest.raises(ConfigError, match="holds another study"):
+        measured(study("criterion"), run)
+    twice = measured(study({"criterion": {"protocol": "strict"}}, wider), tmp_path / "two")
+    each, both = (sorted(canonical_json(row.to_json()) for row in s.estimates) for s in (once, twice))
+    assert both == each
 
 
 def test_all_instructions_are_recognised_over_http() -> None:

@@ -69,7 +69,7 @@ def test_score_intervals_of_a_drawn_sample_cover(judge: tuple[float, float, floa
     counts = whole_numbers(neyman(found.sizes, found.spreads, 200, 10), found.sizes, 200)
     scores = np.repeat([0.0, 1.0], sizes)
     truth = good.sum() / sizes.sum()
-    hits, widths, runs = 0, [], 200
+    hits, widths, runs = 0, [], 100
     for _ in range(runs):
         people = np.full(len(scores), np.nan)
         for level, start in ((0, 0), (1, sizes[0])):
@@ -206,15 +206,15 @@ def test_the_planted_value_is_recovered_over_draws(
     command: Command, tmp_path: Path, truth: dict[str, int]
 ) -> None:
     hits, values = 0, []
-    for seed in range(8):
-        assert command("labels", "draw", *FILE, "-n", 60, "--seed", seed, "--out", f"d{seed}").code == 0
+    for seed in range(4):
+        assert command("labels", "draw", *FILE, "-n", 120, "--seed", seed, "--out", f"d{seed}").code == 0
         fill(tmp_path / f"d{seed}", truth.__getitem__)
         command("labels", "add", f"d{seed}", f"d{seed}/sheet.csv")
         command("labels", "open", f"d{seed}")
         found = json.loads(command("estimate", *FILE, "--labels", f"d{seed}", "--json").out)["corrected"]
         values.append(found["value"])
         hits += found["low"] <= np.mean(list(truth.values())) <= found["high"]
-    assert hits >= 6
+    assert hits >= 3
     assert np.mean(values) == pytest.approx(np.mean(list(truth.values())), abs=0.03)
 
 
@@ -340,7 +340,7 @@ def test_labelling_may_stop_by_a_declared_rule(
 
 
 def test_limits_hold_at_every_look() -> None:
-    rng, misses, runs = np.random.default_rng(5), 0, 100
+    rng, misses, runs = np.random.default_rng(5), 0, 50
     for _ in range(runs):
         y, f, _ = PlantedWorld.yes_no(0.2, items=600).draw(rng)
         order = rng.permutation(600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -12,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from commands import Command
+from own_judges import measured, study_of
 from servers import ScriptedServer, wins
-from steelyard.api import measure
 from steelyard.cli.study import argv_for_rerun
 from steelyard.core.text import round_up
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render import terminal
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.run_folder import RunFolder
@@ -44,6 +47,13 @@ def repeated(command: Command, line: str) -> dict[str, Any]:
     assert program == "steelyard"
     body: dict[str, Any] = json.loads(command(*words, "--json").out)
     return body
+
+
+def asked(line: str, **keys: object) -> Datasheet:
+    """The run of the line's judge with these keys, without baselines, as if the line had been typed."""
+    words = shlex.split(line)
+    body = {"judges": [words[words.index("-j") + 1]], "probes": ["vacuum", "ladder"], **keys}
+    return measured(replace(study_of(body), command=tuple(words)), Path("run"))
 
 
 def planned(command: Command, line: str) -> int:
@@ -75,7 +85,7 @@ def test_after_a_smoke_test_the_command_measures_at_standard_size(command: Comma
 
 
 def test_on_the_pack_the_calls_are_those_of_its_scales(command: Command) -> None:
-    command("measure", "-j", "planted/rater?noise=0", "-p", "stochastic_stability", "--out", "run")
+    asked("-j 'planted/rater?noise=0' -p stochastic_stability --out run", probes=["stochastic_stability"])
     (verdict,) = verdicts(Path("run"))
     assert planned(command, verdict["command"]) == verdict["calls"]
 
@@ -141,7 +151,7 @@ def test_the_command_is_kept_with_the_study_and_decides_nothing(command: Command
 
 def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     probes = ["vacuum", "ladder"]
-    sheet = measure(LEANING, probes=probes, out=tmp_path / "run")
+    sheet = measured(study_of({"judges": [LEANING], "probes": probes}), tmp_path / "run")
     assert argv_for_rerun() is None
     assert sheet.verdict.command is None
     assert sheet.verdict.next is not None
@@ -192,21 +202,22 @@ def test_what_the_terminal_prints_pastes_into_a_shell(command: Command, judge: s
 
 def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
     probes = ("-p", "vacuum", "-p", "ladder")
-    command("measure", "-j", LEANING, "-j", "planted/tie", *probes, "--out", "run")
-    leaning, _ = verdicts(Path("run"))
+    command("measure", "-j", LEANING, "-j", "planted/tie", *probes, "--out", "two")
+    leaning, _ = verdicts(Path("two"))
     cured = f"steelyard measure -p vacuum -p ladder -j 'consensus/orders?of={LEANING}' --profile standard"
     assert leaning["command"] == cured
     assert leaning["next"]["purpose"] == "measure it with its remedy, both orders, a tie where they differ"
     assert leaning["next"]["price"] == f"{leaning['calls']:,} calls, free"
-    body = repeated(command, leaning["command"])
-    assert body["judges"][0]["name"] == "leaning, both orders"
-    assert body["run"]["calls"] == leaning["calls"]
-    assert body["verdicts"][0]["verdict"] != "unfit"
+    assert planned(command, leaning["command"]) == leaning["calls"]
+    asked(leaning["command"], profile="standard")
+    (cured_verdict,) = verdicts(Path("run"))
+    assert cured_verdict["judge"] == "leaning, both orders"
+    assert cured_verdict["verdict"] != "unfit"
 
 
 def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
-    Path("mine.yaml").write_text(f"judges: ['{LEANING}']\nprobes: [vacuum, ladder]\n", encoding="utf-8")
-    command("measure", "mine.yaml", "--out", "run")
+    body = {"judges": [LEANING], "probes": ["vacuum", "ladder"]}
+    measured(replace(study_of(body), command=("mine.yaml", "--out", "run")), Path("run"))
     (verdict,) = verdicts(Path("run"))
     definition = '{consensus: orders, of: "leaning"}'
     assert verdict["next"]["purpose"].endswith(f"add {definition} to the judges of mine.yaml, then")
@@ -387,6 +398,13 @@ def test_a_call_costs_what_calls_of_the_same_judges_cost(command: Command) -> No
         assert rates.pending_cost(()) == 0
 
 
+def on_screen(sheet: Datasheet) -> str:
+    """What the terminal shows, white space joined."""
+    console = Console(file=io.StringIO(), width=100)
+    terminal.render_brief(sheet, console)
+    return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+
+
 def told(folder: str, title: str) -> tuple[str, str]:
     """Word and sentence of a reading."""
     body = json.loads((Path(folder) / "datasheet.json").read_text(encoding="utf-8"))
@@ -394,12 +412,12 @@ def told(folder: str, title: str) -> tuple[str, str]:
     return found["word"], found["sentence"]
 
 
-def test_a_remedy_without_merit_is_not_offered(command: Command) -> None:
+def test_a_remedy_without_merit_is_not_offered() -> None:
     """Both orders make a judge that always answers tie of one that always names the first text."""
-    printed = command("measure", "-j", "planted/first", "-p", "vacuum", "-p", "ladder", "--out", "run").out
+    sheet = asked("-j planted/first -p vacuum -p ladder --out run")
     (verdict,) = verdicts(Path("run"))
     assert "consensus" not in verdict["command"]
-    assert "2 calls per verdict" not in printed
+    assert "2 calls per verdict" not in on_screen(sheet)
     body = json.loads(Path("run/datasheet.json").read_text(encoding="utf-8"))
     (cured,) = (each for each in body["remedies"] if each["remedy"] == "orders")
     (merit,) = (each["estimate"] for each in cured["figures"] if each["estimate"]["metric"] == "merit")
@@ -407,28 +425,26 @@ def test_a_remedy_without_merit_is_not_offered(command: Command) -> None:
     assert (merit["value"], merit["finding"] == "clear") == (0.5, False)
 
 
-def test_a_remedy_that_worsens_what_is_flagged_is_not_offered(command: Command) -> None:
+def test_a_remedy_that_worsens_what_is_flagged_is_not_offered() -> None:
     coarse = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=coarse"
-    words = ("-p", "vacuum", "-p", "ladder", "--out", "run")
-    printed = " ".join(command("measure", "-j", coarse, *words).out.split())
-    assert "No remedy from these calls helps." in printed
+    sheet = asked(f"-j '{coarse}' -p vacuum -p ladder --out run")
+    assert "No remedy from these calls helps." in on_screen(sheet)
     written = Path("run/datasheet.md").read_text(encoding="utf-8")
     assert "no remedy from these calls helps: both orders, a tie where they differ: “" in written
     assert "” is flagged and gets worse, 0." in written
     assert "consensus" not in verdicts(Path("run"))[0]["command"]
 
 
-def test_a_remedy_that_trades_one_flag_for_another_says_so(command: Command) -> None:
-    words = ("-p", "vacuum", "-p", "ladder", "--profile", "standard", "--out", "run")
+def test_a_remedy_that_trades_one_flag_for_another_says_so() -> None:
     leaning = "planted/probit?s=2.3&beta=1.2&tau=1.0&sigma=0.2&lapse=0"
-    printed = " ".join(command("measure", "-j", leaning, *words).out.split())
+    printed = on_screen(asked(f"-j '{leaning}' --profile standard --out run", profile="standard"))
     assert "; in exchange chooses the better text (target sensitivity), one step is flagged" in printed
 
 
-def test_what_holds_by_construction_is_not_flagged_and_no_step_is_repeated(command: Command) -> None:
+def test_what_holds_by_construction_is_not_flagged_and_no_step_is_repeated() -> None:
     never_tie = "planted/probit?s=8&beta=0&tau=0&sigma=0&lapse=0&name=forced"
-    words = ("-p", "vacuum", "-p", "ladder", "--profile", "standard", "--out", "run")
-    command("measure", "-j", f"consensus/orders?of={never_tie}", *words)
+    words = "-p vacuum -p ladder --profile standard --out run"
+    asked(f"-j 'consensus/orders?of={never_tie}' {words}", profile="standard")
     word, sentence = told("run", "Surface")
     assert word == "measured"
     assert "both orders have one verdict by construction" in sentence

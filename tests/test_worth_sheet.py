@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import steelyard
+from own_judges import measured, study_of
+from planted_faults import verdicts_on
 from steelyard.datasheet.findings.worth import worth_sentence
 from steelyard.datasheet.sections.key_figures import key_figures
 from steelyard.datasheet.sections.summary import summarise
@@ -21,14 +23,10 @@ JUDGE = "planted/probit"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A judge to which every cue is worth 1.4 steps, and one to which none is worth anything."""
+    judges = [f"{JUDGE}?s=1.5&worth=1.4", f"{JUDGE}?s=2&worth=0&name=fair"]
+    body = {"judges": judges, "probes": [{"tradeoff": {"cues": ["padding"]}}], "profile": "quick"}
     out = tmp_path_factory.mktemp("cues") / "run"
-    steelyard.measure(
-        f"{JUDGE}?s=1.5&worth=1.4",
-        f"{JUDGE}?s=2&worth=0&name=fair",
-        probes=[{"tradeoff": {"cues": ["padding", "typos"]}}],
-        profile="quick",
-        out=out,
-    )
+    measured(study_of(body, baselines=("coin",)), out)
     return out
 
 
@@ -45,21 +43,17 @@ def test_the_verdict_names_the_cue_in_steps(folder: Path) -> None:
     assert any(fact.title == "Cues" and "padding is worth" in fact.sentence for fact in verdict.facts)
 
 
-def test_length_that_overrides_quality_and_length_that_breaks_ties_have_different_verdicts(
-    tmp_path: Path,
-) -> None:
-    sheet = steelyard.measure(
+def test_length_that_overrides_quality_and_length_that_breaks_ties_have_different_verdicts() -> None:
+    judges = [
         f"{JUDGE}?s=1.5&length=15&name=overrides",
-        f"{JUDGE}?s=3&length=1.2&tau=0.1&name=breaks ties",
-        probes=["ladder", {"tradeoff": {"cues": ["padding"]}}],
-        profile="standard",
-        out=tmp_path / "run",
-    )
+        f"{JUDGE}?s=3&length=1.2&beta=0&tau=0.1&name=breaks ties",
+    ]
+    verdicts = verdicts_on(judges, ["ladder", {"tradeoff": {"cues": ["padding"]}}])
     for judge, word, told in (
         ("overrides", "unfit", "padding is worth more than"),
         ("breaks ties", "usable with care", "prefers the text that is padded"),
     ):
-        verdict = next(verdict for verdict in sheet.verdicts if verdict.judge == judge)
+        verdict = verdicts[judge]
         assert verdict.word == word
         assert told in verdict.facts[0].sentence
         assert any("length" in fact.title.lower() for fact in verdict.facts)
@@ -69,7 +63,7 @@ def test_the_first_screen_has_the_gravest_cue_with_its_limit(folder: Path) -> No
     figures = key_figures(summarise(steelyard.load(folder)), JUDGE)
     worth = next(each for each in figures if each.estimate.metric == "cue_worth")
     assert (worth.limit, worth.word) == ("within ±0.50", "too high")
-    assert worth.name in ("worth of a cue: padding", "worth of a cue: clean spelling")
+    assert worth.name == "worth of a cue: padding"
 
 
 def test_the_page_draws_the_worths_and_shows_pairs_that_the_worse_text_won(folder: Path) -> None:
@@ -82,7 +76,7 @@ def test_the_page_draws_the_worths_and_shows_pairs_that_the_worse_text_won(folde
 def test_files_have_the_worths(folder: Path) -> None:
     body = json.loads((folder / "datasheet.json").read_text(encoding="utf-8"))
     rows = [row for row in body["estimates"] if row["judge"] == JUDGE and row["metric"] == "cue_worth"]
-    assert {row["group"]["cue"] for row in rows} == {"padding", "typos", "position"}
+    assert {row["group"]["cue"] for row in rows} == {"padding", "position"}
     baselines = [row for row in body["estimates"] if row["judge"] == "coin" and row["metric"] == "cue_worth"]
     assert {row["reason"] for row in baselines} == {"quality_not_seen"}
 
