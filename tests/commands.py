@@ -141,6 +141,11 @@ class StartedCommand:
         self.wait_until(lambda: text().count("\n") >= count)
         return text().splitlines()[:count]
 
+    @property
+    def errors(self) -> str:
+        """What it wrote to its standard error so far."""
+        return self._streams[1].read_text(encoding="utf-8")
+
     def communicate(self, timeout: float = 300) -> tuple[str, str]:
         """What it wrote to its streams until it ended."""
         self.wait(timeout)

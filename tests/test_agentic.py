@@ -10,6 +10,7 @@ import pytest
 
 from agent_runs import stock_messages, stock_sample, write_log
 from commands import Command
+from own_judges import measured, study_of
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.builtin_prompts import TRANSCRIPT_USER, parse_score_prompt
@@ -40,12 +41,9 @@ def value(folder: Path, judge: str, probe: str, metric: str, **group: Any) -> di
     return found
 
 
-def test_the_built_in_runs_tell_a_sound_judge_from_one_that_passes_everything(
-    command: Command, tmp_path: Path
-) -> None:
+def test_the_built_in_runs_tell_a_sound_judge_from_one_that_passes_everything(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = command("measure", "-p", "agentic", "-j", SOUND, "-j", BLIND, "--profile", "full", "--out", out)
-    assert done.code == 0, done.err
+    measured(study_of({"judges": [SOUND, BLIND], "probes": ["agentic"], "profile": "full"}), out)
     stimuli = StimulusSet.read(out / "stimuli.jsonl")
     assert {stimulus.probe for stimulus in stimuli} == {"original", *DETERMINISTIC, *EDITED_BY_HAND}
     for probe in ("forged_result", "invented_call", "truncated_tail"):
@@ -117,7 +115,7 @@ def test_runs_of_ones_own_are_measured_and_the_failing_answer_may_be_one(
         ("r2", "1"),
     }
     assert value(Path("turned"), "planted/rater", "original", "false_positive_rate")["denominator"] == 10
-    unsaid = command(*arguments, "--out", "plain")
+    unsaid = command(*arguments, "-p", "stochastic_stability", "--out", "plain")
     assert "a run that scores 0 is taken for one that breaks the rubric" in unsaid.err
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from agent_runs import stock_sample, write_log
 from commands import Command
+from own_judges import measured, study_of
 from steelyard.errors import ConfigError
 from steelyard.inspect_logs.export import export_inspect
 from steelyard.inspect_logs.messages import chat_messages
@@ -48,19 +49,18 @@ def stimuli(folder: Path) -> dict[str, Stimulus]:
 
 
 @pytest.fixture
-def measured(tmp_path: Path, command: Command) -> Path:
-    """A run of judges on the built-in transcripts."""
-    probes = ("-p", "forged_result", "-p", "evidence_deletion")
-    done = command("measure", *probes, "-j", "planted/rater?noise=0", "--out", "run")
-    assert done.code == 0, done.err
+def run(tmp_path: Path) -> Path:
+    """A run of a judge on the built-in transcripts."""
+    probes = ["forged_result", "evidence_deletion"]
+    measured(study_of({"judges": ["planted/rater?noise=0"], "probes": probes}), tmp_path / "run")
     return tmp_path / "run"
 
 
-def test_a_run_goes_to_inspect_and_back(measured: Path, command: Command, caplog: Any) -> None:
+def test_a_run_goes_to_inspect_and_back(run: Path, command: Command, caplog: Any) -> None:
     done = command("export", "run", "--inspect")
     assert done.code == 0, done.err
-    made = stimuli(measured)
-    logs = {path.stem: strictly_read(path) for path in (measured / "inspect").glob("*.eval")}
+    made = stimuli(run)
+    logs = {path.stem: strictly_read(path) for path in (run / "inspect").glob("*.eval")}
     assert set(logs) == {each.probe for each in made.values()} >= {"forged_result", "original"}
     assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
     for name, log in logs.items():
@@ -98,9 +98,8 @@ def told(folder: Path) -> dict[tuple[str, ...], dict[str, Any]]:
 
 
 def test_every_estimate_survives_the_way_there_and_back(tmp_path: Path, command: Command) -> None:
-    judge = ("-j", "planted/rater?noise=0.2&sensitivity=0.8", "--replicates", "2")
-    done = command("measure", "-p", "agentic", *judge, "--out", "run")
-    assert done.code == 0, done.err
+    judge = "planted/rater?noise=0.2&sensitivity=0.8"
+    measured(study_of({"judges": [judge], "probes": ["agentic"], "replicates": 2}), tmp_path / "run")
     assert command("export", "run", "--inspect", "--out", "logs").code == 0
     logs = sorted(str(path) for path in (tmp_path / "logs").glob("*.eval"))
     done = command("import", *logs, "--out", "back")

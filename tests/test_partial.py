@@ -8,23 +8,20 @@ import random
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import StartedCommand
+from own_judges import measured, study_of
 from servers import Answer, Received, ScriptedServer, fails, wins
-from steelyard.commands.measure import measure
 from steelyard.datasheet.render import html, markdown
 from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.run_folder import SHEETS, RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.runner.limits import RunLimits
 from steelyard.runner.record import RunRecord
-from steelyard.study.study_file import StudyConfig, build_study
 from test_resume import CALLS, CONCURRENCY, Teller, arguments, start
 
 NAME = "openai/scripted"
@@ -77,18 +74,11 @@ def test_ctrl_c_finishes_what_is_in_flight_and_leaves_a_sheet_that_says_partial(
         return wins("tie")
 
     with ScriptedServer(script) as server:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "steelyard", *arguments(server, "run")],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = StartedCommand(arguments(server, "run"), tmp_path, environment)
         assert waiting.acquire(timeout=240)
-        process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
-        assert "stopping after the calls in flight" in process.stderr.readline()
+        os.kill(process.pid, signal.SIGINT)
+        process.wait_until(lambda: "stopping after the calls in flight" in process.errors)
+        assert process.returncode is None
         release.set()
         output, errors = process.communicate(timeout=240)
         asked = len(served)
@@ -182,9 +172,8 @@ STUDIES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_any_part_of_a_run_makes_a_sheet_without_failures(name: str, tmp_path: Path) -> None:
-    study = build_study(StudyConfig(name=name, profile="quick", **STUDIES[name]), tmp_path)
     folder = RunFolder(tmp_path / "whole")
-    measure(study, folder, RunLimits())
+    measured(study_of(STUDIES[name]), folder.path)
     plan = load_plan(folder)
     keys = [trial.key for trial in plan.trials]
     for number, kept in enumerate(([keys[0]], random.Random(7).sample(keys, len(keys) // 2))):

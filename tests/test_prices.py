@@ -202,7 +202,7 @@ def test_a_plan_prices_each_prompt_by_its_own_length(command: Command, tmp_path:
         "data.jsonl",
         *shown,
         "-p",
-        "format_invariance_1",
+        "stochastic_stability",
         "--json",
     )
     row = next(row for row in json.loads(done.out)["rows"] if row["dollars"])

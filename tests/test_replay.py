@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from own_judges import measured, study_of
 from recorded_calls import read_calls
+from steelyard.commands.measure import measure
 from steelyard.errors import UsageError
 from steelyard.importing.pairs import recording_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
+from steelyard.runner.limits import RunLimits
 from steelyard.runner.record import RunRecord
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
@@ -41,28 +44,28 @@ def figures(sheet: Path, judge: str) -> list[dict[str, Any]]:
 
 
 def test_a_recording_replays_and_imports_to_the_same_figures(steelyard, tmp_path: Path) -> None:
-    assert steelyard("measure", "-j", PROBIT, "--replicates", 2, "--out", "run").returncode == 0
-    measured = figures(tmp_path / "run" / "datasheet.json", "planted/probit")
+    measured(study_of({"judges": [PROBIT], "replicates": 2}, ("coin",)), tmp_path / "run")
+    first = figures(tmp_path / "run" / "datasheet.json", "planted/probit")
     lines = record(tmp_path / "run", tmp_path / "calls.jsonl")
     assert {line["replicate"] for line in lines} == {0, 1}
     assert {line["protocol"] for line in lines} == {"base", "strict"}
 
-    judge = "recorded/calls.jsonl?judge=planted/probit"
-    done = steelyard("measure", "-j", judge, "--replicates", 2, "--out", "replayed")
-    assert done.returncode == 0, done.stderr
-    assert figures(tmp_path / "replayed" / "datasheet.json", "recorded/planted/probit") == measured
-    again = steelyard("measure", "-j", judge, "--replicates", 2, "--out", "replayed")
-    assert "No calls: every trial was answered before." in again.stdout
+    judge = f"recorded/{tmp_path / 'calls.jsonl'}?judge=planted/probit"
+    study, folder = study_of({"judges": [judge], "replicates": 2}), RunFolder(tmp_path / "replayed")
+    own = [line for line in lines if line["judge"] == "planted/probit"]
+    assert measure(study, folder, RunLimits()).session.calls == len(own) < len(lines)
+    assert figures(folder.path / "datasheet.json", "recorded/planted/probit") == first
+    assert measure(study, folder, RunLimits()).session.calls == 0
 
     assert steelyard("import", "calls.jsonl", "--out", "imported").returncode == 0
     imported = figures(tmp_path / "imported" / "datasheet.json", "planted/probit")
     # The prompt behind an imported verdict is not known, so distinct prompts are not counted.
-    without_notes = [[{**row, "note": None} for row in rows] for rows in (imported, measured)]
+    without_notes = [[{**row, "note": None} for row in rows] for rows in (imported, first)]
     assert without_notes[0] == without_notes[1]
 
 
 def test_what_was_not_recorded_fails_with_its_reason(steelyard, tmp_path: Path) -> None:
-    steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "run")
+    measured(study_of({"judges": ["planted/first"], "probes": ["vacuum"]}), tmp_path / "run")
     lines = record(tmp_path / "run", tmp_path / "calls.jsonl", "planted/first")
     answers = dict(zip(("unreadable", "failed", "abstain", "tie"), lines, strict=False))
     for answer, line in answers.items():
@@ -120,7 +123,7 @@ def test_wrong_recordings_are_refused_in_a_sentence(tmp_path: Path, judge: str, 
 
 
 def test_a_pair_of_another_kind_is_refused(steelyard, tmp_path: Path) -> None:
-    steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "run")
+    measured(study_of({"judges": ["planted/first"], "probes": ["vacuum"]}), tmp_path / "run")
     lines = record(tmp_path / "run", tmp_path / "calls.jsonl", "planted/first")
     for body in lines:
         body["kind"] = "blank"
@@ -131,7 +134,7 @@ def test_a_pair_of_another_kind_is_refused(steelyard, tmp_path: Path) -> None:
 
 
 def test_doctor_asks_a_recorded_judge(steelyard, tmp_path: Path) -> None:
-    steelyard("measure", "-j", "planted/first", "-p", "ladder", "--out", "run")
+    measured(study_of({"judges": ["planted/first"], "probes": ["ladder"]}), tmp_path / "run")
     record(tmp_path / "run", tmp_path / "calls.jsonl", "planted/first")
     done = steelyard("doctor", "-j", "recorded/calls.jsonl")
     assert 'replied  \'{"winner": "1"}\'' in done.stdout

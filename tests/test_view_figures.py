@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from commands import Command, run_command
+from commands import Command
 from docs_pages import ROOT
 from editing_server import Cast, write_study
+from own_judges import measured, study_of
 from review_sessions import Client, serving
 from servers import ScriptedServer
 from steelyard.commands.view.call_index import CallFilter, differing_calls
@@ -27,46 +28,48 @@ from steelyard.datasheet.sections.tables import CallsText, confusion_tables
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.study.study import Study
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 from steelyard.web.view.app import ViewPages
 
-PAIRS = ("-j", "planted/probit?name=shaky&s=0.6&tau=0.5&lapse=0.05&seed=3", "-j", "planted/first")
-PROBES = ("-p", "vacuum", "-p", "ladder", "-p", "criterion")
+SHAKY, FIRST = "planted/probit?name=shaky&s=0.6&tau=0.5&lapse=0.05&seed=3", "planted/first"
+CRITERION = ["vacuum", "ladder", "criterion"]
 
 
-def measured(out: Path, *arguments: str) -> ViewedRun:
-    run_command(out.parent, "measure", *arguments, "--out", out)
+def viewed(out: Path, study: Study) -> ViewedRun:
+    measured(study, out)
     return ViewedRun(out)
 
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
-    return measured(tmp_path_factory.mktemp("figures") / "pairs", *PAIRS, *PROBES)
+    study = study_of({"judges": [SHAKY, FIRST], "probes": CRITERION})
+    return viewed(tmp_path_factory.mktemp("figures") / "pairs", study)
 
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
-    judges = ("-j", "planted/rater?noise=0.3", "-j", "planted/rater?name=other&noise=0.6")
-    return measured(tmp_path_factory.mktemp("figures") / "scores", *judges, "--scale", "binary")
+    judges = ["planted/rater?noise=0.3", "planted/rater?name=other&noise=0.6"]
+    study = study_of({"judges": judges, "task": {"scale": "binary"}})
+    return viewed(tmp_path_factory.mktemp("figures") / "scores", study)
 
 
 @pytest.fixture(scope="module")
 def repeats(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
-    return measured(
-        tmp_path_factory.mktemp("figures") / "repeats", *PAIRS[:2], *PROBES[2:4], "--replicates", "2"
-    )
+    study = study_of({"judges": [SHAKY], "probes": ["ladder"], "replicates": 2})
+    return viewed(tmp_path_factory.mktemp("figures") / "repeats", study)
 
 
 @pytest.fixture(scope="module")
 def levels(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
     folder = tmp_path_factory.mktemp("figures")
     text = (ROOT / "examples" / "essays-ordinal.yaml").read_text(encoding="utf-8")
-    study = text.replace("openai/gpt-4o-mini, temperature: 0", "planted/rater")
     for name in ("essays.csv", "essays-rubric.md"):
         (folder / name).write_bytes((ROOT / "examples" / name).read_bytes())
-    (folder / "study.yaml").write_text(study, encoding="utf-8")
-    return measured(folder / "levels", str(folder / "study.yaml"))
+    file = folder / "study.yaml"
+    file.write_text(text.replace("openai/gpt-4o-mini, temperature: 0", "planted/rater"), encoding="utf-8")
+    return viewed(folder / "levels", study_of(file))
 
 
 def uncounted(run: ViewedRun) -> list[tuple[str, str, dict[str, str | float]]]:
