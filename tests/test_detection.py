@@ -12,16 +12,14 @@ from scipy.stats import norm
 
 from planted_pairs import PLANTED, constant, simulate, unprofiled, vector
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.detection import (
     CHART,
     detection,
     limit_of_detection,
     needed_drive,
 )
-from steelyard.metrics.instrument.estimates import protocol_estimates
+from steelyard.metrics.instrument.estimates import _limit_of_detection
 from steelyard.metrics.instrument.likelihood import cell_rates
-from steelyard.metrics.instrument.model import fit_instrument
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted.decision_model import Parameters, expected_rates
@@ -33,9 +31,8 @@ thetas = st.tuples(
 
 
 def estimate(pairs: Pairs) -> Estimate:
-    heading = EstimateContext("J", "ladder", {"protocol": "base"}, 7)
-    rows = protocol_estimates(heading, pairs, fit_instrument(pairs, 7, 0))
-    return next(row for row in rows if row.metric == "limit_of_detection")
+    row = Estimate("J", "ladder", "", {"protocol": "base"}, "pair", None, n_units=len(pairs))
+    return _limit_of_detection(row, unprofiled(pairs), "profile", [])
 
 
 def share_named(theta: np.ndarray, step: float) -> float:

@@ -11,6 +11,13 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, says, wins
 
+
+@pytest.fixture(autouse=True)
+def no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hash of the embedded judge's weights is another test's concern."""
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
+
+
 STRICT = "The criterion for a tie is strict"
 
 

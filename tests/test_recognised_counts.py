@@ -26,7 +26,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def words(noise: float = 0.0, unlabelled: int = 4, rows: int = 60) -> list[str]:
+def words(noise: float = 0.0, unlabelled: int = 4, rows: int = 24) -> list[str]:
     """A study of so many rows, some without a label."""
     lines = "\n".join(f"q{n},answer {n},{'' if n < unlabelled else n % 2}" for n in range(rows))
     Path("mine.csv").write_text(f"q,a,l\n{lines}\n", encoding="utf-8")
@@ -85,8 +85,8 @@ def test_rows_are_counted_where_the_user_has_rows(command: Command, done: Done, 
     assert figure["row_events"] == [every, some]
     assert (some > 0) == (noise > 0)
     (reading,) = (r for r in sheet()["readings"] if r["title"] == "Accuracy")
-    told = f"{sum(map(sum, rows.values()))} of 280 calls (all on {every} of 56 rows, some on {some})"
-    assert (told if some else f"{every} of 56 rows (5 calls each)") in reading["sentence"]
+    told = f"{sum(map(sum, rows.values()))} of 100 calls (all on {every} of 20 rows, some on {some})"
+    assert (told if some else f"{every} of 20 rows (5 calls each)") in reading["sentence"]
 
 
 def test_rows_with_unequal_calls_say_how_many_calls_there_are() -> None:
@@ -97,7 +97,7 @@ def test_rows_with_unequal_calls_say_how_many_calls_there_are() -> None:
 
 
 def test_rows_without_a_label_are_told(command: Command, done: Done) -> None:
-    told = "4 of 60 rows have no label, and no figure against labels counts them."
+    told = "4 of 24 rows have no label, and no figure against labels counts them."
     assert told in command("plan", *words()).err
     assert told in done.err
     assert f"Labels: {told}" in " ".join(done.out.split())
@@ -105,7 +105,7 @@ def test_rows_without_a_label_are_told(command: Command, done: Done) -> None:
     assert told.rstrip(".") in Path("run/datasheet.html").read_text(encoding="utf-8")
     assert told in " ".join(command("report", "run").out.split())
     run = sheet()["run"]
-    assert (run["rows"], run["unlabelled"]) == (60, 4)
+    assert (run["rows"], run["unlabelled"]) == (24, 4)
 
 
 @pytest.mark.parametrize("unlabelled", [0, 12])
@@ -120,22 +120,22 @@ def test_baselines_come_last_and_are_counted_apart(command: Command, done: Done)
     assert index.judges[1:] == tuple(sorted(index.judges[1:]))
     keep = index.mask(CallFilter())
     seen = [seen.judge for seen in index.observations_at(index.rows(keep))]
-    baselines = len(seen) - 300
-    assert seen[:300] == ["mine"] * 300
-    assert "mine" not in seen[300:]
+    baselines = len(seen) - 120
+    assert seen[:120] == ["mine"] * 120
+    assert "mine" not in seen[120:]
     count = index.count(keep)
-    assert (count.judges, count.baselines) == (300, baselines)
-    assert str(count) == f"300 calls of judges, {baselines:,} of baselines"
+    assert (count.judges, count.baselines) == (120, baselines)
+    assert str(count) == f"120 calls of judges, {baselines:,} of baselines"
     assert accuracy_map(index).judges == index.judges
     wrong = index.counts(keep)["wrong"]
     assert wrong.judges == sum(map(len, rows_wrong(command)))
     export = command("export", "run").out
-    assert f"observations.jsonl: {300 + baselines} rows ({count})." in export
+    assert f"observations.jsonl: {120 + baselines} rows ({count})." in export
     for name in ("observations", "trials"):
         lines = Path(f"run/export/{name}.jsonl").read_text(encoding="utf-8").splitlines()
         judges = [json.loads(line)["judge"] for line in lines]
-        assert judges[:300] == ["mine"] * 300
-        assert re.search("mine", " ".join(judges[300:])) is None
+        assert judges[:120] == ["mine"] * 120
+        assert re.search("mine", " ".join(judges[120:])) is None
 
 
 def rows_wrong(command: Command) -> list[list[bool]]:

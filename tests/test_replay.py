@@ -136,7 +136,7 @@ def test_a_pair_of_another_kind_is_refused(steelyard, tmp_path: Path) -> None:
 def test_doctor_asks_a_recorded_judge(steelyard, tmp_path: Path) -> None:
     measured(study_of({"judges": ["planted/first"], "probes": ["ladder"]}), tmp_path / "run")
     record(tmp_path / "run", tmp_path / "calls.jsonl", "planted/first")
-    done = steelyard("doctor", "-j", "recorded/calls.jsonl")
+    done = steelyard("doctor", "-j", "recorded/calls.jsonl", STEELYARD_CACHE=str(tmp_path / "cache"))
     assert 'replied  \'{"winner": "1"}\'' in done.stdout
 
 

@@ -107,8 +107,8 @@ def test_a_rater_without_noise_is_invariant_on_unlabelled_items(
 ) -> None:
     layouts = [f"format_invariance_{n}" for n in (1, 2, 3)]
     rater = {"name": "rater", "model": "planted/rater?noise=0&specificity=0.6"}
-    write_study(tmp_path, server, labelled=False, count=40, judges=[rater], probes=[*layouts, "typos", *KEPT])
+    write_study(tmp_path, server, labelled=False, count=12, judges=[rater], probes=[*layouts, "typos", *KEPT])
     done = command("measure", "study.yaml", "--out", "run", "--json")
     assert done.code == 0, done.err
     kept = figures(done.rows, "invariance", "rater")
-    assert kept == {**dict.fromkeys([*layouts, *KEPT], (40, 40)), "typos": (120, 120)}
+    assert kept == {**dict.fromkeys([*layouts, *KEPT], (12, 12)), "typos": (36, 36)}
