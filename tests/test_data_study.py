@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 import steelyard
-from commands import Command, Done
+from commands import Command, Done, run_command
 from steelyard.errors import ConfigError
 from steelyard.study.study_file import build_study, load_config
 from steelyard.study.task_config import read_part
@@ -34,11 +35,29 @@ WRITTEN = ("label_flip", "semantic_paraphrase", "verbosity_bias_long", "verbosit
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The working folder, with a data file and a rubric."""
+    write_data(tmp_path)
+    return tmp_path
+
+
+def write_data(tmp_path: Path) -> None:
     quoted = [",".join(f'"{cell}"' for cell in row) for row in ROWS]
     header = "key,question,answer,verdict_of_people,topic"
     (tmp_path / "a.csv").write_text("\n".join([header, *quoted]) + "\n", encoding="utf-8")
     (tmp_path / "rubric.md").write_text(RUBRIC)
-    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """A folder with data and a run of them, and what the command printed."""
+    folder = tmp_path_factory.mktemp("first")
+    write_data(folder)
+    return folder, run_command(folder, "measure", *BINARY, *RATER, "--json", "--out", "run")
+
+
+@pytest.fixture
+def ran(first_run: tuple[Path, Done], tmp_path: Path) -> Path:
+    """That folder, to be changed."""
+    return Path(shutil.copytree(first_run[0], tmp_path, dirs_exist_ok=True))
 
 
 def assert_refused(done: Done, folder: Path, told: str) -> None:
@@ -62,9 +81,8 @@ def figure(rows: list[dict[str, Any]], probe: str, metric: str) -> dict[str, Any
     return row
 
 
-def test_one_command_without_a_study_file(command: Command, folder: Path) -> None:
-    done = command("measure", *BINARY, *RATER, "--json", "--out", "run")
-    assert done.code == 0, done.err
+def test_one_command_without_a_study_file(first_run: tuple[Path, Done]) -> None:
+    folder, done = first_run
     for probe in WRITTEN:
         assert probe in done.err
     assert "left out" in done.err
@@ -80,35 +98,32 @@ def test_one_command_without_a_study_file(command: Command, folder: Path) -> Non
     assert list(frozen["data"]["files"]) == ["a.csv"]
 
 
-def test_a_second_run_makes_no_calls_and_a_report_needs_no_data(command: Command, folder: Path) -> None:
-    command("measure", *BINARY, *RATER, "--out", "run")
-    sheet = (folder / "run" / "datasheet.json").read_text()
+def test_a_second_run_makes_no_calls_and_a_report_needs_no_data(command: Command, ran: Path) -> None:
+    sheet = (ran / "run" / "datasheet.json").read_text()
     again = command("measure", *BINARY, *RATER, "--out", "run")
     assert "No calls: every trial was answered before" in again.out
-    (folder / "a.csv").unlink()
-    (folder / "rubric.md").unlink()
+    (ran / "a.csv").unlink()
+    (ran / "rubric.md").unlink()
     told = command("report", "run", "--format", "json")
     assert told.code == 0
     assert told.out == sheet
 
 
-def test_a_data_file_that_changed_is_refused_on_resume(command: Command, folder: Path) -> None:
-    command("measure", *BINARY, *RATER, "--out", "run")
-    before = {path.name: path.read_bytes() for path in (folder / "run").iterdir()}
-    with (folder / "a.csv").open("a") as file:
+def test_a_data_file_that_changed_is_refused_on_resume(command: Command, ran: Path) -> None:
+    before = {path.name: path.read_bytes() for path in (ran / "run").iterdir()}
+    with (ran / "a.csv").open("a") as file:
         file.write("\n")  # the same items come of it
     done = command("measure", *BINARY, *RATER, "--out", "run")
     assert done.code == 2
     assert "a.csv has changed since this study was frozen" in done.err
-    assert {path.name: path.read_bytes() for path in (folder / "run").iterdir()} == before
+    assert {path.name: path.read_bytes() for path in (ran / "run").iterdir()} == before
 
 
-def test_a_data_file_may_move(command: Command, folder: Path) -> None:
-    command("measure", *BINARY, *RATER, "--out", "run", "-p", "stochastic_stability")
-    (folder / "a.csv").rename(folder / "b.csv")
-    (folder / "study.yaml").write_text(
+def test_a_data_file_may_move(command: Command, ran: Path) -> None:
+    (ran / "a.csv").rename(ran / "b.csv")
+    (ran / "study.yaml").write_text(
         f"name: a\ndata: {{path: b.csv, columns: {{{MAP.replace('=', ': ').replace(',', ', ')}}}}}\n"
-        "task: {rubric: rubric.md, scale: binary}\nprobes: [stochastic_stability]\n"
+        "task: {rubric: rubric.md, scale: binary}\n"
         "judges: ['planted/rater?sensitivity=1&specificity=1&noise=0']\n"
     )
     done = command("measure", "study.yaml", "--out", "run")

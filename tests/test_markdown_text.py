@@ -155,13 +155,14 @@ def test_every_figure_has_a_line_for_each_of_its_intervals() -> None:
     sheet = example()
     rows = flat(sheet)
     assert len(rows) == sum(max(1, len(e.intervals)) for e in (*sheet.estimates, *sheet.panel))
+    alike: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in rows:
+        alike.setdefault((row["judge"], row["probe"], row["metric"]), []).append(row)
     for estimate in sheet.estimates:
         mine = [
             row
-            for row in rows
-            if (row["judge"], row["probe"], row["metric"])
-            == (estimate.judge, estimate.probe, estimate.metric)
-            and all(row[key] == str(value) for key, value in estimate.group.items())
+            for row in alike[estimate.judge, estimate.probe, estimate.metric]
+            if all(row[key] == str(value) for key, value in estimate.group.items())
             and sum(bool(row[key]) for key in csv.GROUPS) == len(estimate.group)
         ]
         assert mine

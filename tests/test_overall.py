@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from commands import Command
+from own_judges import measured, study_of
 from panels import Scored
 from scores import call
 from servers import ScriptedServer, says
-from steelyard.api import measure
 from steelyard.commands.overall import overall
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
@@ -101,18 +101,14 @@ def test_a_measured_run_has_the_accuracy_and_the_costs_of_its_datasheet(tmp_path
             "output_price": 2,
         }
         for seed in (1, 2):
-            measured = measure(
-                judge,
-                out=tmp_path / f"seed{seed}",
-                task={"scale": "binary"},
-                probes=["typos", "stochastic_stability"],
-                seed=seed,
-            )
+            body = {"judges": [judge], "task": {"scale": "binary"}, "seed": seed}
+            study = study_of({**body, "probes": ["typos", "stochastic_stability"]})
+            last = measured(study, tmp_path / f"seed{seed}")
     (found,) = overall([tmp_path / "seed1", tmp_path / "seed2"])
     row = found.rows[1]
     assert row.probes == ("stochastic_stability", "typos")
-    volatility = measured.find("j", "accuracy_mean", "volatility", protocol="base")
-    pooled = measured.find("j", "cost_per_point_pooled", "cost", protocol="base")
+    volatility = last.find("j", "accuracy_mean", "volatility", protocol="base")
+    pooled = last.find("j", "cost_per_point_pooled", "cost", protocol="base")
     assert row.accuracy == pytest.approx(volatility.value)
     assert row.cost is not None
     assert row.cost.per_point == pytest.approx(pooled.value)

@@ -169,8 +169,8 @@ def test_calls_answered_many_a_step_are_kept_and_one_that_raises_is_its_own_fail
     monkeypatch.setattr(Planted, "reply", reply)
     monkeypatch.setattr(judge_run, "CHUNK", 16)
     wanted = study("planted/probit", probes=["vacuum", "ladder"], profile="quick", replicates=2)
-    plan = make_plan(wanted)
-    mine = [trial for trial in plan.trials if trial.judge.name == "planted/probit"]
+    wanted = replace(wanted, judges=wanted.judges[:1])
+    mine = make_plan(wanted).trials
     assert len(mine) > judge_run.CHUNK
     item = mine[0].stimulus.id
     poisoned += [t.key.removeprefix("sha256:") for t in mine if t.stimulus.id == item]
@@ -181,7 +181,7 @@ def test_calls_answered_many_a_step_are_kept_and_one_that_raises_is_its_own_fail
     with folder.store(read_only=True) as store:
         replies, failures = store.replies(), store.failures()
     assert failures.keys() == {f"sha256:{key}" for key in poisoned}
-    assert len(replies) == len(plan.trials) - len(poisoned)
+    assert len(replies) == len(mine) - len(poisoned)
     assert store_is_sound(folder)
 
 

@@ -622,7 +622,7 @@ def test_a_large_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     rows = (
         {"key": number, "prompt": "p", "answer": f"text {number}", "score": number % 2}
-        for number in range(20_000)
+        for number in range(5_000)
     )
     path.write_text(csv_text([next(rows), *rows]))
     items = load(path, sample=100)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from commands import Command
+from own_judges import measured, study_of
 
 JUDGES = {
     "sharp": "planted/rater?sensitivity=0.97&specificity=0.95&noise=0.02",
@@ -60,12 +61,10 @@ def words_of(sheet: Mapping[str, Any]) -> Words:
 @pytest.fixture(scope="module")
 def panel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the four judges' run."""
-    from steelyard import measure
-
     folder = tmp_path_factory.mktemp("panel")
     rows_of(folder / "rows.csv")
     probes = "format_invariance_1, injection, stochastic_stability"
-    measure(study=study(folder, JUDGES, probes), out=folder / "run")
+    measured(study_of(study(folder, JUDGES, probes), ("constant",)), folder / "run")
     return folder / "run"
 
 
