@@ -26,7 +26,8 @@ from test_resume import Teller
 PROBES = ("-p", "vacuum", "-p", "ladder")
 QUICK, STANDARD, FULL = 76, 660, 2064
 """Calls of the two probes under the base protocol."""
-EXCELLENT = "planted/probit?s=6&beta=0&tau=2&sigma=0.1&lapse=0"
+RATER = ("-j", "planted/rater?sensitivity=1&specificity=1&noise=0.2", "-p", "stochastic_stability")
+"""40 calls at `quick`, where merit is open; 120 at `standard`, where merit and a fault are shown."""
 LIMIT = DARK_CURRENT.limit
 
 
@@ -91,12 +92,18 @@ def test_a_word_without_a_limit_or_a_test_is_withheld() -> None:
 # Looks
 
 
-def test_a_coin_stops_after_quick(command: Command, tmp_path: Path) -> None:
-    done = command("measure", "--until", "verdict", "-j", "planted/coin", *PROBES, "--out", "run")
+def test_a_coin_of_a_study_file_stops_after_quick(command: Command, tmp_path: Path) -> None:
+    body = {"name": "mine", "judges": ["planted/coin"], "probes": ["vacuum", "ladder"], "profile": "full"}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(body))
+    arguments = ("measure", "mine.yaml", "--until", "verdict")
+    done = command(*arguments)
     assert done.code == 0
     assert f"Looks: quick, {QUICK} calls: unfit. Stopped: the word is decided." in done.out
     assert f"{QUICK} calls in this run" in done.out
-    (look,) = looks(tmp_path / "run")
+    (folder,) = (tmp_path / "steelyard-runs").iterdir()
+    assert folder.name.startswith("mine-")
+    assert folder.name.endswith("-until-verdict")
+    (look,) = looks(folder)
     assert look == {
         "profile": "quick",
         "calls": QUICK,
@@ -104,9 +111,10 @@ def test_a_coin_stops_after_quick(command: Command, tmp_path: Path) -> None:
         "open": {},
         "end": "decided",
     }
-    again = command("measure", "--until", "verdict", "-j", "planted/coin", *PROBES, "--out", "run")
+    again = command(*arguments)
     assert (again.code, "No calls" in again.out) == (0, True)
-    assert "Stopped: the word is decided" in command("report", "run").out
+    assert "Stopped: the word is decided" in command("report", folder.relative_to(tmp_path)).out
+    assert json.loads(command(*arguments, "--json").out)["run"]["looks"] == [look]
 
 
 def interrupt(*_: object) -> None:
@@ -116,7 +124,7 @@ def interrupt(*_: object) -> None:
 def test_a_plain_folder_goes_on_through_interruptions_and_stops_where_nothing_is_open(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = ("-j", EXCELLENT, *PROBES, "--out", "run")
+    judge = (*RATER, "--out", "run")
     arguments = ("measure", "--until", "verdict", *judge)
     assert command("measure", *judge).code == 0
     stimuli = tmp_path / "run" / "stimuli.jsonl"
@@ -129,12 +137,12 @@ def test_a_plain_folder_goes_on_through_interruptions_and_stops_where_nothing_is
         assert study(tmp_path / "run")["profile"] == "standard"
         assert (stimuli.read_text() == small) is stimuli_are_old
     done = command(*arguments)
-    assert (done.code, f"{STANDARD - QUICK} calls in this run" in done.out) == (0, True)
+    assert (done.code, "\n80 calls in this run" in done.out) == (0, True)
     quick, standard = looks(tmp_path / "run")
-    assert (quick["profile"], quick["calls"], quick["end"]) == ("quick", QUICK, None)
-    assert quick["open"]["planted/probit"]
-    assert (standard["profile"], standard["calls"]) == ("standard", STANDARD)
-    assert (standard["words"], standard["open"]) == ({"planted/probit": "no_fault_found"}, {})
+    assert (quick["profile"], quick["calls"], quick["end"]) == ("quick", 40, None)
+    assert quick["open"]["planted/rater"]
+    assert (standard["profile"], standard["calls"]) == ("standard", 120)
+    assert (standard["words"], standard["open"]) == ({"planted/rater": "usable_with_care"}, {})
     assert study(tmp_path / "run")["profile"] == "standard"
     sheet = (tmp_path / "run" / "datasheet.json").read_text()
     again = command(*arguments)
@@ -143,12 +151,12 @@ def test_a_plain_folder_goes_on_through_interruptions_and_stops_where_nothing_is
     for page in ("datasheet.md", "datasheet.html"):
         assert "the word is decided" in (tmp_path / "run" / page).read_text()
     # The calls are those of a plain run of this size.
-    plain = command("measure", "-j", EXCELLENT, *PROBES, "--profile", "standard", "--out", "plain", "--json")
+    plain = command("measure", *RATER, "--profile", "standard", "--out", "plain", "--json")
     assert json.loads(plain.out)["estimates"] == json.loads(sheet)["estimates"]
     assert command("measure", *judge, "--profile", "standard").code == 0
     assert looks(tmp_path / "run") == [quick, standard]
     refused = command("measure", *judge, "--profile", "full")
-    assert (refused.code, "holds another study (profile differs)" in refused.err) == (2, True)
+    assert (refused.code, "holds another study (profile, items differ)" in refused.err) == (2, True)
 
 
 def test_a_study_without_merit_is_looked_at_once(command: Command, tmp_path: Path) -> None:
@@ -158,15 +166,15 @@ def test_a_study_without_merit_is_looked_at_once(command: Command, tmp_path: Pat
 
 
 def test_kill_9_in_the_second_look(tmp_path: Path, environment: dict[str, str], command: Command) -> None:
-    arguments = ["measure", "--until", "verdict", "-j", "planted/probit", *PROBES, "--out", "run"]
+    arguments = ["measure", "--until", "verdict", *RATER, "--out", "run"]
     one = StartedCommand(arguments, tmp_path, environment)
     kept = tmp_path / "run" / "study.yaml"
     one.wait_until(lambda: kept.exists() and "profile: standard" in kept.read_text())
     one.kill()
     done = command(*arguments)
     assert done.code == 0
-    assert [look["calls"] for look in looks(tmp_path / "run")] == [QUICK, STANDARD]
-    assert f"{STANDARD} calls in this run" not in done.out
+    assert [look["calls"] for look in looks(tmp_path / "run")] == [40, 120]
+    assert "120 calls in this run" not in done.out
 
 
 def test_a_budget_ends_within_a_look_and_a_larger_one_goes_on(command: Command, tmp_path: Path) -> None:
@@ -209,30 +217,19 @@ def test_rows_of_ones_own_do_not_grow(command: Command, tmp_path: Path) -> None:
 
 
 def test_the_plan_prices_each_look(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = command("plan", "--until", "verdict", "-j", "planted/coin", *PROBES, "--json")
+    done = command("plan", "--until", "verdict", *RATER, "--json")
     calls = {
         look["profile"]: sum(row["calls"] for row in look["rows"]) for look in json.loads(done.out)["looks"]
     }
-    assert calls == {"quick": QUICK, "standard": STANDARD - QUICK, "full": FULL - STANDARD}
+    assert calls == {"quick": 40, "standard": 80, "full": 155}
     monkeypatch.setenv("STEELYARD_UNTIL", "verdict")
-    table = command("measure", "-j", "planted/coin", *PROBES, "--dry-run").out
+    table = command("measure", *RATER, "--dry-run").out
     assert [line.split()[:2] for line in table.splitlines()[3:7]] == [
-        ["quick", "76"],
-        ["standard", "584"],
-        ["full", "1,404"],
-        ["all", "2,064"],
+        ["quick", "40"],
+        ["standard", "80"],
+        ["full", "155"],
+        ["all", "275"],
     ]
-
-
-def test_a_study_file_and_json(command: Command, tmp_path: Path) -> None:
-    body = {"name": "mine", "judges": ["planted/first"], "probes": ["vacuum", "ladder"], "profile": "full"}
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(body))
-    done = command("measure", "mine.yaml", "--until", "verdict", "--json")
-    sheet = json.loads(done.out)
-    assert [look["profile"] for look in sheet["run"]["looks"]] == ["quick"]
-    (folder,) = (tmp_path / "steelyard-runs").iterdir()
-    assert folder.name.startswith("mine-")
-    assert folder.name.endswith("-until-verdict")
 
 
 # Planted judges
