@@ -80,36 +80,32 @@ def test_a_log_with_the_old_status_word_is_read_with_the_new_one(tmp_path: Path)
 
 def test_each_judge_stops_on_its_own(steelyard, tmp_path: Path) -> None:
     judges = ["-j", "planted/tie", "-j", "planted/first", "-j", "planted/probit?tau=2.2"]
-    done = steelyard("measure", "--decide", RULE, *judges, "--out", "run")
+    arguments = ("measure", "--decide", RULE, *judges, "--cap", "60", "--out", "run")
+    done = steelyard(*arguments)
     assert done.returncode == 0, done.stderr
     found = log(tmp_path / "run")
     assert (found["planted/tie"]["verdict"], found["planted/tie"]["units"]) == ("below", 55)
     assert found["planted/tie"]["calls"] == 110
     assert (found["planted/first"]["verdict"], found["planted/first"]["units"]) == ("above", 5)
     middle = found["planted/probit"]
-    assert (middle["verdict"], middle["units"], middle["cap"]) == ("inconclusive", 144, 144)
-    assert [look["units"] for look in middle["looks"]] == [*range(5, 145, 5), 144]
+    assert (middle["verdict"], middle["units"], middle["cap"]) == ("inconclusive", 60, 60)
     assert "planted/tie: yes, dark_current is below 0.1 after 110 calls." in done.stdout
     assert "planted/first: no, dark_current is above 0.1 after 10 calls." in done.stdout
-    assert "planted/probit: inconclusive; the cap of 144 pairs is reached" in done.stdout
+    assert "planted/probit: inconclusive; the cap of 60 pairs is reached" in done.stdout
 
-    again = steelyard("measure", "--decide", RULE, *judges, "--out", "run", "--json")
+    again = steelyard(*arguments, "--json")
     assert json.loads(again.stdout) == [
         found[name] for name in ("planted/tie", "planted/first", "planted/probit")
     ]
 
 
-@pytest.mark.parametrize(("worth", "verdict", "holds"), [(0, "below", True), (3, "above", False)])
-def test_a_worth_is_decided_at_a_step_of_quality(
-    steelyard, tmp_path: Path, worth: float, verdict: str, holds: bool
-) -> None:
+def test_a_worth_is_decided_at_a_step_of_quality(steelyard, tmp_path: Path) -> None:
     rule = "cue_worth@cue=padding<1"
-    steelyard(
-        "measure", "--decide", rule, "-j", f"planted/probit?s=1.5&worth={worth}", "--out", tmp_path / "run"
-    )
-    decision = log(tmp_path / "run", rule)["planted/probit"]
-    assert (decision["verdict"], decision["holds"]) == (verdict, holds)
-    assert decision["calls"] <= 48
+    judges = ["-j", "planted/probit?s=1.5&worth=0", "-j", "planted/probit?s=1.5&worth=3"]
+    steelyard("measure", "--decide", rule, *judges, "--out", "run")
+    found = [(entry["verdict"], entry["holds"]) for entry in log(tmp_path / "run", rule).values()]
+    assert found == [("below", True), ("above", False)]
+    assert all(entry["calls"] <= 48 for entry in log(tmp_path / "run", rule).values())
 
 
 def test_a_measurement_finds_the_calls_of_a_decision_paid(steelyard, tmp_path: Path) -> None:
@@ -124,6 +120,8 @@ def test_a_measurement_finds_the_calls_of_a_decision_paid(steelyard, tmp_path: P
         if (r["judge"], r["metric"], r["group"]) == ("planted/probit", "dark_current", {"protocol": "base"})
     ]
     decided = log(tmp_path / "run")["planted/probit"]
+    assert (decided["verdict"], decided["units"], decided["cap"]) == ("inconclusive", 144, 144)
+    assert [look["units"] for look in decided["looks"]] == [*range(5, 145, 5), 144]
     assert row["value"] == pytest.approx(decided["total"] / decided["units"])
     free = steelyard("measure", "--decide", "dark_current<0.5", *judge)
     assert "No calls: every trial was answered before." in free.stdout
@@ -142,12 +140,11 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
         told.out.split()
     )
     assert "again to continue" not in told.err
-    gated = command("gate", "run", "--policy", "smoke")
+    (tmp_path / "policy.yaml").write_text("dark_current: {max: 0.5}\nflags: allow\n")
+    gated = command("gate", "run", "--policy", "policy.yaml")
     assert (gated.code, gated.out.count("FAIL")) == (4, 0)  # planted/first has 1.00 [0.30, 1.00]
-    for rule in ("dark_current<0.6", "positional_false_preference<0.2"):
-        command("measure", "--decide", rule, *judges)
     sheet = json.loads(command("report", "run", "--format", "json").out)
-    assert sheet["run"]["decided"] == "positional_false_preference<0.2"
+    assert sheet["run"]["decided"] == "dark_current<0.1"
     program, *words = shlex.split(sheet["verdicts"][0]["command"])
     assert program == "steelyard"
     done = command(*words)
@@ -155,7 +152,7 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
     assert f"{sheet['verdicts'][0]['calls']:,} calls in this run" in done.out
     measured = json.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))
     assert (measured["run"]["partial"], "decided" in measured["run"]) == (False, False)
-    assert command("gate", "run", "--policy", "smoke").code == 3
+    assert command("gate", "run", "--policy", "policy.yaml").code == 3
 
 
 def test_one_folder_takes_rules_of_several_probes(steelyard, tmp_path: Path) -> None:
@@ -165,6 +162,10 @@ def test_one_folder_takes_rules_of_several_probes(steelyard, tmp_path: Path) -> 
     found = log(tmp_path / "run", "positional_false_preference<0.2")["planted/first"]
     assert (found["verdict"], found["total"], found["units"]) == ("above", 5.0, 5)
     assert "planted/first" in log(tmp_path / "run")
+    sheet = json.loads(steelyard("report", "run", "--format", "json").stdout)
+    assert sheet["run"]["decided"] == "positional_false_preference<0.2"
+    measuring = "steelyard measure -j planted/first --out run -p vacuum -p ladder --profile full"
+    assert sheet["verdicts"][0]["command"] == measuring
 
 
 class Teller:
