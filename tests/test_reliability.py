@@ -14,9 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers import Received, ScriptedServer, fails, says
-from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
-from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.metrics.estimate import Estimate
 from steelyard.probes.probe import PROBES, Design
@@ -24,7 +22,8 @@ from steelyard.probes.suites import SUITES, asks_for_runs, asks_for_scores, expa
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.runner.record import RunRecord
+from steelyard.runner.runner import Runner, run_async
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.study.task_config import TaskConfig, pack_draw, pack_scales
@@ -55,23 +54,39 @@ BEYOND = ("typos", "markdown", "rubric_order", "authority", "bandwagon")
 
 
 def pack_study(judges: list[str], probes: list[Any], profile: str, scale: Scale | None = None) -> Study:
+    """Without the baselines, with which no test here compares."""
     body = {"name": "r", "seed": 7, "profile": profile, "judges": judges, "probes": probes}
     task = TaskConfig(scale=None if scale is None else scale_name(scale))
-    return build_study(StudyConfig.model_validate({**body, "task": task}), Path())
+    study = build_study(StudyConfig.model_validate({**body, "task": task}), Path())
+    return replace(study, judges=study.judges[: len(judges)])
 
 
-def run(study: Study, folder: Path) -> Datasheet:
-    return measure(study, RunFolder(folder), RunLimits()).datasheet
+def measured(study: Study, folder: Path) -> list[Estimate]:
+    """What the probes say of every judge, from calls that were made and kept; no page is written."""
+    plan = make_plan(study)
+    with RunFolder(folder).store() as store:
+        record = RunRecord(store)
+        run_async(Runner(record, RunLimits()), lambda runner: runner.run(plan.trials))
+        seen = record.observations(plan.trials)
+    return [
+        estimate
+        for judge in study.judges
+        for probe in study.build_probes()
+        for estimate in probe.estimates(judge.name, seen.of_judge(judge.name), study.seed)
+    ]
 
 
-def run_alone(study: Study, folder: Path) -> Datasheet:
-    """Without the baselines, where nothing is compared with them."""
-    return run(replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline)), folder)
-
-
-def find(sheet: Datasheet, judge: str, probe: str, metric: str, **group: str | float) -> Estimate:
-    (found,) = [e for e in sheet.of(judge, metric, probe) if e.group == {"protocol": "base", **group}]
+def find(estimates: list[Estimate], probe: str, metric: str, judge: str | None = None) -> Estimate:
+    (found,) = [
+        e
+        for e in estimates
+        if (e.probe, e.metric, e.group) == (probe, metric, {"protocol": "base"}) and judge in (None, e.judge)
+    ]
     return found
+
+
+def values(estimates: list[Estimate], metric: str) -> set[float | None]:
+    return {e.value for e in estimates if e.metric == metric}
 
 
 # Suites
@@ -171,8 +186,7 @@ def test_sizes_of_the_page() -> None:
     assert told["items"] == [len(pack_draw(None, profile, 7)) for profile in profiles]
     for suite in (name for name in SUITES if not asks_for_runs([name])):
         plans = [make_plan(pack_study(["planted/rater"], [suite], profile)) for profile in profiles]
-        calls = [sum(not trial.judge.baseline for trial in plan.trials) for plan in plans]
-        assert told[f"calls, `{suite}`"] == calls
+        assert told[f"calls, `{suite}`"] == [len(plan.trials) for plan in plans]
 
 
 def test_the_example_of_a_probe_in_one_file() -> None:
@@ -193,29 +207,29 @@ def test_the_example_of_a_probe_in_one_file() -> None:
 
 def test_a_rater_without_error_or_noise(tmp_path: Path) -> None:
     judge = "planted/rater?sensitivity=1&specificity=1&noise=0"
-    sheet = run_alone(pack_study([judge], ["reliability_full"], "quick"), tmp_path)
-    right = [e for e in sheet.of("planted/rater", "accuracy") if e.value is not None]
+    found = measured(pack_study([judge], ["reliability_full"], "quick"), tmp_path)
+    right = [e for e in found if e.metric == "accuracy" and e.value is not None]
     assert {e.value for e in right} == {1.0}
     assert {e.probe for e in right} >= {*PACKED, *BEYOND, "synthetic_ordinal", "injection", "score_range"}
-    assert {e.value for e in sheet.of("planted/rater", "invariance")} == {1.0}
-    assert {e.value for e in sheet.of("planted/rater", "self_agreement")} == {1.0}
-    assert {e.value for e in sheet.of("planted/rater", "excess_flip")} == {0.0}
-    assert find(sheet, "planted/rater", "answer_ambiguity", "border_noise").value == 0.0
-    assert not list(sheet.of("planted/rater", "accuracy", "answer_ambiguity"))
+    assert values(found, "invariance") == {1.0}
+    assert values(found, "self_agreement") == {1.0}
+    assert values(found, "excess_flip") == {0.0}
+    assert find(found, "answer_ambiguity", "border_noise").value == 0.0
+    assert not [e for e in found if (e.probe, e.metric) == ("answer_ambiguity", "accuracy")]
 
 
 def test_a_rater_that_errs_without_noise_errs_on_an_item_and_its_edits_alike(tmp_path: Path) -> None:
     """It draws once for an item, so an edit that keeps the label keeps the verdict, right or wrong."""
     judge = "planted/rater?sensitivity=0.8&specificity=0.6&noise=0"
-    sheet = run_alone(pack_study([judge], ["reliability"], "full", Binary()), tmp_path)
-    own = find(sheet, "planted/rater", "stochastic_stability", "accuracy")
+    found = measured(pack_study([judge], ["reliability"], "full", Binary()), tmp_path)
+    own = find(found, "stochastic_stability", "accuracy")
     assert own.value is not None
     assert own.value < 1
-    assert find(sheet, "planted/rater", "stochastic_stability", "self_agreement").value == 1.0
+    assert find(found, "stochastic_stability", "self_agreement").value == 1.0
     for probe in KEEP:
-        assert find(sheet, "planted/rater", probe, "invariance").value == 1.0
-        assert find(sheet, "planted/rater", probe, "accuracy").value == pytest.approx(own.value)
-    assert not list(sheet.of("planted/rater", "invariance", "label_flip"))
+        assert find(found, probe, "invariance").value == 1.0
+        assert find(found, probe, "accuracy").value == pytest.approx(own.value)
+    assert not [e for e in found if (e.probe, e.metric) == ("label_flip", "invariance")]
 
 
 def test_planted_rates_are_found(tmp_path: Path) -> None:
@@ -223,7 +237,7 @@ def test_planted_rates_are_found(tmp_path: Path) -> None:
     rater = "planted/rater?sensitivity=0.9&specificity=0.7&noise=0.2"
     judges = [f"{rater}&seed={seed}" for seed in range(8)]
     study = pack_study(judges, ["stochastic_stability", "semantic_paraphrase"], "full", Binary())
-    sheet = run_alone(study, tmp_path)
+    estimates = measured(study, tmp_path)
     positive = sum(item.label == "1" for item in study.items) / len(study.items)
     rate = 0.9 * positive + 0.7 * (1 - positive)
     expected = {
@@ -233,20 +247,18 @@ def test_planted_rates_are_found(tmp_path: Path) -> None:
         ("semantic_paraphrase", "excess_flip"): 0.0,
     }
     for (probe, metric), value in expected.items():
-        found = [find(sheet, judge.name, probe, metric) for judge in study.judges if not judge.baseline]
+        found = [find(estimates, probe, metric, judge.name) for judge in study.judges]
         assert np.mean([e.value for e in found]) == pytest.approx(value, abs=0.03)
         assert sum(e.intervals[0].low <= value <= e.intervals[0].high for e in found) >= 7
     # Eight judges, one edit each, tested at .05.
-    assert sum(e.status == "flagged" for e in sheet.estimates if e.metric == "excess_flip") <= 1
+    assert sum(e.status == "flagged" for e in estimates if e.metric == "excess_flip") <= 1
 
 
 def test_another_range_is_brought_back_before_it_is_compared(tmp_path: Path) -> None:
     """A constant 4 on 1–6 is 5 of 0–10, the middle: it goes back to 4 (3.5, halves go up), so all is kept."""
-    study = pack_study(["planted/rater?noise=0"], ["score_range"], "quick", Ordinal(1, 6))
-    sheet = run(study, tmp_path)
-    assert find(sheet, "constant", "score_range", "invariance").value == 1.0
-    lines = (tmp_path / "stimuli.jsonl").read_text().splitlines()
-    shown = [Stimulus.from_json(json.loads(line)) for line in lines]
+    study = pack_study(["planted/constant"], ["score_range"], "quick", Ordinal(1, 6))
+    assert find(measured(study, tmp_path), "score_range", "invariance").value == 1.0
+    shown = [trial.stimulus for trial in make_plan(study).trials]
     assert {s.scale for s in shown if s.probe == "score_range"} == {"0-10"}
 
 
@@ -263,18 +275,17 @@ def test_a_judge_that_likes_length_is_flagged(tmp_path: Path) -> None:
     with ScriptedServer(by_length) as server:
         judge = f"openai/long?base_url={server.url}"
         probes = ["verbosity_padding", "verbosity_bias_short", "format_invariance_1"]
-        sheet = run_alone(pack_study([judge], probes, "standard"), tmp_path)
-    long = find(sheet, "openai/long", "verbosity_padding", "invariance")
+        found = measured(pack_study([judge], probes, "standard"), tmp_path)
+    long = find(found, "verbosity_padding", "invariance")
     assert (long.status, long.value) == ("flagged", pytest.approx(0.0, abs=0.35))
-    assert find(sheet, "openai/long", "format_invariance_1", "invariance").value == 1.0
+    assert find(found, "format_invariance_1", "invariance").value == 1.0
     assert "noise and edit are not told apart" in (long.note or "")
 
 
 def test_a_judge_that_fails_every_call_has_no_accuracy(steelyard: Any, tmp_path: Path) -> None:
     with ScriptedServer(fails(500)) as server:
         broken = ("-j", f"openai/broken?base_url={server.url}")
-        probes = ("-p", "label_flip", "-p", "stochastic_stability")
-        command = ("measure", *probes, "--attempts", "1", *broken)
+        command = ("measure", "-p", "label_flip", "--attempts", "1", *broken)
         alone = steelyard(*command, "--out", "alone", OPENAI_API_KEY="k")
         beside = steelyard(*command, "-j", "planted/rater", "--out", "run", OPENAI_API_KEY="k")
     assert (alone.returncode, beside.returncode) == (1, 1)
@@ -288,7 +299,9 @@ def test_a_judge_that_fails_every_call_has_no_accuracy(steelyard: Any, tmp_path:
 
 
 def test_the_command_runs_once_and_then_makes_no_calls(steelyard: Any, tmp_path: Path) -> None:
-    command = ("measure", "-p", "reliability", "-j", "planted/rater", "--out", "run")
+    some = ("label_flip", "format_invariance_1", "stochastic_stability", "synthetic_ordinal")
+    probes = [word for probe in some for word in ("-p", probe)]
+    command = ("measure", *probes, "-j", "planted/rater", "--out", "run")
     done = steelyard(*command, "--full")
     assert done.returncode == 0, done.stderr
     for words in ("Reliability", "label flip", "verdict kept", "same input again", "written levels"):
@@ -340,7 +353,6 @@ def test_no_prompt_of_the_pack_says_why_or_names_its_item() -> None:
     study = pack_study(["planted/rater"], ["reliability_full"], "standard")
     entries = [entry for item in study.items if (entry := pack_item(item)) is not None]
     marks = {text for e in entries for text in (e.id, e.why, e.label_flip.why)}
-    trials = [trial for trial in make_plan(study).trials if not trial.judge.baseline]
-    prompts = {message.content for trial in trials for message in trial.messages}
+    prompts = {message.content for trial in make_plan(study).trials for message in trial.messages}
     assert len(prompts) > 500
     assert not [mark for mark in marks for prompt in prompts if mark in prompt]

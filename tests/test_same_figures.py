@@ -32,7 +32,11 @@ STUDIES: dict[str, dict[str, Any]] = {
     "catalogue": {"replicates": 2},
     "natural": {"replicates": 2, "probes": ["position"]},
     "binary": {"task": {"scale": "binary"}, "probes": ["reliability_full"]},
-    "ordinal": {"task": {"scale": {"ordinal": [1, 6]}}, "probes": ["reliability_full"], "replicates": 2},
+    "ordinal": {
+        "task": {"scale": {"ordinal": [1, 6]}},
+        "probes": ["label_flip", "typos", "score_range", "synthetic_ordinal", "stochastic_stability"],
+        "replicates": 2,
+    },
 }
 
 
@@ -144,8 +148,9 @@ def test_compare_counts_what_the_datasheet_prints(
 def test_a_flipped_label_is_no_invariance(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A perfect judge follows every flipped label: it has nothing to keep there, and keeps all else."""
     mine = observed(planned("binary", tmp_path_factory.getbasetemp()), perfect)
-    kept = {row.probe: row.first for row in compared_with_itself(mine) if row.metric == "invariance"}
+    rows = compared_with_itself(mine)
+    kept = {row.probe: row.first for row in rows if row.metric == "invariance"}
     assert "label_flip" not in kept
     assert set(kept.values()) == {1.0}
-    dark = next(row for row in compared_with_itself(mine) if row.metric == "dark_current")
+    dark = next(row for row in rows if row.metric == "dark_current")
     assert dark.first == 0.0
