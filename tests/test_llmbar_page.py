@@ -7,10 +7,11 @@ import os
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
-from steelyard.commands.import_verdicts import import_verdicts
+from steelyard.commands.import_verdicts import read_recorded
 from steelyard.metrics.estimate import Estimate
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,25 +26,29 @@ PROMPTS = {"ChatGPT": {"Vanilla", "Vanilla_NoRules"}, "LLaMA2": {"Vanilla", "Swa
 """Prompts of judges that the page has figures of; of GPT-4 and Falcon it has all, of others `Vanilla`."""
 
 
-def is_on_the_page(line: str) -> bool:
-    body = json.loads(line)
+def is_on_the_page(body: dict[str, Any]) -> bool:
     judge, prompt = body["judge"], body.get("prompt")
     return prompt is None or judge in ("GPT-4", "Falcon") or prompt in PROMPTS.get(judge, {"Vanilla"})
 
 
 @cache
+def lines(file: str) -> list[dict[str, Any]]:
+    bodies = map(json.loads, (DATA / file).read_text(encoding="utf-8").splitlines())
+    return list(filter(is_on_the_page, bodies))
+
+
+@cache
 def figures(file: str) -> dict[tuple[str, str, str], Estimate]:
-    lines = (DATA / file).read_text(encoding="utf-8").splitlines(keepends=True)
+    """What the position probe says of each judge, as `import` computes it; the page has nothing else."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / file
-        # Without the `#` of an item's name it has no stratum, whose figures the page does not have.
-        path.write_text("".join(filter(is_on_the_page, lines)).replace("#", "-"), encoding="utf-8")
-        made = import_verdicts([path]).datasheet.estimates
-    return {
-        (e.judge, str(e.group["protocol"]), e.metric): e
-        for e in made
-        if e.probe == "position" and set(e.group) == {"protocol"}
-    }
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines(file)), encoding="utf-8")
+        recorded = read_recorded([path])
+    (probe,) = recorded.probes
+    made = [
+        row for judge in JUDGES for row in probe.estimates(judge, recorded.observations.of_judge(judge), 7)
+    ]
+    return {(e.judge, str(e.group["protocol"]), e.metric): e for e in made if set(e.group) == {"protocol"}}
 
 
 def share(value: float) -> str:
@@ -116,8 +121,8 @@ def test_prompts_ran_on_different_pairs() -> None:
 
 def chatgpt(prompt: str) -> dict[str, list[bool]]:
     """Item to whether each readable call was right."""
-    lines = map(json.loads, (DATA / "verdicts.jsonl").read_text(encoding="utf-8").splitlines())
-    chosen = [line for line in lines if (line["judge"], line["prompt"]) == ("ChatGPT", prompt)]
+    every = lines("verdicts.jsonl")
+    chosen = [line for line in every if (line["judge"], line["prompt"]) == ("ChatGPT", prompt)]
     orders = ("winner_AB", "winner_BA")
     return {line["item_id"]: [line[o] == line["gold"] for o in orders if line[o]] for line in chosen}
 
