@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,12 +142,12 @@ def test_printed_intervals_reach_the_datasheet(imported: Path) -> None:
     assert checked_rows >= 9
 
 
-def test_the_folder_holds_every_file_and_report_rebuilds_it(
-    steelyard, imported: Path, tmp_path: Path
-) -> None:
+def test_the_folder_holds_every_file_and_report_rebuilds_it(steelyard, tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", [BOTH])
     assert steelyard("import", "a.jsonl", "--out", "small", "--name", "four", "--seed", 3).returncode == 0
-    shutil.copytree(imported, tmp_path / "large")
+    one = [line for line in published() if (line["judge"], line["protocol"]) == ("Qwen32B", "base")]
+    write(tmp_path / "b.jsonl", one)
+    assert steelyard("import", "b.jsonl", "--out", "large").returncode == 0
     for folder in (tmp_path / "small", tmp_path / "large"):
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
         sheets = {"datasheet.json", "datasheet.md", "datasheet.html", *RESULTS}
