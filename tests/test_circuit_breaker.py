@@ -7,6 +7,7 @@ import random
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ def run(
             "probes": ["stochastic_stability", "format_invariance_1"],
         }
         study = build_study(StudyConfig(**config), folder)
+        study = replace(study, judges=study.judges[:1])  # No test here looks at the baselines.
         measured = measure(study, RunFolder(folder / "run"), limits)
         return measured, len(server.requests)
 

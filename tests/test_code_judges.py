@@ -26,10 +26,13 @@ from steelyard.providers.function.call_outcome import outcome
 from steelyard.providers.function.code_hash import Fingerprint, code_hash
 from steelyard.providers.function.python_function import PythonFunction, address_of, asked_of_a_function
 from steelyard.providers.function.request_meter import RequestMeter
+from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots
 from steelyard.trials.reply import Reply
+from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.verdict import OFF_SCALE, Decided, Unreadable
 
 httpx = pytest.importorskip("httpx")
 # Without `verify=False` each client reads the certificates of the machine, a tenth of a second.
@@ -248,22 +251,43 @@ def test_metadata_that_is_no_object_is_refused(command: Command, tmp_path: Path)
 
 def test_answers_apply_to_a_function(command: Command, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("def judge(request, response):\n    return 'C' if response else 'I'\n")
-    arguments = (
-        "measure",
-        "-j",
-        "python/own.py:judge",
-        "--scale",
-        "binary",
-        "-p",
-        "typos",
-        "--json",
-        "--out",
-    )
-    wrong = command(*arguments, "wrong")
-    assert wrong.code == 1
-    assert "stopped after 8 replies" in wrong.err
-    right = command(*arguments, "right", "--answers", "C=1,I=0")
-    assert right.code == 0, right.err
+    arguments = ("measure", "-j", "python/own.py:judge", "--scale", "binary", "-p", "vacuum", "--json")
+    done = command(*arguments, "--out", "run", "--answers", "C=1,I=0")
+    assert done.code == 0, done.err
+    lost = [
+        row for row in done.rows if row["judge"].startswith("python/") and row["metric"] == "unreadable_rate"
+    ]
+    assert lost
+    assert {row["numerator"] for row in lost} == {0}
+
+
+def graded_by_openevals(score: float) -> Any:
+    """A function as `create_llm_as_judge(continuous=True)` makes one."""
+    continuous = True
+
+    def judge(*, inputs: str, outputs: str) -> dict[str, object]:
+        assert (inputs, outputs, continuous) == ("why?", "text", True)
+        return {"key": "score", "score": score}
+
+    judge.__module__ = "openevals.llm"
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("score", "answers", "verdict"),
+    [
+        (0.5, None, Unreadable(OFF_SCALE)),
+        (0.5, "0.5=1,1=0", Decided("1")),
+        (1.0, "0.5=1,1=0", Decided("0")),
+        (1.0, None, Decided("1")),
+    ],
+)
+def test_answers_apply_to_a_judge_of_a_framework(score: float, answers: str | None, verdict: object) -> None:
+    model = f"python/{address_of(graded_by_openevals(score), 'j')}"
+    judge = parse_judge({"model": model, "name": "j"}, Path(), Binary(), answers=answers)
+    shown = Presentation((), Slots("why?", ("text",)), ("0", "1"), Decoding())
+    reply = asyncio.run(PythonFunction(judge).ask(shown))
+    assert READERS.build(judge.protocols["base"].reader)(reply, Binary()) == verdict
 
 
 MODULE = """
@@ -332,7 +356,7 @@ def test_hidden_requests_and_caches_are_told(
     kept: dict[str, str] = {}
 
     def retrying(request: str, first: str, second: str) -> str:
-        return [by_httpx(f"{server.url}/chat/completions", "good") for _ in range(11)][-1]
+        return [by_httpx(f"{server.url}/chat/completions", "good") for _ in range(3)][-1]
 
     def caching(request: str, first: str, second: str) -> str:
         if first + second not in kept:
@@ -341,7 +365,7 @@ def test_hidden_requests_and_caches_are_told(
 
     sheet = steelyard.measure(retrying, probes=["vacuum"])
     calls = sheet.run["calls"]
-    assert any(f"{11 * calls:,} requests for {calls} calls" in told for told in sheet.caveats("retrying"))
+    assert any(f"{3 * calls:,} requests for {calls} calls" in told for told in sheet.caveats("retrying"))
     sheet = steelyard.measure(
         {"model": caching, "concurrency": 1}, probes=["vacuum"], replicates=3, out="cached"
     )
@@ -352,7 +376,7 @@ def test_requests_of_tries_that_failed_are_told(
     server: ScriptedServer, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = ["q,a,ok", *(f"question {n},{'bad' if n % 4 == 0 else 'good'} {n},{n % 2}" for n in range(20))]
+    rows = ["q,a,ok", *(f"question {n},{'bad' if n % 4 == 0 else 'good'} {n},{n % 2}" for n in range(8))]
     (tmp_path / "rows.csv").write_text("\n".join(rows))
     (tmp_path / "rubric.md").write_text("Is it right?")
 
@@ -369,8 +393,8 @@ def test_requests_of_tries_that_failed_are_told(
         task={"scale": "binary", "rubric": "rubric.md"},
         limits={"attempts": 2, "backoff": 0.0},
     )
-    # 30 calls with one request each; 10 calls with two tries of three requests each, all in vain.
-    told = "90 requests for 40 calls, 60 of them by tries that failed"
+    # 12 calls with one request each; 4 calls with two tries of three requests each, all in vain.
+    told = "36 requests for 16 calls, 24 of them by tries that failed"
     assert any(told in each for each in sheet.caveats("judge")), sheet.caveats("judge")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_runs import sample, write_log
-from commands import Command, Done
+from commands import Command, Done, run_command
 
 pytest.importorskip("inspect_ai")
 
@@ -188,12 +188,21 @@ def test_what_steelyard_exported_comes_back_with_its_probe(tmp_path: Path, comma
         assert shares(done.rows, probe) == shares(back.rows, probe) != []
 
 
-def test_baselines_of_an_exported_run_stay_baselines(tmp_path: Path, command: Command) -> None:
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[dict[str, Any]]]:
+    """Logs of a run with repeats and vacuum, and its own estimates."""
+    folder = tmp_path_factory.mktemp("exported")
+    probes = ("-p", "vacuum", "-p", "stochastic_stability", "--scale", "binary")
+    done = run_command(folder, "measure", *probes, "-j", "planted/rater?noise=0.3", "--out", "run", "--json")
+    run_command(folder, "export", "run", "--inspect", "--out", "logs")
+    return sorted(str(path) for path in (folder / "logs").glob("*.eval")), done.rows
+
+
+def test_baselines_of_an_exported_run_stay_baselines(
+    tmp_path: Path, command: Command, exported: tuple[list[str], list[dict[str, Any]]]
+) -> None:
     """Beside the judge that was measured; whoever names one as the judge measures it."""
-    measured = ("measure", "--scale", "1-6", "-p", "format_invariance_1", "-j", "planted/rater")
-    assert command(*measured, "--out", "run").code == 0
-    assert command("export", "run", "--inspect", "--out", "logs").code == 0
-    logs = sorted(str(path) for path in (tmp_path / "logs").glob("*.eval"))
+    logs, _ = exported
     back = command("import", *logs, "--out", "back", "--json")
     again = command("report", "back", "--format", "json")
     named = command("import", *logs, "--out", "named", "--judge", "constant", "--json")
@@ -211,12 +220,10 @@ def test_baselines_of_an_exported_run_stay_baselines(tmp_path: Path, command: Co
     assert told in command("import", *logs, "--out", "again").out
 
 
-def test_repeats_and_vacuum_keep_their_figures(tmp_path: Path, command: Command) -> None:
-    probes = ("-p", "vacuum", "-p", "stochastic_stability", "--scale", "binary")
-    done = command("measure", *probes, "-j", "planted/rater?noise=0.3", "--out", "run", "--json")
-    assert done.code == 0, done.err
-    assert command("export", "run", "--inspect", "--out", "logs").code == 0
-    logs = sorted(str(path) for path in (tmp_path / "logs").glob("*.eval"))
+def test_repeats_and_vacuum_keep_their_figures(
+    command: Command, exported: tuple[list[str], list[dict[str, Any]]]
+) -> None:
+    logs, before = exported
     back = command("import", *logs, "--out", "back", "--judge", "planted/rater", "--json")
     assert back.code == 0, back.err
 
@@ -229,7 +236,7 @@ def test_repeats_and_vacuum_keep_their_figures(tmp_path: Path, command: Command)
             if r["probe"] in ("vacuum", "stochastic_stability")
         }
 
-    assert figures(done.rows) == figures(back.rows)
+    assert figures(before) == figures(back.rows)
     assert len(figures(back.rows)) > 1
 
 

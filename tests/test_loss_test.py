@@ -99,13 +99,13 @@ def test_prompts_are_conditions_too() -> None:
 
 def test_even_losses_are_flagged_in_at_most_five_percent() -> None:
     # Pairs are lost whole, which would deceive a test that dealt single calls.
-    chance, flagged, runs = np.random.default_rng(5), 0, 60
+    chance, flagged, runs = np.random.default_rng(5), 0, 24
     for run in range(runs):
         bad = chance.multivariate_hypergeometric([20, 20, 20], 9)
         test = loss_test(calls(dict(zip("abc", map(int, bad), strict=True)), 20), Unreadable, run)
         flagged += test is not None and test.p <= 0.05
-    # Three standard errors of a true 5 % are .085.
-    assert flagged / runs <= 0.135
+    # Three standard errors of a true 5 % are .13.
+    assert flagged / runs <= 0.18
 
 
 def test_edits_of_one_item_are_lost_each_by_itself() -> None:

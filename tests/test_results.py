@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from commands import Command
+from own_judges import measured, study_of
 from pairs import pair
 from scores import call
 from steelyard.datasheet.results import Results
@@ -180,30 +180,38 @@ def test_a_file_that_cannot_be_written_is_told_and_the_others_are_whole(tmp_path
     assert all((folder / name).read_bytes() == (sound / name).read_bytes() for name in written)
 
 
-def test_every_run_has_its_results_and_a_report_writes_the_same_bytes(
-    command: Command, tmp_path: Path
-) -> None:
-    probes = ("-p", "typos", "-p", "stochastic_stability")
-    assert command("measure", "--scale", "binary", "-j", RATER, *probes, "--out", "run").code == 0
-    folder = tmp_path / "run"
-    known = {json.loads(line)["id"] for line in (folder / "stimuli.jsonl").read_text().splitlines()}
-    rows = rows_of(folder)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a rater beside a baseline; tests put back what they take from it."""
+    folder = tmp_path_factory.mktemp("measured") / "run"
+    body = {"judges": [RATER], "task": {"scale": "binary"}, "probes": ["typos", "stochastic_stability"]}
+    measured(study_of(body, ("constant",)), folder)
+    return folder
+
+
+def test_every_run_has_its_results_and_a_report_writes_the_same_bytes(command: Command, run: Path) -> None:
+    known = {json.loads(line)["id"] for line in (run / "stimuli.jsonl").read_text().splitlines()}
+    rows = rows_of(run)
     assert {row["id"] for row in rows} == known
-    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
-    assert parquet.read_table(folder / "results.parquet").to_pylist() == lines
+    lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    assert parquet.read_table(run / "results.parquet").to_pylist() == lines
     assert [row["id"] for row in rows] == [line["id"] for line in lines]
-    before = {name: (folder / name).read_bytes() for name in RESULTS}
+    assert {(line["judge"], line["baseline"]) for line in lines} == {
+        ("planted/rater", False),
+        ("constant", True),
+    }
+    before = {name: (run / name).read_bytes() for name in RESULTS}
     for name in before:
-        (folder / name).unlink()
-    assert command("report", "run").code == 0
-    assert {name: (folder / name).read_bytes() for name in before} == before
+        (run / name).unlink()
+    assert command("report", run).code == 0
+    assert {name: (run / name).read_bytes() for name in before} == before
 
 
-def test_the_accuracy_of_the_datasheet_can_be_counted_from_the_rows(command: Command, tmp_path: Path) -> None:
-    command("measure", "--scale", "binary", "-j", RATER, "-p", "typos", "--out", "run")
-    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+def test_the_accuracy_of_the_datasheet_can_be_counted_from_the_rows(run: Path) -> None:
+    sheet = json.loads((run / "datasheet.json").read_text())
+    mine = [r for r in rows_of(run) if r["judge"] == "planted/rater"]
     for kind in ("original", "perturbed"):
-        rows = [r for r in rows_of(tmp_path / "run") if r["judge"] == "planted/rater" and r["kind"] == kind]
+        rows = [r for r in mine if r["kind"] == kind]
         group = {"protocol": "base", **({"kind": "original"} if kind == "original" else {})}
         (figure,) = [
             e
@@ -228,37 +236,19 @@ def test_imported_verdicts_have_results_too(command: Command, tmp_path: Path) ->
 
 
 def test_without_pyarrow_there_is_no_parquet_and_doctor_says_so(
-    tmp_path: Path, environment: dict[str, str]
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "results.parquet").write_bytes(b"of an earlier sitting")
-    program = (
-        "import sys; sys.modules['pyarrow'] = None\n"
-        "from pathlib import Path\n"
-        "from steelyard.datasheet.results import Results\n"
-        "from steelyard.run_folder.published_files import write_results\n"
-        "from steelyard.verdicts.observations import Observations\n"
-        "write_results(Path(), Results(Observations.of([])))\n"
-        "sys.argv = ['steelyard', 'doctor']\n"
-        "from steelyard.cli.main import main\n"
-        "main()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    write_results(tmp_path, results())
+    done = command("doctor")
+    assert done.code == 0, done.err
     assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "results.jsonl"}
-    assert "pyarrow is not installed" in done.stdout
+    assert "pyarrow is not installed" in done.out
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_columns_of_the_data_are_kept_beside_the_verdicts(
-    form: str, command: Command, tmp_path: Path
-) -> None:
+def test_columns_of_the_data_are_kept_beside_the_verdicts(command: Command, tmp_path: Path) -> None:
     rows = "".join(f"r{n},q,a {n},{n % 2},{'' if n == 2 else f'=site {n}'},note {n}\n" for n in range(6))
     (tmp_path / "items.csv").write_text("name,question,answer,ok,source,note\n" + rows)
     study = {
@@ -272,21 +262,20 @@ def test_columns_of_the_data_are_kept_beside_the_verdicts(
         "probes": ["format_invariance_1"],
     }
     (tmp_path / "study.yaml").write_text(json.dumps(study))
-    done = command("measure", "study.yaml", "--out", "run")
-    assert done.code == 0, done.err
+    measured(study_of(tmp_path / "study.yaml"), tmp_path / "run")
     (tmp_path / "items.csv").unlink()
-    before = (tmp_path / "run" / f"results.{form}").read_text()
-    assert command("report", "run").code == 0
-    text = (tmp_path / "run" / f"results.{form}").read_text()
-    assert text == before
-    if form == "jsonl":
-        found = [json.loads(line) for line in text.splitlines()]
-    else:
-        found = list(csv.DictReader(text.splitlines()))
-    mark = "'" if form == "csv" else ""
-    kept = {(row["item"], row["data.source"] or None) for row in found}
-    assert kept == {(f"r{n}", None if n == 2 else f"{mark}=site {n}") for n in range(6)}
-    assert "data.note" not in found[0]
+    before = [(tmp_path / "run" / f"results.{form}").read_text() for form in ("csv", "jsonl")]
+    assert command("report", "run", "--verify").code == 0
+    table, lines = [(tmp_path / "run" / f"results.{form}").read_text() for form in ("csv", "jsonl")]
+    assert [table, lines] == before
+    cells, bodies = (
+        list(csv.DictReader(table.splitlines())),
+        [json.loads(line) for line in lines.splitlines()],
+    )
+    for found, mark in ((cells, "'"), (bodies, "")):
+        kept = {(row["item"], row["data.source"] or None) for row in found}
+        assert kept == {(f"r{n}", None if n == 2 else f"{mark}=site {n}") for n in range(6)}
+        assert "data.note" not in found[0]
     assert "site" not in (tmp_path / "run" / "stimuli.jsonl").read_text()
     study["data"]["keep"] = ["sauce"]
     (tmp_path / "items.csv").write_text("name,question,answer,ok,source,note\n" + rows)
@@ -312,8 +301,7 @@ def test_the_jury_is_compared_with_another_column_too(command: Command, tmp_path
         "probes": ["format_invariance_1"],
     }
     (tmp_path / "study.yaml").write_text(json.dumps(study))
-    done = command("measure", "study.yaml", "--out", "run")
-    assert done.code == 0, done.err
+    measured(study_of(tmp_path / "study.yaml"), tmp_path / "run")
     lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
     votes = {
         row["item"]: (row["jury"], row["data.expert2"])
@@ -333,7 +321,7 @@ def test_the_jury_is_compared_with_another_column_too(command: Command, tmp_path
     page = (tmp_path / "run" / "datasheet.html").read_text()
     assert "majority of all 3, against expert2" in page
     before = (tmp_path / "run" / "datasheet.json").read_text()
-    assert command("report", "run").code == 0
+    assert command("report", "run", "--verify").code == 0
     assert (
         json.loads(before)["panel"] == json.loads((tmp_path / "run" / "datasheet.json").read_text())["panel"]
     )
