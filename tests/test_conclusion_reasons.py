@@ -65,7 +65,7 @@ def told(title: str, *estimates: Estimate) -> str:
 
 @settings(max_examples=150)
 @given(readings)
-def test_no_flag_is_lost_and_no_fact_invented(words: dict[str, str]) -> None:
+def test_no_flag_is_lost_no_fact_invented_and_the_gravest_is_first(words: dict[str, str]) -> None:
     verdict = judged(words)
     flagged = {title for title, word in words.items() if word == "flagged"}
     shown = [fact.title for fact in verdict.facts if fact.title in words]
@@ -81,6 +81,13 @@ def test_no_flag_is_lost_and_no_fact_invented(words: dict[str, str]) -> None:
         assert flagged == {*shown, *brought}
     for fact in verdict.facts:
         assert fact.title not in fact.brings
+    # Gravest first.
+    rank = {
+        title: min(rule.severity for rule in FAULTS if rule.title == title and rule.when is None)
+        for title in flagged
+    }
+    gravities = [rank[fact.title] for fact in verdict.facts if fact.title in rank]
+    assert gravities == sorted(gravities)
 
 
 @settings(max_examples=150)
@@ -97,19 +104,6 @@ def test_merit_decides_before_all_else(words: dict[str, str], merit: str) -> Non
         assert verdict.so == (
             "What is undecided may still hide a fault." if unsure else "Nothing has to be cured."
         )
-
-
-@settings(max_examples=100)
-@given(readings)
-def test_gravest_first(words: dict[str, str]) -> None:
-    verdict = judged(words)
-    flagged = [title for title, word in words.items() if word == "flagged"]
-    rank = {
-        title: min(rule.severity for rule in FAULTS if rule.title == title and rule.when is None)
-        for title in flagged
-    }
-    gravities = [rank[fact.title] for fact in verdict.facts if fact.title in rank]
-    assert gravities == sorted(gravities)
 
 
 def test_a_larger_flag_set_never_makes_a_verdict_better() -> None:

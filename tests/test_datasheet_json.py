@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-import steelyard
 from example_datasheet import example
+from own_judges import measured, study_of
 from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
@@ -110,7 +110,7 @@ SHEETS = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(SHEETS)
 def test_any_datasheet_comes_back_whole(sheet: Datasheet) -> None:
     assert Datasheet.from_json(sheet.to_json()) == sheet
@@ -170,8 +170,7 @@ RATERS = ["planted/rater?noise=0.1", "planted/rater?noise=0.3"]
 def test_measured_sheets_come_back_and_look_the_same(
     judges: list[Any], options: dict[str, Any], tmp_path: Path
 ) -> None:
-    shown = steelyard.measure(*judges, out=tmp_path / "run", profile="quick", **options)
-    sheet = Datasheet(**{each.name: getattr(shown, each.name) for each in fields(Datasheet)})
+    sheet = measured(study_of({"judges": judges, **options}, ("coin", "constant")), tmp_path / "run")
     check_whole(sheet)
     read = read_datasheet(tmp_path / "run")
     assert read == sheet

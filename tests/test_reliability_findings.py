@@ -104,7 +104,7 @@ def test_edits_are_read_as_one_family() -> None:
 def test_thirteen_edits_that_do_nothing_are_seldom_flagged() -> None:
     """Coins on 40 items, each original asked four times: 13 tests at .05 would flag one sheet in four."""
     chance = random.Random(4)
-    sheets, separate, together = 25, 0, 0
+    sheets, separate, together = 12, 0, 0
     for sheet in range(sheets):
         plain = [call(f"i{i}", chance.randint(0, 1), replicate=r) for i in range(40) for r in range(4)]
         effects = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from functools import cache
 from typing import Literal
 
 import pytest
@@ -30,13 +31,19 @@ def printed(datasheet: Datasheet, width: int = 80, *, colour: bool = False) -> s
     return stream.getvalue()
 
 
+@cache
+def example_text() -> str:
+    """What a console of 80 columns shows of the example."""
+    return printed(example())
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_no_line_is_wider_than_the_console(width: int) -> None:
     assert max(len(line) for line in printed(example(), width).splitlines()) <= width
 
 
 def test_the_first_screen_names_every_finding() -> None:
-    screen = printed(example()).splitlines()[:24]
+    screen = example_text().splitlines()[:24]
     words = " ".join(" ".join(screen).split())
     assert "Judge Datasheet: Llama8B, Qwen14B and 2 others" in words
     assert "Dark current flagged clear" in words
@@ -44,7 +51,7 @@ def test_the_first_screen_names_every_finding() -> None:
 
 
 def test_every_judge_and_baseline_is_a_column() -> None:
-    text = printed(example())
+    text = example_text()
     for judge in example().judges:
         assert judge.name in text
 
@@ -57,14 +64,14 @@ def test_three_judges_stand_side_by_side_in_80_columns() -> None:
 
 
 def test_undefined_figures_carry_their_reason() -> None:
-    text = " ".join(printed(example()).split())
+    text = " ".join(example_text().split())
     assert f"(a) undefined: {REASON}" in text
     assert f"undefined: {NO_STRICT}" in text
     assert "undefined (a)" in text
 
 
 def test_findings_are_understandable_without_colour() -> None:
-    text = printed(example())
+    text = example_text()
     assert "\x1b" not in text
     assert "0.97! [0.87, 0.99]" in text
     assert "! flagged · ? inconclusive" in text
@@ -75,18 +82,18 @@ def test_findings_are_coloured_on_a_terminal() -> None:
 
 
 def test_thresholds_show_their_censoring() -> None:
-    text = printed(example())
+    text = example_text()
     assert "≤ 1 (0, 1]" in text
     assert "> 5 [5, ∞)" in text
 
 
 def test_a_section_that_nobody_has_is_one_line() -> None:
-    lines = printed(example()).splitlines()
+    lines = example_text().splitlines()
     assert any(line.split() == ["Strict", "protocol", "not", "measured", "not", "measured"] for line in lines)
 
 
 def test_the_basis_of_each_section_is_printed() -> None:
-    assert "120/60/10 deff 1.1" in printed(example())
+    assert "120/60/10 deff 1.1" in example_text()
 
 
 def test_the_basis_is_that_of_the_first_figure_that_is_defined() -> None:

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,13 +25,19 @@ CUT = "…"
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the recorded verdicts are not beside the project")
 
 
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which the page's first command wrote the files."""
-    monkeypatch.setenv("COLUMNS", "100")
+    folder = tmp_path_factory.mktemp("studies")
     script = ROOT / "examples" / "three_studies.py"
-    subprocess.run([sys.executable, str(script), str(DATA)], cwd=tmp_path, check=True)
-    return tmp_path
+    subprocess.run([sys.executable, str(script), str(DATA)], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture
+def files(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COLUMNS", "100")
+    return shutil.copytree(written, tmp_path, dirs_exist_ok=True)
 
 
 def shown(name: str) -> list[Block]:
@@ -39,12 +46,16 @@ def shown(name: str) -> list[Block]:
     return printed
 
 
-def follow(command: Command, block: Block) -> None:
-    """Run a block's command; its lines are the output's, in order, and only a cut leaves lines out."""
+def follow(command: Command, block: Block) -> dict[str, dict[str, object]]:
+    """Run a block's command, whose figures are written to a file beside.
+
+    Its lines are the output's, in order, and only a cut leaves lines out.
+    """
     (line,) = block.commands
-    done = command(*shlex.split(line)[1:])
+    done = command(*shlex.split(line)[1:], "--out", "figures.json")
     assert done.code == 0, done.err
-    printed = [line.rstrip() for line in done.out.splitlines() if line.strip()]
+    *printed, last = [line.rstrip() for line in done.out.splitlines() if line.strip()]
+    assert last == "Written: figures.json"
     expected = block.text.replace("\\\n", "").splitlines()[1:]
     place = 0
     for number, line in enumerate(expected):
@@ -55,10 +66,7 @@ def follow(command: Command, block: Block) -> None:
             assert printed[place] == line
             place += 1
     assert place == len(printed)
-
-
-def body(command: Command, block: Block) -> dict[str, dict[str, object]]:
-    return json.loads(command(*shlex.split(block.commands[0])[1:], "--json").out)
+    return json.loads(Path("figures.json").read_text())
 
 
 def test_two_judges_two_winners(command: Command, files: Path) -> None:
@@ -69,8 +77,7 @@ def test_two_judges_two_winners(command: Command, files: Path) -> None:
     truth = sum(claude) / len(claude)
     assert f"By all {len(claude)} votes people give Claude {100 * truth:.1f} %" in SENTENCES
     for block in shown("estimate"):
-        follow(command, block)
-        found = body(command, block)
+        found = follow(command, block)
         assert found["corrected"]["low"] <= truth <= found["corrected"]["high"]  # type: ignore[operator]
         assert abs(found["judge_only"]["value"] - truth) > 0.15  # type: ignore[operator]
 
@@ -81,8 +88,7 @@ def test_fourteen_thousand_verdicts_the_wrong_podium(command: Command, files: Pa
     assert f"claude-v1 second with {100 * people[1]:.1f} %" in SENTENCES
     outside = {}
     for block in shown("leaderboard"):
-        follow(command, block)
-        found = body(command, block)
+        found = follow(command, block)
         table = found["corrected"] or found["judge_alone"]
         ranks = {row["system"]: (row["best"], row["worst"]) for row in table["systems"]}  # type: ignore[attr-defined]
         held = [ranks[name][0] <= place <= ranks[name][1] for place, name in enumerate(SYSTEMS, start=1)]
@@ -93,7 +99,7 @@ def test_fourteen_thousand_verdicts_the_wrong_podium(command: Command, files: Pa
 
 def test_the_judge_changed_in_may(command: Command, files: Path) -> None:
     (block,) = shown("bridge")
-    follow(command, block)
+    found = follow(command, block)
     with (files / "anchors.csv").open(newline="") as stream:
         anchors = {row["item"] for row in csv.DictReader(stream)}
     wins: dict[str, dict[str, bool]] = {}
@@ -107,5 +113,5 @@ def test_the_judge_changed_in_may(command: Command, files: Path) -> None:
     assert f"ChatGPT alone rated the {len(april)} of April" in SENTENCES
     assert f"GPT-4 on the pairs of April gives {new:.3f}" in SENTENCES
     assert f"a loss of {100 * (old - new):.0f} points" in SENTENCES
-    (row,) = body(command, block)["history"]
+    (row,) = found["history"]
     assert row["translated"]["low"] <= new <= row["translated"]["high"]  # type: ignore[index]
