@@ -108,7 +108,10 @@ def test_a_table_of_pairs_in_both_orders(command: Command, tmp_path: Path) -> No
 
 def test_pairs_in_one_order_ask_for_the_other(tmp_path: Path) -> None:
     columns = parse_recorded_columns("pair=pair,first=shown_first,answer=winner,better=people")
-    for orders, wanted in (((1,), "the same pairs in the other order"), ((1, 2), "more rows")):
+    for orders, wanted in (
+        ((1,), "the same pairs in the other order"),
+        ((1, 2), "labelled rows, which would decide “beats reading nothing”"),
+    ):
         better = {pair: 1 + pair % 2 for pair in range(6)}
         rows = [(p, first, "A" if better[p] == first else "B", better[p]) for p in better for first in orders]
         path = write(tmp_path / "pairs.csv", ("pair", "shown_first", "winner", "people"), rows)
@@ -184,3 +187,80 @@ def test_a_judge_of_whom_nothing_can_be_read_is_not_called_usable(command: Comma
         assert done.code == 1
         (verdict,) = json.loads(done.out)["verdicts"]
         assert verdict["verdict"] == word
+
+
+@pytest.mark.parametrize(
+    ("rows", "advice", "step"),
+    [
+        (
+            [(f"i{n}", n % 2, "") for n in range(12)],
+            "These data cannot show whether it can judge.",
+            "label about 100 rows, which show an accuracy of 0.8 to within ±0.08, and import all of them",
+        ),
+        (
+            [(f"i{n}", n % 2, 1) for n in range(12)],
+            "These data cannot show whether it can judge.",
+            "add rows of the label that is missing, about 50, and import all of them",
+        ),
+        (
+            [(f"i{n}", "" if n % 5 < 3 else n // 5 % 2, n // 5 % 2) for n in range(60)],
+            "Do not use it yet: most of its calls brought no verdict. Fix that, and measure again.",
+            "after the change, record its verdicts again and import them",
+        ),
+        (
+            [(f"i{n}", n % 2, n % 2) for n in range(100)],
+            "Nothing has to be cured.",
+            "compare it with limits of your own: write a policy and run `steelyard gate`",
+        ),
+    ],
+    ids=["no label", "one label", "mostly unreadable", "nothing open"],
+)
+def test_recorded_scores_are_followed_by_a_step_that_helps(
+    tmp_path: Path, rows: list[tuple[object, ...]], advice: str, step: str
+) -> None:
+    path = write(tmp_path / "rows.csv", ("id", "verdict", "human"), rows)
+    table = MappedTable(parse_recorded_columns("item=id,score=verdict,expected=human"))
+    (verdict,) = import_verdicts([path], None, 7, table).datasheet.verdicts
+    assert verdict.next is not None
+    assert (verdict.so, verdict.next.purpose) == (advice, step)
+
+
+def test_pairs_that_people_all_call_ties_ask_for_others_and_lost_calls_for_themselves(tmp_path: Path) -> None:
+    columns = parse_recorded_columns("pair=pair,first=shown_first,answer=winner,better=people")
+    ties = [(p, first, "A", "tie") for p in range(6) for first in (1, 2)]
+    path = write(tmp_path / "pairs.csv", ("pair", "shown_first", "winner", "people"), ties)
+    (verdict,) = import_verdicts([path], None, 7, MappedTable(columns)).datasheet.verdicts
+    assert verdict.next is not None
+    assert (
+        verdict.next.purpose == "add about 100 pairs of which people prefer one text, and import all of them"
+    )
+    call = {"judge": "J", "probe": "position", "kind": "natural", "first": "u", "better": "u"}
+    lost = [{**call, "pair": f"p{n}", "answer": "1" if n < 2 else "failed"} for n in range(8)]
+    path = tmp_path / "lost.jsonl"
+    path.write_text("\n".join(map(json.dumps, lost)) + "\n", encoding="utf-8")
+    (verdict,) = import_verdicts([path]).datasheet.verdicts
+    assert verdict.next is not None
+    assert verdict.next.purpose == "record the failed calls again, and import all calls anew"
+
+
+def test_the_first_screen_has_no_flag_that_the_verdict_does_not_rest_on(
+    command: Command, tmp_path: Path
+) -> None:
+    """Repeats on a scale are judged by their spread, and skewed labels leave nothing to gain."""
+    scores = [
+        (f"i{n}", k, 1 + n % 6, min(6, max(1, 1 + n % 6 + (n + k) % 3 - 1)))
+        for n in range(60)
+        for k in (0, 1)
+    ]
+    path = write(tmp_path / "scale.csv", ("id", "k", "human", "verdict"), scores)
+    columns = "item=id,score=verdict,expected=human,replicate=k"
+    done = command("import", path, "--columns", columns, "--scale", "1-6", "--out", "scale")
+    assert ": no fault found" in done.out
+    assert "too low" not in done.out
+    assert "per verdict" not in done.out
+    assert "scores follow the text" in done.out
+    skewed = [(f"i{n}", 1 if n % 20 else 0, (1 if n % 20 else 0) ^ (n % 11 == 1)) for n in range(220)]
+    path = write(tmp_path / "skewed.csv", ("id", "human", "verdict"), skewed)
+    done = command("import", path, "--columns", "item=id,score=verdict,expected=human", "--out", "skewed")
+    assert ": no fault found" in done.out
+    assert "too low" not in done.out

@@ -98,7 +98,7 @@ def test_a_judge_that_calls_every_pair_a_tie_is_not_taken_for_a_reversed_one(
     assert verdict["verdict"] == "unfit"
     assert "does not tell good from bad: merit 0.50 [" in verdict["facts"][0]["sentence"]
     assert "reversed" not in verdict["remedy"]
-    assert "it calls most pairs a tie; ask for a choice" in verdict["remedy"]
+    assert "it names neither text of most pairs; ask for a choice" in verdict["remedy"]
 
 
 def test_a_reversed_judge_is_told_to_say_the_opposite(command: Command, tmp_path: Path) -> None:

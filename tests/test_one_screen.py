@@ -11,9 +11,10 @@ from rich.console import Console
 
 from example_datasheet import FAILING, crowd, example, pointwise, renamed, without_estimates
 from steelyard.cli.output import print_page_path
-from steelyard.datasheet.conclusion import CARE, Conclusion, ConclusionReason, Finding, NextStep
+from steelyard.datasheet.conclusion import CARE, UNFIT, Conclusion, ConclusionReason, Finding, NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import terminal
+from steelyard.datasheet.sections.key_figures import lead
 from steelyard.datasheet.words import numbers
 
 LONG = "planted/probit?s=1.2&beta=0&tau=0.3&sigma=0.2&lapse=0.02&seed=12&noise=0.25&more=yes"
@@ -143,3 +144,11 @@ def test_the_path_is_a_link_on_a_terminal(
     assert seen.startswith("Page: \x1b]8;id=")
     assert f"file://{uri}\x1b\\" in seen
     assert seen.count("\x1b") == 4
+
+
+def test_the_reason_in_one_sentence_has_no_figures() -> None:
+    facts = (
+        ConclusionReason("Natural pairs", "favours the first text, net preference +1.00 [+0.95, +1.00]: …"),
+        ConclusionReason("Merit", "does not tell good from bad: merit 0.50 [0.48, 0.52]"),
+    )
+    assert lead(Conclusion("j", UNFIT, facts)) == "It favours the first text and does not tell good from bad."

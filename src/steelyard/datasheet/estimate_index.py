@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
+from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
+from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
+from steelyard.stimuli.original import ORIGINAL
 
 Group = Mapping[str, str | float]
 Condition = frozenset[tuple[str, str | float]]
 Address = tuple[str, str, Condition]
 """Probe, metric and condition: what an estimate is about, whoever the judge is."""
+
+
+EXTREME = 0.9
+"""Share of the commonest answer from which repeats agree by chance too often to be read as they are."""
 
 
 class EstimateIndex:
@@ -84,3 +91,16 @@ class JudgeEstimates:
     def merits(self) -> list[Estimate]:
         """Merit under the base protocol, by each kind of evidence in the run."""
         return [estimate for estimate in self.every.of(self.judge, MERIT.id) if estimate.is_overall]
+
+    def repeat_agreement(self) -> Estimate | None:
+        """The figure that decides repeatability of scores; None where no text was judged twice.
+
+        Which one it is depends on the scale, and on how alike the answers are.
+        """
+        again, spread, beyond, commonest = (
+            self.of_probe(ORIGINAL, metric.id, protocol="base")
+            for metric in (SELF_AGREEMENT, ICC, FLEISS_KAPPA, COMMONEST_ANSWER)
+        )
+        alike = commonest is not None and (commonest.value or 0.0) > EXTREME
+        known = (each for each in (spread, beyond if alike else None, again) if each is not None)
+        return next((each for each in known if each.value is not None), None)

@@ -15,16 +15,17 @@ import yaml
 
 from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.conclusion import CARE, TOO_LITTLE, UNFIT, Conclusion, NextStep
-from steelyard.datasheet.conclusions.conclude import NO_SERVER, NOTHING_OPEN, STILL_UNKNOWN
+from steelyard.datasheet.conclusions.conclude import MOST_LOST, NO_SERVER, NOTHING_OPEN, STILL_UNKNOWN
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.sections.remedies import remedy_for
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
-from steelyard.metrics.common import MERIT
+from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import sample_size_hint
@@ -32,6 +33,7 @@ from steelyard.runner.costs import CallPrices
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.study.composite_judges import CompositeJudge, Given, address_of
 from steelyard.study.study import Study
 from steelyard.study.task_config import pack_draw, runs_draw
@@ -96,6 +98,8 @@ class RemedyJudge:
 
 LARGER = {"quick": "standard", "standard": "full"}
 GATE = "compare it with limits of your own: write a policy and run `steelyard gate`"
+OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS)
+MORE_ROWS = "record its verdicts on more rows, and import them with these"
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 
 
@@ -115,14 +119,19 @@ def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     for verdict in sheet.verdicts:
         prompts = JudgeEstimates(verdict.judge, sheet.look_up).protocols(MERIT.id)
         both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
-        if verdict.word in (UNFIT, CARE):
+        if verdict.so == NO_SERVER:
+            step = "record the failed calls again, and import all calls anew"
+        elif verdict.word in (UNFIT, CARE) or verdict.so == MOST_LOST:
             step = "after the change, record its verdicts again and import them"
         elif prompts and "base" not in prompts:
             step = "name the prompt that is to be judged “base”, and import its calls again"
         elif any(e.reason == ONE_ORDER.code for e in both):
             step = "record its verdicts on the same pairs in the other order, and import them with these"
         else:
-            step = "record its verdicts on more rows, and import them with these"
+            own = any(sheet.look_up.of(verdict.judge, ACCURACY.id, probe) for probe in OWN_DATA)
+            rows = sample_size_hint(sheet, verdict.judge) if own else None
+            step = GATE if verdict.so == NOTHING_OPEN else MORE_ROWS
+            step = step if rows is None else f"{rows.advice}, and import all of them"
         verdicts.append(replace(verdict, next=NextStep(step)))
     return replace(sheet, verdicts=tuple(verdicts))
 
@@ -142,7 +151,7 @@ class _NextSteps:
             return self._resume_step(verdict, purpose, self._unanswered)
         if verdict.so == NO_SERVER:
             return self._resume_step(verdict, "have the failed calls asked again", self._unanswered)
-        if verdict.word in (TOO_LITTLE, UNFIT) and _of_failures(verdict):
+        if verdict.so == MOST_LOST or (verdict.word in (TOO_LITTLE, UNFIT) and _of_failures(verdict)):
             return self._repeat_step(verdict, f"{TRY_FIRST}, then measure again")
         needs_change = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None

@@ -30,7 +30,8 @@ FIRST_ROWS = 100
 EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
 GAINS = (ACCURACY_GAIN.id, ERROR_GAIN.id)
-"""Figures beside merit that decide no finding: on uneven labels a good judge may gain nothing."""
+"""Figures beside merit, which decide it on natural pairs. On single texts they decide nothing, for a good judge
+of uneven labels may gain nothing."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
@@ -64,10 +65,16 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
             f"label about {FIRST_ROWS} rows, which show an accuracy of {EXPECTED:g} to within ±{width}",
             max(1.0, FIRST_ROWS / here) if here else 1.0,
         )
+    here = max(e.n_units for e in own)
     if any(e.metric in BEYOND_CHANCE and e.reason in ONE_LABEL for e in own):
-        return SampleSizeHint("add rows of the label that is missing, as many as there are of the other", 2.0)
-    open_ones = [(rows, e) for e in own if e.metric not in GAINS and (rows := _rows(e)) is not None]
-    merit = [each for each in open_ones if each[1].metric == MERIT.id]
+        lacking = max(here, FIRST_ROWS // 2)
+        return SampleSizeHint(f"add rows of the label that is missing, about {lacking:,}", 1 + lacking / here)
+    if any(e.metric == MERIT.id and e.probe == NATURAL_PROBE and not defined(e) for e in own):
+        preferred = f"add about {FIRST_ROWS} pairs of which people prefer one text"
+        return SampleSizeHint(preferred, 1 + FIRST_ROWS / here)
+    deciding = [e for e in own if e.metric not in GAINS or e.probe == NATURAL_PROBE]
+    open_ones = [(rows, e) for e in deciding if (rows := _rows(e)) is not None]
+    merit = [each for each in open_ones if each[1].metric in (MERIT.id, *GAINS)]
     main = merit or [each for each in open_ones if each[1].metric == KAPPA.id]
     if not open_ones:
         return None

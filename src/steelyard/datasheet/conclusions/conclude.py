@@ -54,10 +54,12 @@ PLUGGED = "The plug-in whose limit it breaks says what that means."
 NOTHING_OPEN = "Nothing has to be cured."
 STILL_OPEN = "What is undecided may still hide a fault."
 NO_GROUND = "These data are too few for a decision."
+NOT_MEASURED = "These data cannot show whether it can judge."
 STILL_UNKNOWN = (
     "Do not use it yet: it has a fault, and these data do not show whether it can judge. "
     "Fix the fault, or measure more."
 )
+MOST_LOST = "Do not use it yet: most of its calls brought no verdict. Fix that, and measure again."
 UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
 UNKNOWN = "Unknown"
 NO_SERVER = "The server has to answer before the judge can be judged."
@@ -203,7 +205,8 @@ class JudgeEvidence:
             return ConclusionReason(UNKNOWN, f"whether it tells good from bad was not measured{why}")
         if finding.status == CLEAR:
             return ConclusionReason(
-                UNKNOWN, "most calls brought no verdict: whether it tells good from bad is undecided"
+                UNKNOWN,
+                "most calls brought no verdict: whether it tells good from bad is known of the others only",
             )
         measured = " and ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
         same = same_answer(self.figures)
@@ -231,7 +234,12 @@ class JudgeEvidence:
         return f" with the prompt “base”, which a verdict is of; it was with others ({named})"
 
     def _no_ground(self, flagged: Sequence[ConclusionReason]) -> str:
-        return NO_GROUND if not flagged else STILL_UNKNOWN
+        """What keeps the judge from a better word: its own lost calls, a fault, or data that are too few."""
+        if mostly_lost(self.figures):
+            return MOST_LOST
+        if flagged:
+            return STILL_UNKNOWN
+        return NOT_MEASURED if self._word(titles.MERIT) in (None, UNDEFINED) else NO_GROUND
 
     def _open(self) -> list[ConclusionReason]:
         undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))

@@ -36,8 +36,8 @@ REVERSED = (
     "model or the prompt, and measure again."
 )
 NO_CHOICE = (
-    "Do not use it: it calls most pairs a tie; ask for a choice, or change the model or the prompt, and "
-    "measure again."
+    "Do not use it: it names neither text of most pairs; ask for a choice, or change the model or the "
+    "prompt, and measure again."
 )
 BY_LENGTH = (
     "Do not use it: it goes by the length of the texts; say in the rubric that length does not count, or "

@@ -17,18 +17,15 @@ from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.run.strata import STRATUM_GAP
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.length import LENGTH_GAP
-from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
+from steelyard.metrics.scores.repeats import SELF_AGREEMENT
 from steelyard.probes.probe_metadata import label_keeping_probes
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
 MEASURED = "measured"
 """The word of a reading that nothing is cleared or blamed by."""
-EXTREME = 0.9
-"""Share of the commonest answer from which repeats agree by chance too often to be read as they are."""
 
 
 def robustness(figures: JudgeEstimates) -> Answer | None:
@@ -72,7 +69,7 @@ def repeatability(figures: JudgeEstimates) -> Answer | None:
         return undefined_answer(again)
     if nothing := constant_answer(figures, "so repeats can not differ"):
         return nothing
-    held = _agreement_to_test(figures, again)
+    held = figures.repeat_agreement() or again
     sentence = (
         f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}"
     )
@@ -99,15 +96,6 @@ def _between_equals(figures: JudgeEstimates) -> Answer | None:
         f"names another winner on the same input in {times(flips, 'comparison')} between equals, "
         f"{figure(flips)}{held}{more_calls(flips)}",
     )
-
-
-def _agreement_to_test(figures: JudgeEstimates, again: Estimate) -> Estimate:
-    commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
-    spread = figures.of_probe(ORIGINAL, ICC.id, protocol="base")
-    beyond = figures.of_probe(ORIGINAL, FLEISS_KAPPA.id, protocol="base")
-    extreme = defined(commonest) and (commonest.value or 0.0) > EXTREME
-    held = spread if defined(spread) else beyond if extreme else again
-    return held if defined(held) else again
 
 
 def _effect(figures: JudgeEstimates, probe: str) -> Estimate | None:

@@ -10,6 +10,7 @@ from math import inf, isfinite
 
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
+from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.sections.remedies import NO_HELP, remedy_brief
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers, titles
@@ -18,6 +19,7 @@ from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.text import capital
 from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
@@ -26,7 +28,9 @@ from steelyard.metrics.metric import HIGH, LOW
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.scores.against_labels import QWK
+from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
 from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
 
 MOST = 6
 """Figures of one judge that are shown first."""
@@ -40,7 +44,7 @@ PARTS = ("stratum", "slot", "base_level", "edit", "place", "size", "of")
 _GRAVITY = (FLAGGED, INCONCLUSIVE, CLEAR)
 _HOW_RIGHT = (KAPPA.id, QWK.id, TARGET_SENSITIVITY.id)
 _LOST = (UNREADABLE_RATE.id, FAILED_RATE.id)
-_FIGURE = re.compile(r"(?<!\d)[:;] |, [+−]?[\d.]+ [\[(]|, “")
+_FIGURE = re.compile(r"(?<!\d)[:;] |, (?:[a-z ]+ )?[+−]?[\d.]+ [\[(]|, “")
 """Where the plain part of a sentence ends and its figures begin."""
 _IN_BRACKETS = re.compile(r" \([^()]*\d[^()]*\)")
 _ABOUT_IT = (
@@ -188,7 +192,10 @@ def _severity(figure: KeyFigure) -> int:
 def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
     """Figures under the base prompt that have a status word: of each metric the gravest one."""
     chosen: dict[str, Estimate] = {}
+    idle = _idle(JudgeEstimates(judge, summary.datasheet.look_up))
     for estimate in summary.datasheet.look_up.of_judge(judge):
+        if (estimate.probe, estimate.metric) in idle:
+            continue
         protocol = estimate.group.get("protocol", "base")
         if estimate.status not in _GRAVITY or protocol != "base" or not numbers.defined(estimate):
             continue
@@ -212,6 +219,13 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
         )
         for each in chosen.values()
     ]
+
+
+def _idle(figures: JudgeEstimates) -> set[tuple[str, str]]:
+    """Figures of single texts that decide no finding here: a flag of theirs would contradict the verdict."""
+    decides = figures.repeat_agreement()
+    repeats = {SELF_AGREEMENT.id, FLEISS_KAPPA.id, ICC.id} - {decides and decides.metric}
+    return {(ORIGINAL, metric) for metric in (ACCURACY_GAIN.id, *repeats)}
 
 
 def _decisive(estimate: Estimate, summary: Summary) -> Estimate | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.conclusion import TOO_LITTLE, UNFIT
+from steelyard.datasheet.conclusion import NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers, titles
@@ -231,9 +231,9 @@ def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, MitigatedJudge | Non
 
 
 def _may_be_cured(datasheet: Datasheet, judge: str) -> bool:
-    """A judge that is unfit has no remedy, and one of which too little is known needs data first."""
+    """An unfit judge has no remedy, a judge without a fault needs none, and others may need data first."""
     words = [verdict.word for verdict in datasheet.verdicts if verdict.judge == judge]
-    return not {UNFIT, TOO_LITTLE} & set(words)
+    return not {UNFIT, TOO_LITTLE, NO_FAULT} & set(words)
 
 
 def _moved(estimate: Estimate, change: Change) -> str:

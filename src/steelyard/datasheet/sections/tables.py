@@ -35,7 +35,7 @@ from steelyard.tasks.scale import BestOf, parse_scale
 MULTI_JUDGE_TITLE = "Judges together"
 SINGLE_JUDGE_NOTE = (
     "One judge was measured: juries, the correlation of errors and figures over judges need two or more. "
-    "Add another --judge."
+    "Add another judge."
 )
 _SPREADS = {
     ACCURACY.id: "How far do judges differ on a probe? Standard deviations stand beside what sampling "
