@@ -30,8 +30,8 @@ FIRST_ROWS = 100
 EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
 GAINS = (ACCURACY_GAIN.id, ERROR_GAIN.id)
-"""Figures beside merit, which decide it on natural pairs. On single texts they decide nothing, for a good judge
-of uneven labels may gain nothing."""
+"""Figures beside merit. They decide it on natural pairs, and nothing on single texts: a good judge of uneven
+labels may gain nothing."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
