@@ -68,9 +68,11 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs: of pairs, scores and agents, an import, and one that was cut."""
     folder = tmp_path_factory.mktemp("kinds")
     run_command(folder, "measure", "-j", "planted/first", "-p", "vacuum", "--out", "pairs")
-    rater = ("-j", "planted/rater?noise=0.4", "--scale", "binary")
-    run_command(folder, "measure", *rater, "--out", "scores")
-    run_command(folder, "measure", "-j", "planted/rater", "-p", "agentic", "--out", "agents")
+    rater = ("measure", "-j", "planted/rater?noise=0.4", "--scale", "binary")
+    edits = ("label_flip", "format_invariance_1", "typos", "stochastic_stability")
+    run_command(folder, *rater, *(word for probe in edits for word in ("-p", probe)), "--out", "scores")
+    edits = ("forged_result", "step_order", "agent_positives")
+    run_command(folder, *rater, *(word for probe in edits for word in ("-p", probe)), "--out", "agents")
     call = {"judge": "j", "probe": "position", "kind": "natural", "better": "u"}
     places = [(number, first) for number in range(6) for first in "uv"]
     lines = [

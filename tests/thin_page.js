@@ -1,3 +1,5 @@
+// What axe need not look at twice.
+//
 // Takes repeated parts of a page away before axe looks at it, and gives them back. Rows, items and shapes that are
 // alike in tag, class, attributes and emptiness break the same rules: one of each kind stays, two of landmarks, whose
 // names axe compares, and every element that others refer to.
@@ -34,6 +36,28 @@
     };
     thin(document.body);
     return taken.length;
+  };
+  // Marks one text of each look: contrast is a matter of colours, size and weight, not of what a text says.
+  const CONTROLS = new Set(["INPUT", "SELECT", "TEXTAREA", "BUTTON"]);
+  const look = (each) => {
+    const { color, fill, fontSize, fontWeight, textShadow } = getComputedStyle(each);
+    const parts = [color, fill, fontSize, fontWeight, textShadow, each.closest(":disabled, [aria-disabled], [aria-hidden]") !== null];
+    for (let behind = each; behind; behind = behind.parentElement) {
+      const { backgroundColor, backgroundImage, opacity } = getComputedStyle(behind);
+      parts.push(opacity === "1" ? "" : opacity, backgroundImage === "none" ? "" : backgroundImage);
+      if (!/^rgba.*, 0\)$/.test(backgroundColor)) parts.push(backgroundColor);
+      if (backgroundColor.startsWith("rgb(")) break;
+    }
+    return parts.filter((part) => part !== "").join(" ");
+  };
+  window.markLooks = () => {
+    document.querySelectorAll("[data-look]").forEach((each) => delete each.dataset.look);
+    const looks = new Map();
+    for (const each of document.body.querySelectorAll("*")) {
+      const words = CONTROLS.has(each.tagName) || [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+      if (words && each.checkVisibility()) looks.set(look(each), each);
+    }
+    looks.forEach((each) => { each.dataset.look = ""; });
   };
   window.fillPage = () => { while (taken.length) { const [child, parent, next] = taken.pop(); parent.insertBefore(child, next); } };
 })();
