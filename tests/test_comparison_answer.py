@@ -234,3 +234,10 @@ def test_a_judge_made_of_others_is_told_with_whom_it_asks(tmp_path: Path) -> Non
     assert told in " ".join(render(sheet).split())
     assert (sheet.first.model, sheet.second.model_suffix) == ("jury/vote", "")
     assert sheet.to_json()["first"]["made"] == told.strip("()")
+
+
+def test_nothing_is_also_different_where_neither_is_better() -> None:
+    assert told(row("tie_rate", 0.1, 0.3)) == [
+        "Neither is shown to be better.",
+        "They differ in tie rate, all pairs (A 0.10, B 0.30).",
+    ]

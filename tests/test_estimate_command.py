@@ -268,3 +268,11 @@ def test_two_judges_two_winners(command: Command, judge: str, says: float) -> No
     assert found["items"] == 275
     assert found["corrected"]["value"] == pytest.approx(0.400)
     assert found["judge_only"]["value"] == pytest.approx(says, abs=6e-4)
+
+
+def test_a_reversed_judge_is_not_said_to_save_few_labels(command: Command, tmp_path: Path) -> None:
+    write_rows(tmp_path, "item,j,h", [(n, n % 2, 1 - n % 2 if n < 40 else None) for n in range(100)])
+    text = " ".join(command("estimate", "r.csv", *RANDOM).out.split())
+    assert "ρ² 1.00; 40 labels count as 100 (factor 2.50)." in text  # 1/(1 − (1 − 40/100))
+    assert "agrees with people on 0.0 % of items: see whether its verdicts are reversed." in text
+    assert "at most half" not in text

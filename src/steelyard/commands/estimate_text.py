@@ -113,6 +113,11 @@ def notes(report: EstimateReport) -> list[str]:
             f"The judge agrees with people on {100 * (report.agreement or 0):.1f} % of items, no more than "
             "the system passes: such a judge saves at most half of the labels."
         )
+    if report.reversed_judge:
+        made.append(
+            f"The judge agrees with people on {100 * (report.agreement or 0):.1f} % of items: see whether "
+            "its verdicts are reversed."
+        )
     if report.corrected.clamped:
         made.append("The interval reached past the end of the scale and stops there.")
     if report.bounds is not None:

@@ -68,7 +68,8 @@ class ComparisonAnswer:
             differ = _listed(self.here, _both)
             yield f"In these {clusters} alone, which say nothing of others, differ {differ}."
         if self.neither:
-            yield f"They also differ in {_listed(self.neither, _both)}."
+            also = " also" if better or self.here else ""
+            yield f"They{also} differ in {_listed(self.neither, _both)}."
         if self.alike:
             yield f"Alike within ±{margin:g}: {_listed(self.alike, _quoted)}."
         if self.open:
