@@ -670,3 +670,16 @@ def test_a_kill_after_the_opening_leaves_the_labels_readable(command: Command, t
     done = command("labels", "open", "d")
     assert (done.code, "was opened at 2026-01-01" in done.err) == (2, True)
     assert len((tmp_path / "d" / "labels.jsonl").read_text().splitlines()) == 20
+
+
+def test_the_draw_that_a_plan_names_reads_the_file_as_the_plan_did(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"i{n},{'bad' if n % 3 else 'good'}\n" for n in range(60))
+    (tmp_path / "own.csv").write_text(f"uid,j\n{rows}", encoding="utf-8")
+    given = ("own.csv", "--judge", "j", "--columns", "item=uid", "--values", "good=1,bad=0")
+    done = command("labels", "plan", *given, "--assume", "sensitivity=1,specificity=1")
+    *_, named = done.out.splitlines()
+    # A perfect judge would need one label; `estimate` takes ten or more.
+    assert named == f"steelyard labels draw {' '.join(given)} -n 10 --design random --out labels"
+    assert command(*named.split()[1:]).code == 0
+    told = command("labels", "plan", *given, "--assume", "sensitivity=0.5,specificity=0.5").err
+    assert "add up to 1, expected more than 1" in told

@@ -69,15 +69,18 @@ def plan(
     if as_json:
         click.echo(json.dumps(made.to_json(), indent=1))
     else:
-        _print_plan(made, options["file"])
+        given = {"--pilot": pilot and str(pilot)}
+        given |= {f"--{name}": options[name] for name in ("columns", "values", "where", "criterion")}
+        reading = [word for name, value in given.items() if value for word in (name, value)]
+        _print_plan(made, options["file"], reading)
 
 
-def _print_plan(made: LabelPlan, file: Path) -> None:
+def _print_plan(made: LabelPlan, file: Path, reading: list[str]) -> None:
     from steelyard.commands.plan_labels import next_command, notes, table_columns, table_rows
 
     print_table(table_columns(made), table_rows(made))
     print_lines(notes(made))
-    if (command := next_command(made, display_path(file))) is not None:
+    if (command := next_command(made, display_path(file), reading)) is not None:
         click.echo(f"Next: draw the fewest labels:\n{command}")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from steelyard.commands.estimate import FEWEST_LABELS
 from steelyard.commands.judged_items import Subject, choose_judge, frame_of, judged_items
 from steelyard.core.arrays import Floats
 from steelyard.core.text import pluralize
@@ -119,7 +121,8 @@ def plan_labels(
     for name, width in WIDTHS.items():
         needed = partial(plans.labels_needed, width, wanted=half_width, most=frame.size)
         given = None if labels is None else width(middle, labels)
-        counts = [needed(levels=levels) for levels in (middle, low, high)]
+        enough = (needed(levels=levels) for levels in (middle, low, high))
+        counts = [count and max(count, min(FEWEST_LABELS, frame.size)) for count in enough]
         known = [count for count in counts if count is not None]
         fewest, most = min(known, default=None), None if None in counts else max(known)
         finite = given if given is not None and np.isfinite(given) else None
@@ -156,7 +159,13 @@ def _assumed(name: str, judge: Floats, rates: tuple[float, float]) -> LevelSprea
             f"{name}: --assume needs a judge that passes some items and fails others, found scores from "
             f"{judge.min():g} to {judge.max():g}; label a pilot instead."
         )
-    if not 1 - specificity <= passed <= sensitivity or sensitivity + specificity <= 1:
+    if sensitivity + specificity <= 1:
+        raise ConfigError(
+            f"--assume: sensitivity {sensitivity:g} and specificity {specificity:g} add up to "
+            f"{sensitivity + specificity:g}, expected more than 1, as of a judge that tells good from bad; "
+            "correct the rates."
+        )
+    if not 1 - specificity <= passed <= sensitivity:
         raise ConfigError(
             f"--assume: a judge with sensitivity {sensitivity:g} and specificity {specificity:g} cannot pass "
             f"{passed:.3f} of the items; correct the rates."
@@ -216,10 +225,13 @@ def notes(plan: LabelPlan) -> list[str]:
     return made
 
 
-def next_command(plan: LabelPlan, file: str) -> str | None:
-    """The draw with the fewest labels, to be pasted; None before a pilot, or where none is enough."""
+def next_command(plan: LabelPlan, file: str, reading: Sequence[str] = ()) -> str | None:
+    """The draw with the fewest labels, to be pasted; None before a pilot, or where none is enough.
+
+    `reading` are the options by which the plan read the file.
+    """
     best = plan.best
     if best is None or not (plan.pilot or plan.assumed):
         return None
-    words = ("labels", "draw", file, "--judge", plan.judge, "-n", str(best.labels))
+    words = ("labels", "draw", file, "--judge", plan.judge, *reading, "-n", str(best.labels))
     return shlex.join(("steelyard", *words, "--design", DRAWABLE[best.name], "--out", "labels"))
