@@ -200,3 +200,10 @@ def test_a_report_that_cannot_be_written_is_said(command: Command, tmp_path: Pat
     done = command(*TOLD, "--out", "r.csv/people.json")
     assert done.code != 0
     assert "r.csv/people.json: cannot be written (Not a directory)" in done.err
+
+
+def test_people_who_never_disagree_leave_a_ceiling(command: Command, tmp_path: Path) -> None:
+    for judge, word in (("j: at the ceiling.", 0), ("j: below the ceiling.", 1)):
+        rows = "".join(f"{n},{abs(n % 2 - word)},{n % 2},{n % 2},\n" for n in range(60))
+        (tmp_path / "r.csv").write_text("item,j,ann,bob,cat\n" + rows)
+        assert judge in " ".join(command(*TOLD[:-2]).out.split())

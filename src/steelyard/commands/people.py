@@ -226,8 +226,9 @@ def _one_answer(values: list[float], level: str) -> float:
 
 
 def _verdict(gap: Figure | None, agreed: Figure, epsilon: float) -> str:
-    if agreed.low is None or agreed.low <= 0:
+    if agreed.low is not None and agreed.low <= 0:
         return DISAGREE
-    if gap is None or gap.low is None or gap.high is None:
+    known = agreed.low is not None or agreed.value == 1  # without any disagreement there is no interval
+    if not known or gap is None or gap.low is None or gap.high is None:
         return UNDECIDED
     return AT_CEILING if gap.low > -epsilon else BELOW if gap.high < 0 else UNDECIDED
