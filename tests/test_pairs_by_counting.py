@@ -42,7 +42,9 @@ from strategies import make, shuffled, stack, swap_contents, swap_slots
 from well_formed import check_all
 
 HEADING = EstimateContext("j", "ladder", {"protocol": "base"}, 7)
-few = settings(max_examples=40)
+some = settings(max_examples=settings().max_examples // 2)
+few = settings(max_examples=settings().max_examples // 5)
+"""Of examples that take long; `make calibrate` draws ten times as many of these too."""
 
 READ, DECIDED, NEITHER, LOST = "12ta", "12", "ta", "xf"
 
@@ -132,7 +134,7 @@ def answers_of(rows: Iterable[Row]) -> list[str]:
 # Equals
 
 
-@few
+@some
 @given(tables())
 def test_the_cells_of_equals_by_looking_at_each_pair(rows: list[Row]) -> None:
     found = pooled(direction_estimates(HEADING, columns(rows)))
@@ -158,7 +160,7 @@ def test_the_cells_of_equals_by_looking_at_each_pair(rows: list[Row]) -> None:
         check(found["other_conflict"], len(lonely), 2 * len(rows))
 
 
-@few
+@some
 @given(tables())
 def test_the_slots_of_a_cell_add_up_to_it(rows: list[Row]) -> None:
     found = direction_estimates(HEADING, columns(rows))
@@ -173,7 +175,6 @@ def test_the_slots_of_a_cell_add_up_to_it(rows: list[Row]) -> None:
             assert {part.denominator for part in parts} == {whole.denominator}
 
 
-@few
 @given(tables())
 def test_net_slot_preference_is_firsts_less_seconds(rows: list[Row]) -> None:
     complete = [row for row in rows if row.complete]
@@ -193,7 +194,6 @@ def test_net_slot_preference_is_firsts_less_seconds(rows: list[Row]) -> None:
     )
 
 
-@few
 @given(tables("12ta"))
 def test_chance_lines_are_those_of_two_calls_drawn_from_the_margins(rows: list[Row]) -> None:
     found = {(m.id, slot): value for (m, slot), value in chance_lines(decompose(columns(rows))).items()}
@@ -264,7 +264,6 @@ def test_stable_excess_by_dealing_every_commit(first: int, stable: int, second: 
     assert stable_excess(first, stable, second) == pytest.approx(at_least / sum(deals.values()))
 
 
-@few
 @given(tables("12ta", replicates=3))
 def test_only_the_first_replicate_of_a_pair_tells_of_stable_preferences(rows: list[Row]) -> None:
     pairs = columns(rows)
@@ -314,7 +313,6 @@ def compared(rows: Iterable[Row]) -> tuple[list[bool], list[bool], list[float]]:
     return repeats, swaps, excess
 
 
-@few
 @given(tables(replicates=3))
 def test_flip_rates_compare_calls_two_by_two(rows: list[Row]) -> None:
     repeats, swaps, excess = compared(rows)
@@ -330,7 +328,6 @@ def test_flip_rates_compare_calls_two_by_two(rows: list[Row]) -> None:
 # Steps apart
 
 
-@few
 @given(tables(better=(1, 2)))
 def test_choices_on_the_ladder_part_the_calls(rows: list[Row]) -> None:
     found = pooled(sensitivity_estimates(HEADING, columns(rows, kind="prefix", delta=1.0)))
@@ -348,7 +345,7 @@ def test_choices_on_the_ladder_part_the_calls(rows: list[Row]) -> None:
         assert sum(parts) == len(winners)
 
 
-@few
+@some
 @given(tables(better=(1, 2)), st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=16, max_size=16))
 def test_base_levels_part_the_calls_of_a_step(rows: list[Row], levels: list[float]) -> None:
     pairs = replace(
@@ -361,7 +358,6 @@ def test_base_levels_part_the_calls_of_a_step(rows: list[Row], levels: list[floa
         check(estimate, sum(sum(row.right) for row in here), sum(len(row.winners) for row in here))
 
 
-@few
 @given(tables("12tt", better=(1, 2)))
 def test_dprime_is_the_mean_of_two_cuts(rows: list[Row]) -> None:
     counts = slot_counts(columns(rows, kind="prefix", delta=1.0)).sum(axis=0)
@@ -379,7 +375,6 @@ def test_dprime_is_the_mean_of_two_cuts(rows: list[Row]) -> None:
     assert float(separation(counts)) == pytest.approx(np.mean(expected))
 
 
-@few
 @given(tables())
 def test_padding_is_chosen_among_decided_calls(rows: list[Row]) -> None:
     winners = [winner for row in rows for winner in row.winners if winner != "neither"]
@@ -395,7 +390,7 @@ shares = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, m
 )
 
 
-@settings(max_examples=60)
+@some
 @given(shares)
 def test_the_isotonic_fit_is_that_of_scikit_learn(steps: list[tuple[int, int]]) -> None:
     measured = [(n, right / calls, calls) for n, (right, calls) in enumerate(steps) if calls]
@@ -408,7 +403,7 @@ def test_the_isotonic_fit_is_that_of_scikit_learn(steps: list[tuple[int, int]]) 
     assert reaches(right, calls)[list(at)].tolist() == [value >= 0.75 - 1e-9 for value in expected]
 
 
-@settings(max_examples=60)
+@some
 @given(shares)
 def test_the_threshold_lies_where_the_fit_crosses(steps: list[tuple[int, int]]) -> None:
     assume(all(calls for _, calls in steps))
@@ -454,7 +449,7 @@ def test_the_threshold_of_a_ladder_by_hand(
 # Natural pairs
 
 
-@few
+@some
 @given(tables(better=(0, 1, 2)))
 def test_natural_pairs_by_looking_at_each(rows: list[Row]) -> None:
     pairs = columns(rows, kind="natural")
@@ -481,7 +476,6 @@ def test_natural_pairs_by_looking_at_each(rows: list[Row]) -> None:
 # Nothing to prefer
 
 
-@few
 @given(tables(), st.lists(st.sampled_from(["empty", "blank", "same"]), min_size=8, max_size=8))
 def test_dark_current_pooled_is_the_sum_of_its_kinds(rows: list[Row], kinds: list[str]) -> None:
     pairs = replace(columns(rows), kind=np.array([kinds[row.pair] for row in rows], dtype=np.str_))
@@ -496,7 +490,6 @@ def test_dark_current_pooled_is_the_sum_of_its_kinds(rows: list[Row], kinds: lis
         assert sum(part.excluded[ending] for part in parts) == whole.excluded[ending]
 
 
-@few
 @given(tables("12taxf-"))
 def test_every_call_ends_in_one_way(rows: list[Row]) -> None:
     calls = [answer for answer in answers_of(rows) if answer != "-"]
@@ -521,13 +514,13 @@ def published(pairs: Pairs) -> list[object]:
     return [estimate.to_json() for estimate in everything(pairs)]
 
 
-@few
+@some
 @given(tables(replicates=3))
 def test_every_estimate_of_equals_is_well_formed(rows: list[Row]) -> None:
     check_all(everything(columns(rows)))
 
 
-@few
+@some
 @given(tables(better=(1, 2)))
 def test_every_estimate_of_a_step_and_of_natural_pairs_is_well_formed(rows: list[Row]) -> None:
     ladder, natural = columns(rows, kind="prefix", delta=1.0), columns(rows, kind="natural")
@@ -546,7 +539,7 @@ def test_agreement_below_zero_lies_within_its_limits() -> None:
     assert limits.high > 0
 
 
-@few
+@some
 @given(tables())
 def test_only_the_declared_arm_tests_position(rows: list[Row]) -> None:
     pairs = columns(rows)
@@ -570,7 +563,7 @@ def test_only_the_declared_arm_tests_position(rows: list[Row]) -> None:
     assert "p = 0.9 among all prompts of the judge (Holm)" in (family.note or "")
 
 
-@settings(max_examples=15)
+@few
 @given(tables(), st.integers(0, 99))
 def test_the_order_of_rows_changes_no_byte(rows: list[Row], seed: int) -> None:
     pairs = columns(rows)
@@ -585,7 +578,7 @@ def signs(estimates: Iterable[Estimate]) -> dict[object, object]:
     }
 
 
-@settings(max_examples=15)
+@few
 @given(tables())
 def test_names_of_contents_do_not_matter(rows: list[Row]) -> None:
     pairs = columns(rows)
@@ -603,14 +596,14 @@ def mirrored(found: dict[object, object]) -> dict[object, object]:
     return out
 
 
-@settings(max_examples=15)
+@few
 @given(tables())
 def test_exchanging_slots_turns_the_sign_and_nothing_else(rows: list[Row]) -> None:
     pairs = columns(rows)
     assert signs(everything(swap_slots(pairs))) == mirrored(signs(everything(pairs)))
 
 
-@settings(max_examples=15)
+@few
 @given(tables("12ta"))
 def test_twice_the_tasks_say_the_same_and_are_surer(rows: list[Row]) -> None:
     assume(len({row.task for row in rows}) > 2)
