@@ -19,7 +19,7 @@ from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.natural import natural_estimates
 from strategies import find, make
 
-quiet = settings(max_examples=10)
+quiet = settings(max_examples=settings().max_examples // 8)
 AT_ZERO = {"delta": 0, "kind": "same_subset"}
 BY_SLOT = [
     (metric, {**AT_ZERO, "slot": slot})

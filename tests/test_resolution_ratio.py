@@ -32,6 +32,7 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted.decision_model import Parameters
 
 STRICT = replace(PLANTED, tie_threshold=1.2)
+SMALL = {0: 24, 1: 24, 4: 16}
 MANY = {delta: 12 * count for delta, count in STANDARD.items()}
 HEADING = EstimateContext("J", "ladder", {"protocol": "strict"}, 7)
 
@@ -143,7 +144,7 @@ def why(base: InstrumentFit | None, other: InstrumentFit | None) -> str | None:
 
 
 def test_bounds_have_no_ratio() -> None:
-    perfect, blind = arm(constant("tt", "12")), arm(simulate(Parameters(resolution=0), 4))
+    perfect, blind = arm(constant("tt", "12", SMALL)), arm(simulate(Parameters(resolution=0), 4, SMALL))
     assert why(sound(), perfect) == "the resolution under the strict protocol is only a bound"
     assert why(perfect, sound()) == "the resolution under the base protocol is only a bound"
     assert why(blind, sound()) == "the resolution under the base protocol cannot be told from zero"
