@@ -61,7 +61,7 @@ from steelyard.metrics.stats.sample_size import (
 )
 from steelyard.metrics.stats.significance import mcnemar_exact, mcnemar_mid_p, sign_flip
 
-few = settings(max_examples=60)
+few = settings(max_examples=25)
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 some = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
