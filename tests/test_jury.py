@@ -82,8 +82,7 @@ def by_hand(rows: list[Observation], members: tuple[str, ...], among: set[str]) 
     return right, heard
 
 
-@pytest.mark.parametrize("repeats", [1, 3])
-@pytest.mark.parametrize("lost", [0.0, 0.25])
+@pytest.mark.parametrize(("lost", "repeats"), [(0.0, 1), (0.25, 3)])
 def test_three_judges_have_one_accuracy_wherever_it_stands(lost: float, repeats: int) -> None:
     rows = raters({"a": 0.8, "b": 0.75, "c": 0.7}, 3, lost=lost, repeats=repeats)
     sheet = sheet_of(rows)
@@ -106,7 +105,7 @@ def _cells(column: object) -> list[object]:
     return [column.values[code] for code in column.codes]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("judges", "lost"), [("abcd", 0.0), ("abcde", 0.0), ("abcde", 0.2)])
+@pytest.mark.parametrize(("judges", "lost"), [("abcd", 0.0), ("abcde", 0.2)])
 def test_the_best_trio_is_chosen_once_and_has_one_accuracy(judges: str, lost: float) -> None:
     rows = raters(dict(zip(judges, (0.72, 0.78, 0.75, 0.74, 0.77), strict=False)), 11, lost=lost)
     sheet = sheet_of(rows)
@@ -148,7 +147,7 @@ def _numbered(rows: list[Observation], run: int) -> list[Observation]:
 def test_the_choosing_half_flatters_and_the_other_half_does_not() -> None:
     """Eight coins: the best of 56 trios looks well above one half where it was chosen, and nowhere else."""
     shares: list[list[float]] = []
-    for seed in range(12):
+    for seed in range(6):
         seen = Observations.of(raters(dict.fromkeys("abcdefgh", 0.5), seed))
         trio = choose_jury_of_three(seen, tuple("abcdefgh"), seed)
         assert isinstance(trio, JuryOfThree)

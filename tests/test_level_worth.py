@@ -76,9 +76,9 @@ def test_a_cue_that_moves_nothing_is_clear_and_has_no_empty_interval() -> None:
 
 
 @pytest.mark.parametrize(("rater", "clusters"), [(STRONG, 24), (WEAK, 60)])
-@pytest.mark.parametrize("worth", [0.0, 0.5, 1.5])
+@pytest.mark.parametrize("worth", [0.5, 1.5])
 def test_planted_worths_are_covered_over_clusters_that_differ(rater, clusters, worth) -> None:
-    tally = count(rater, worth, range(60), clusters)
+    tally = count(rater, worth, range(40), clusters)
     assert tally.coverage >= 0.93
     assert worth > 0.5 or tally.flagged <= 0.05
 
@@ -155,17 +155,14 @@ def test_where_the_crossing_point_disagrees_the_sentence_says_so() -> None:
     assert Estimate.from_json(found.to_json()).crossing == 2.5
 
 
-@pytest.mark.parametrize(("worth", "verdict", "holds"), [(0, "below", True), (3, "above", False)])
-def test_a_worth_of_single_texts_is_decided_on_rows_that_differ_by_levels(
-    command, tmp_path: Path, worth: int, verdict: str, holds: bool
-) -> None:
-    judge = f"{JUDGE}?noise=0&sensitivity=1&specificity=1&worth={worth}"
-    given = {**study(tmp_path, "1-7", ["padding"]), "judges": [judge]}
+def test_a_worth_of_single_texts_is_decided_on_rows_that_differ_by_levels(command, tmp_path: Path) -> None:
+    judges = [f"{JUDGE}?noise=0&sensitivity=1&specificity=1&worth={worth}" for worth in (0, 3)]
+    given = {**study(tmp_path, "1-7", ["padding"]), "judges": judges}
     (tmp_path / "study.yaml").write_text(json.dumps(given), encoding="utf-8")
     assert command("measure", "study.yaml", "--decide", "cue_worth@cue=padding<1", "--out", "run").code == 0
-    (body,) = json.loads((tmp_path / "run" / "decision.json").read_text(encoding="utf-8"))["decisions"]
-    assert (body["verdict"], body["holds"]) == (verdict, holds)
-    assert body["calls"] == 2 * body["units"] <= 40
+    made = json.loads((tmp_path / "run" / "decision.json").read_text(encoding="utf-8"))["decisions"]
+    assert [(body["verdict"], body["holds"]) for body in made] == [("below", True), ("above", False)]
+    assert all(body["calls"] == 2 * body["units"] <= 40 for body in made)
 
 
 @pytest.mark.parametrize("single", [True, False])

@@ -80,11 +80,9 @@ def ask(function: object, texts: tuple[str, ...] = ("a", "b"), scale: object = N
 
 
 def test_a_function_that_always_says_first_is_measured_as_such(here: Path) -> None:
-    sheet = steelyard.measure(always_first, "planted/first", probes=["vacuum", "ladder"])
+    sheet = steelyard.measure(always_first, "planted/first", probes=["vacuum"])
     dark = sheet.find("always_first", "dark_current", protocol="base")
     assert (dark.numerator, dark.denominator) == (dark.n_calls, dark.n_calls)
-    same_slot = sheet.of("always_first", "positional_false_preference")[0]
-    assert same_slot.value == 1.0
     counts = {
         (e.metric, tuple(e.group.items())): (e.numerator, e.denominator)
         for e in sheet.estimates
@@ -109,20 +107,18 @@ def test_the_command_line_names_a_function_of_a_module_or_of_a_file(command: Com
     again = command("measure", "-j", "python/own_judges.py:longer", "-p", "vacuum", "--out", "run")
     assert "0 calls" in again.out
     scored = command(
-        "measure", "-j", "python/own_judges.py:graded", "--scale", "binary", "--out", "b", "--json"
+        *("measure", "-j", "python/own_judges.py:graded", "--scale", "binary", "-p", "stochastic_stability"),
+        *("--out", "b", "--json"),
     )
     assert scored.code == 0, scored.err
     agreed = [row for row in scored.rows if row["metric"] == "self_agreement" and row["value"] is not None]
     assert {row["value"] for row in agreed if row["judge"].startswith("python/")} == {1.0}
-
-
-def test_a_report_needs_no_function(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "own_judges.py").write_text(MODULE)
-    first = command("measure", "-j", "python/own_judges.py:longer", "-p", "vacuum", "--out", "run", "--json")
+    # A report needs no function.
     (tmp_path / "own_judges.py").unlink()
+    (tmp_path / "run" / "datasheet.json").unlink()
     rebuilt = command("report", "run", "--format", "json")
     assert rebuilt.code == 0, rebuilt.err
-    assert rebuilt.rows == first.rows
+    assert rebuilt.rows == done.rows
 
 
 @pytest.mark.parametrize(
