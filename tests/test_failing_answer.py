@@ -62,9 +62,18 @@ def test_the_same_answers_are_strict_where_one_is_good() -> None:
 
 def test_scores_lean_to_the_passing_end() -> None:
     answers, labels = [1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5
-    assert figures(answers, labels, None, "1-5")["leniency"].value == pytest.approx(-0.25)
-    assert figures(answers, labels, 1, "1-5")["leniency"].value == pytest.approx(-0.25)
-    assert figures(answers, labels, 5, "1-5")["leniency"].value == pytest.approx(0.25)
+    for failing, value, turned in ((None, -0.25, False), (1, -0.25, False), (5, 0.25, True)):
+        found = figures(answers, labels, failing, "1-5")["leniency"]
+        assert (found.value, found.high_fails) == (pytest.approx(value), turned)
+        assert ("5 is the failing answer" in (found.note or "")) is turned
+
+
+def test_one_item_whose_failing_answer_is_the_high_one_turns_the_words() -> None:
+    first, *others = calls(BLIND, LABELS)
+    turned = replace(first, stimulus=replace(first.stimulus, failing="1"))
+    for rows, high_fails in (([turned, *others], True), ([first, *others], False)):
+        found = unchanged_estimates("j", Observations.of(rows), 7)
+        assert next(e for e in found if e.metric == "leniency").high_fails is high_fails
 
 
 @settings(max_examples=10, deadline=None)

@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 
+from steelyard.estimation.label_plan import sequence_limits_of
 from steelyard.metrics.multiplicity import JointSignFlip, holm
 from steelyard.metrics.stats.cluster_mean import (
     ASSUMED_CORRELATION,
@@ -491,6 +492,13 @@ def test_the_sequence_is_wider_than_an_interval_for_one_look_and_mirrors(count: 
     assert high - low >= one_look[1] - one_look[0] - 1e-9 or units < 3
     assert sequence_limits(units - total, units) == pytest.approx((1 - high, 1 - low), abs=1e-9)
     assert log_evidence(total, units, 0.3) == pytest.approx(log_evidence(units - total, units, 0.7))
+
+
+def test_limits_of_strata_spend_the_error_on_each_by_hand() -> None:
+    # After one unit without the event M(p) = ½/(1 − p): at 1/α the limit is 1 − α/2, of two strata 1 − α/4.
+    assert sequence_limits_of([(1.0, 0.0, 1)]) == pytest.approx((0.0, 0.975))
+    two = sequence_limits_of([(0.4, 0.0, 1), (0.6, 1.0, 1)])
+    assert two == pytest.approx((0.6 * 0.0125, 0.4 * 0.9875 + 0.6))
 
 
 def test_nothing_seen_refutes_nothing() -> None:
