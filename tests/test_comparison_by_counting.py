@@ -15,7 +15,6 @@ from steelyard.metrics.comparison.unit_events import Dropped, Units
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 from test_comparison import answers, compared, equal, row
 
-few = settings(max_examples=25)
 letters = st.sampled_from("112taxf-")
 NAMED, HEARD = "12", "12ta"
 WHY = {"x": "unreadable", "f": "failed"}
@@ -39,7 +38,10 @@ def observed(sheet: Sheet, judge: str) -> list:
     ]
 
 
-def rows_of(sheets: tuple[Sheet, Sheet]) -> tuple[Comparison, ...]:
+Rows = tuple[Comparison, ...]
+
+
+def rows_of(sheets: tuple[Sheet, Sheet]) -> Rows:
     return compared(*(observed(sheet, name) for sheet, name in zip(sheets, "AB", strict=True)))
 
 
@@ -63,13 +65,11 @@ def dropped(mine: dict, other: dict) -> Dropped:
     )
 
 
-@few
-@given(two_judges())
-def test_calls_that_both_answered(sheets: tuple[Sheet, Sheet]) -> None:
+def assert_calls_that_both_answered(sheets: tuple[Sheet, Sheet], rows: Rows) -> None:
     first, second = map(calls, sheets)
     if not first and not second:
         return
-    figure = row(rows_of(sheets), "raw_false_preference")
+    figure = row(rows, "raw_false_preference")
     shared = [key for key in first if key in second and first[key] in HEARD and second[key] in HEARD]
     pairs = [(first[key] in NAMED, second[key] in NAMED) for key in shared]
     assert (figure.n_shared, figure.n_pairs) == (len(shared), len({pair for pair, _ in shared}))
@@ -89,14 +89,12 @@ def test_calls_that_both_answered(sheets: tuple[Sheet, Sheet]) -> None:
         assert (figure.first, figure.difference, figure.p, figure.status) == (None, None, None, None)
 
 
-@few
-@given(two_judges())
-def test_bounds_are_the_extremes_over_all_ways_to_fill_in(sheets: tuple[Sheet, Sheet]) -> None:
+def assert_bounds_are_the_extremes_over_all_ways_to_fill_in(sheets: tuple[Sheet, Sheet], rows: Rows) -> None:
     first, second = map(calls, sheets)
     both = [key for key in first if key in second]
     if not any(first[key] in HEARD and second[key] in HEARD for key in both):
         return
-    figure = row(rows_of(sheets), "raw_false_preference")
+    figure = row(rows, "raw_false_preference")
 
     def span(letter: str) -> tuple[int, int]:
         return (0, 1) if letter in WHY else (int(letter in NAMED), int(letter in NAMED))
@@ -108,14 +106,13 @@ def test_bounds_are_the_extremes_over_all_ways_to_fill_in(sheets: tuple[Sheet, S
         assert figure.bounds == pytest.approx((figure.difference, figure.difference))
 
 
-@few
-@given(two_judges())
-def test_losses_are_compared_on_every_call_that_both_were_asked(sheets: tuple[Sheet, Sheet]) -> None:
+def assert_losses_are_compared_on_every_call_that_both_were_asked(
+    sheets: tuple[Sheet, Sheet], rows: Rows
+) -> None:
     first, second = map(calls, sheets)
     shared = [key for key in first if key in second]
     if not shared:
         return
-    rows = rows_of(sheets)
     for letter, metric in (("x", "unreadable_rate"), ("f", "failed_rate")):
         figure = row(rows, metric, "run")
         assert figure.n_shared == len(shared)
@@ -123,11 +120,8 @@ def test_losses_are_compared_on_every_call_that_both_were_asked(sheets: tuple[Sh
         assert figure.second == pytest.approx(sum(second[key] == letter for key in shared) / len(shared))
 
 
-@few
-@given(two_judges())
-def test_pairs_in_both_orders_by_their_nine_cells(sheets: tuple[Sheet, Sheet]) -> None:
+def assert_pairs_in_both_orders_by_their_nine_cells(sheets: tuple[Sheet, Sheet], rows: Rows) -> None:
     """Stable: the same text twice, so another slot in each order; positional: the same slot twice."""
-    rows = rows_of(sheets)
 
     def stable(both: str) -> bool:
         return both in ("12", "21")
@@ -154,16 +148,14 @@ def test_pairs_in_both_orders_by_their_nine_cells(sheets: tuple[Sheet, Sheet]) -
         assert figure.second == pytest.approx(sum(event(sheets[1][pair]) for pair in whole) / len(whole))
 
 
-@few
-@given(two_judges())
-def test_slots_of_pairs_in_both_orders(sheets: tuple[Sheet, Sheet]) -> None:
+def assert_slots_of_pairs_in_both_orders(sheets: tuple[Sheet, Sheet], rows: Rows) -> None:
     """Of pairs that both judges answered twice: slot 1 less slot 2 over two calls, by counting letters."""
     whole = [
         both
         for both in zip(*sheets, strict=True)
         if all(letter in HEARD for sheet in both for letter in sheet)
     ]
-    found = [r for r in rows_of(sheets) if r.metric == "net_slot_preference" and r.first is not None]
+    found = [r for r in rows if r.metric == "net_slot_preference" and r.first is not None]
     assert bool(found) == bool(whole)
     for figure in found:
         for side, share in enumerate((figure.first, figure.second)):
@@ -172,10 +164,8 @@ def test_slots_of_pairs_in_both_orders(sheets: tuple[Sheet, Sheet]) -> None:
         assert (figure.n_shared, figure.unit) == (len(whole), "pair")
 
 
-@few
-@given(two_judges())
-def test_every_row_survives_the_file_and_contradicts_itself_nowhere(sheets: tuple[Sheet, Sheet]) -> None:
-    for figure in rows_of(sheets):
+def assert_every_row_survives_the_file_and_contradicts_itself_nowhere(rows: Rows) -> None:
+    for figure in rows:
         body = json.loads(json.dumps(figure.to_json(), allow_nan=False))
         assert "sums" not in body
         assert body["metric"] == figure.metric
@@ -200,6 +190,18 @@ def test_every_row_survives_the_file_and_contradicts_itself_nowhere(sheets: tupl
         if figure.against_margin == BEYOND:
             assert figure.differs
             assert narrow.low > 0.1 or narrow.high < -0.1
+
+
+@settings(max_examples=40)
+@given(two_judges())
+def test_rows_of_two_judges_by_counting_letters(sheets: tuple[Sheet, Sheet]) -> None:
+    rows = rows_of(sheets)
+    assert_calls_that_both_answered(sheets, rows)
+    assert_bounds_are_the_extremes_over_all_ways_to_fill_in(sheets, rows)
+    assert_losses_are_compared_on_every_call_that_both_were_asked(sheets, rows)
+    assert_pairs_in_both_orders_by_their_nine_cells(sheets, rows)
+    assert_slots_of_pairs_in_both_orders(sheets, rows)
+    assert_every_row_survives_the_file_and_contradicts_itself_nowhere(rows)
 
 
 # A unit of two judges.

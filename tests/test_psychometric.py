@@ -18,7 +18,7 @@ from steelyard.probes.ladder import Ladder
 from steelyard.probes.probe import Design
 from strategies import find, make, stack
 
-quiet = settings(max_examples=150)
+quiet = settings(max_examples=40)
 curves = st.lists(
     st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), min_size=1, max_size=7
 )

@@ -24,7 +24,7 @@ from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.vote import average
 from test_remedies import shown
 
-few = settings(max_examples=25)
+few = settings(max_examples=15)
 NAMED = "12"
 HEARD = "12ta"
 ORDERS = 2

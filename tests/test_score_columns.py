@@ -18,7 +18,7 @@ from steelyard.importing.jsonl import Lines, read_lines
 from steelyard.importing.score_probes import score_probes
 from steelyard.importing.scores import read_scores
 
-many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 
 NAMES = st.sampled_from(["A", "b", "né", "日本", 'q"uote', "back\\slash", "a, \\score", "x/y"])
 SCALES = st.sampled_from([None, "1-5", "0-9"])
