@@ -57,7 +57,7 @@ def good(usage: Any = None) -> bytes:
     return json.dumps(GOOD if usage is None else {**GOOD, "usage": usage}).encode()
 
 
-BOMB = gzip.compress(b" " * 60_000_000)
+BOMB = gzip.compress(b" " * 60_000_000, 1)
 LONG = b'{"choices": [{"message": {"content": "' + b"x" * 10_000_000 + b'"}}]}'
 CLOSING = {
     "reset": b"",

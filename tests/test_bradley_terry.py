@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 
 from commands import Command
 from steelyard.estimation.bradley_terry import POINTS, Comparisons, unbeaten_group
@@ -42,6 +41,8 @@ def test_two_systems_by_hand() -> None:
 
 @pytest.mark.parametrize("per_task", [1, 5])
 def test_strengths_and_sandwich_as_statsmodels_fits_them(per_task: int) -> None:
+    import statsmodels.api as sm  # takes a second, in one process of the suite
+
     scores = compared(np.array([0.8, 0.0, -0.3, 0.4]), 400, np.random.default_rng(8), 0.2, per_task)
     ranking = plain_ranking(scores)
     one, other = scores.sides

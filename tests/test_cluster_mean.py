@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,8 @@ def rows(values: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 @given(units)
 def test_the_error_is_that_of_a_clustered_regression_on_a_constant(values: list[list[int]]) -> None:
+    import statsmodels.api as sm  # takes a second, in one process of the suite
+
     number, value = rows(values)
     mean = ClusterMean.of(number, value)
     if mean.even:
