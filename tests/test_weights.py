@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.core.cache_folder import cache_folder
 from steelyard.errors import RunError, UnreachableError
 from steelyard.providers.embedded import weights as module
 from steelyard.providers.embedded.weights import (
     SMOLLM2,
     Weights,
     WeightsState,
-    cache_folder,
     ensure_weights,
     pip_command,
     verify_weights,

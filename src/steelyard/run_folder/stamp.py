@@ -22,9 +22,9 @@ from secrets import token_bytes
 from stat import S_ISREG
 
 from steelyard.core.atomic_write import atomic_write, atomic_write_text
+from steelyard.core.cache_folder import cache_folder
 from steelyard.core.content_hash import canonical_json
 from steelyard.errors import SteelyardError
-from steelyard.providers.embedded.weights import cache_folder
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
 
 STAMP = ".published.json"

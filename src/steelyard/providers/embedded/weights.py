@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from steelyard.errors import ConfigError, RunError, UnreachableError
+from steelyard.core.cache_folder import cache_folder
+from steelyard.errors import RunError, UnreachableError
 
 _GLANCE = 0.2
 
@@ -149,19 +150,6 @@ class WeightsState:
     path: Path
     present: bool
     intact: bool
-
-
-def cache_folder() -> Path:
-    if chosen := os.environ.get("STEELYARD_CACHE"):
-        try:
-            return Path(chosen).expanduser()
-        except RuntimeError as error:
-            raise ConfigError(
-                f"STEELYARD_CACHE: {chosen} is in the home of an unknown user; set it to a folder."
-            ) from error
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("steelyard", appauthor=False))
 
 
 def weights_path(weights: Weights = SMOLLM2) -> Path:
