@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -79,9 +79,9 @@ def verdicts_on(
     overrides = {"judges": judges, "profile": "standard", "seed": seed, "replicates": replicates}
     study = build_study(load_config(None, {**overrides, "probes": probes}), Path())
     measured = [judge for judge in study.judges if not judge.baseline]
-    estimates = []
+    estimates, shown = [], _Showings(study)
     for judge in measured:
-        seen = Observations.of(_observed(study, judge))
+        seen = Observations.of(_observed(shown, judge))
         for probe in study.build_probes():
             estimates += probe.estimates(judge.name, seen, seed)
         estimates += [*loss_estimates(judge.name, seen, seed), *merit_estimates(judge.name, seen, {}, seed)]
@@ -105,14 +105,15 @@ def judged_scores(
         "probes": ["vacuum", "format_invariance_1", "format_invariance_3", "stochastic_stability"],
     }
     study = build_study(load_config(None, overrides), Path())
+    measured, shown = [judge for judge in study.judges if not judge.baseline], _Showings(study)
     sheet = assemble(
         name="faults",
         seed=seed,
         profile="standard",
         stimulus_set="sha256:0",
-        judges=[_entry(judge) for judge in study.judges],
+        judges=[_entry(judge) for judge in measured],
         probes=study.build_probes(),
-        observations=[seen for judge in study.judges for seen in _observed(study, judge)],
+        observations=[seen for judge in measured for seen in _observed(shown, judge)],
         run={},
         own_data=True,
     )
@@ -135,12 +136,12 @@ def _verdicts(sheet: Datasheet) -> dict[str, Conclusion]:
     return verdicts
 
 
-def _observed(study: Study, judge: Judge) -> Iterator[Observation]:
+def _observed(shown: _Showings, judge: Judge) -> Iterator[Observation]:
     """What a planted judge answers to everything that its study shows."""
-    provider = Planted(judge)
-    shown = _showings(study, frozenset(judge.protocols))
-    provider.set_labels({showing.stimulus.id: showing.stimulus for showing in shown}.values())
-    for showing in shown:
+    provider, study = Planted(judge), shown.study
+    showings = shown.to(frozenset(judge.protocols))
+    provider.set_labels({showing.stimulus.id: showing.stimulus for showing in showings}.values())
+    for showing in showings:
         stimulus = showing.stimulus
         scale = study.task.scale if stimulus.scale is None else parse_scale(stimulus.scale)
         texts = stimulus.texts if showing.order == "uv" else tuple(reversed(stimulus.texts))
@@ -155,13 +156,22 @@ def _observed(study: Study, judge: Judge) -> Iterator[Observation]:
         )
 
 
-def _showings(study: Study, protocols: frozenset[str]) -> list[Showing]:
-    found: dict[tuple[str, str, int], Showing] = {}
-    for probe in study.build_probes():
-        for showing in probe.showings(study.design, protocols):
-            if showing.protocol == "base":
-                found.setdefault((showing.stimulus.id, showing.order, showing.replicate), showing)
-    return list(found.values())
+@dataclass(frozen=True)
+class _Showings:
+    """What a study shows, made once for all judges that have the same protocols."""
+
+    study: Study
+    known: dict[frozenset[str], list[Showing]] = field(default_factory=dict)
+
+    def to(self, protocols: frozenset[str]) -> list[Showing]:
+        if protocols not in self.known:
+            found: dict[tuple[str, str, int], Showing] = {}
+            for probe in self.study.build_probes():
+                for showing in probe.showings(self.study.design, protocols):
+                    if showing.protocol == "base":
+                        found.setdefault((showing.stimulus.id, showing.order, showing.replicate), showing)
+            self.known[protocols] = list(found.values())
+        return self.known[protocols]
 
 
 @cache

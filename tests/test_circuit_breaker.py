@@ -25,18 +25,18 @@ from steelyard.runner.limits import RunLimits
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 
-ITEMS = 60
+ITEMS = 36
 CONCURRENCY = 16
 LIMITS = RunLimits(concurrency=CONCURRENCY, attempts=3, backoff=0.005, call_timeout=60)
 SCORE = says('{"score": 1}')
 
 
 def run(
-    folder: Path, script: Callable[[Received], Answer], limits: RunLimits = LIMITS
+    folder: Path, script: Callable[[Received], Answer], limits: RunLimits = LIMITS, items: int = ITEMS
 ) -> tuple[Measurement, int]:
-    """Sixty items, four repeats and one edit of each: 300 calls; and how many requests they took."""
+    """Some items, four repeats and one edit of each; and how many requests the calls took."""
     with (folder / "items.csv").open("w", newline="") as stream:
-        rows = [(f"Question {n}?", f"This is answer number {n} of them.", n % 2) for n in range(ITEMS)]
+        rows = [(f"Question {n}?", f"This is answer number {n} of them.", n % 2) for n in range(items)]
         csv.writer(stream).writerows([("request", "response", "label"), *rows])
     with ScriptedServer(script) as server:
         config: dict[str, Any] = {
@@ -68,7 +68,7 @@ def covered(measured: Measurement) -> tuple[int, int]:
     return measured.datasheet.run["asked"], measured.datasheet.run["planned"]
 
 
-def test_one_poisoned_text_of_sixty_costs_its_own_calls_only(tmp_path: Path) -> None:
+def test_one_poisoned_text_costs_its_own_calls_only(tmp_path: Path) -> None:
     limits = RunLimits(concurrency=CONCURRENCY, attempts=2, backoff=0.001)
     measured, _ = run(tmp_path, lambda request: fails(500) if number(request) == 7 else SCORE, limits)
     asked, planned = covered(measured)
@@ -127,7 +127,7 @@ def test_a_server_that_dies_is_given_up_too(tmp_path: Path) -> None:
             return SCORE if seen[0] <= 100 else fails(500)
 
     limits = RunLimits(concurrency=4, attempts=2, backoff=0.001)
-    measured, requests = run(tmp_path, script, limits)
+    measured, requests = run(tmp_path, script, limits, items=60)
     assert measured.exit_code == 1
     assert measured.session.calls == 100
     asked, planned = covered(measured)

@@ -20,11 +20,14 @@ import steelyard as steelyard_package
 from commands import StartedCommand, run_command
 from docs_pages import ROOT
 from example_datasheet import example
+from own_judges import measured, study_of
 from servers import ScriptedServer, fails, says, wins
 from steelyard.cli import process
 from steelyard.cli.options import NOT_NEGATIVE, POSITIVE
+from steelyard.cli.output import describe_calls
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import escape_control_chars, escape_keeping_spaces
+from steelyard.runner.session import RunSession
 
 FAST = ("--attempts", 1, "--backoff", 0, "--timeout", 60, "--concurrency", 4)
 CLEAR = "\x1b[2J\x1b]0;owned\x07"
@@ -260,11 +263,12 @@ def test_an_output_without_unicode(tmp_path: Path) -> None:
 def test_characters_an_output_does_not_know_keep_their_meaning_and_a_closed_stderr_does_no_harm(
     shell: Shell, tmp_path: Path
 ) -> None:
-    done = shell("$S measure -j planted/probit -p ladder --out run 2>&-", **ASCII)
+    done = shell("$S measure -j planted/tie -p vacuum --out run 2>&-", **ASCII)
     assert done.returncode == 0
     assert b"Judge Datasheet" in done.stdout
     assert done.stdout.isascii()
-    full = printed_in("ascii", tmp_path, "report run --full")
+    measured(study_of({"judges": ["planted/probit"], "probes": ["ladder"]}), tmp_path / "climbed")
+    full = printed_in("ascii", tmp_path, "report climbed --full")
     assert re.search(rb"\[-0\.\d+, \+0\.\d+\]", full)
 
 
@@ -336,12 +340,12 @@ def test_zero_is_accepted_only_where_it_makes_sense() -> None:
         POSITIVE.convert("0", None, None)
 
 
-@pytest.mark.parametrize(("failures", "told"), [(11, "1 call in"), (10, "2 calls in")])
-def test_calls_of_a_run_agree_in_number(steelyard, failures: int, told: str) -> None:
-    with ScriptedServer(*[fails(400, "no")] * failures, wins("tie")) as server:
+def test_calls_of_a_run_agree_in_number(steelyard) -> None:
+    with ScriptedServer(*[fails(400, "no")] * 11, wins("tie")) as server:
         judge = f"openai/x?base_url={server.url}"
         done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
-    assert f"\n{told} this run" in done.stdout
+    assert "\n1 call in this run." in done.stdout
+    assert describe_calls(RunSession(2)) == "2 calls in this run."
 
 
 @pytest.mark.parametrize(

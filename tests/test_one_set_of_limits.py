@@ -237,8 +237,7 @@ def test_a_figure_that_is_no_share_narrows_with_the_root_of_its_calls() -> None:
 BASE = "s=4&beta=0&tau=0.5&sigma=0&lapse=0"
 JUDGES = [
     f"planted/probit?{BASE}&name=excellent",
-    "planted/probit?s=0.8&beta=0.8&name=leaning",
-    "planted/probit?s=1.5&sigma=1.5&name=wordy",
+    "planted/probit?s=0.8&beta=0.8&sigma=1.5&name=leaning",
     "planted/first",
 ]
 SHARP = "planted/probit?s=3&beta=0&sigma=0&name=sharp"
@@ -271,7 +270,7 @@ def test_words_of_whole_sheets_lie_where_their_intervals_do(runs: list[Path]) ->
             elif found.metric in ("net_slot_preference", "length_lean", "flip_excess"):
                 assert found.status == "flagged" or max(abs(low), abs(high)) < MARGIN, found
             seen += 1
-    assert seen > 30
+    assert seen > 25
 
 
 def test_no_verdict_contradicts_a_shipped_policy(runs: list[Path]) -> None:

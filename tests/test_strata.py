@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from commands import Command
+from own_judges import measured, study_of
 from pairs import pair
 from scores import call
 from servers import Answer, Received, ScriptedServer, says
@@ -159,8 +160,7 @@ def test_strata_of_the_data_reach_every_report_and_gate_and_compare(
             "probes": ["stochastic_stability"],
         }
         (tmp_path / "study.yaml").write_text(json.dumps(study))
-        done = command("measure", "study.yaml", "--out", "run", "--yes")
-    assert done.code == 0, done.err
+        measured(study_of(tmp_path / "study.yaml"), tmp_path / "run")
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
     (reading,) = [r for r in sheet["readings"] if (r["judge"], r["title"]) == ("lenient", "Strata")]
     assert reading["word"] == "flagged"
@@ -184,7 +184,7 @@ def test_strata_of_the_data_reach_every_report_and_gate_and_compare(
     assert sum(e["numerator"] for e in parts) == whole["numerator"]
     assert sum(e["denominator"] for e in parts) == whole["denominator"]
     assert command("gate", "run", "--policy", "policy.yaml", "--judge", "lenient").code == 3
-    assert command("report", "run").code == 0
+    assert command("report", "run", "--verify").code == 0
     assert json.loads((tmp_path / "run" / "datasheet.json").read_text()) == sheet
     compared = json.loads(
         command("compare", "run:lenient", "run:planted/rater", "--stratum", "billing", "--json").out
