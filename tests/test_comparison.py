@@ -216,6 +216,7 @@ def test_every_drop_has_its_side_and_reason() -> None:
     assert calls.n_shared == 4
     assert calls.dropped_first == Dropped(not_shown=0, unreadable=1, failed=0)
     assert calls.dropped_second == Dropped(not_shown=2, unreadable=1, failed=0)
+    assert [calls.to_json()[f"dropped_{side}"]["not_shown"] for side in ("first", "second")] == [0, 2]
     assert (calls.first, calls.second) == (0.75, 0.75)
     # A lacks a call on which B committed, B lacks one on which A did not: d between −1/6 … and 2/6.
     assert calls.bounds == pytest.approx((0 / 6, 2 / 6))

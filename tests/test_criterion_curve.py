@@ -10,6 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import t
 
 from own_judges import measured, study_of
 from steelyard.core.content_hash import canonical_json
@@ -249,6 +252,28 @@ def test_a_shift_by_hand() -> None:
     assert (ties.value, ties.numerator) == (0.5, 8)
     # All eight tasks changed the same way: p = 2 / 2⁸.
     assert "change p = 0.0078 (signs of clusters flipped)" in (cost.note or "")
+    # Alike in every cluster: correlation .1 is assumed, so of 16 / 1.1 calls half were lost and none gained.
+    for shift, (low, high) in ((cost, score_limits(0, 8 / 1.1)), (ties, score_limits(8 / 1.1, 0))):
+        assert (shift.intervals[0].low, shift.intervals[0].high) == pytest.approx((low, high), abs=1e-5)
+
+
+def score_limits(
+    gained: float, lost: float, size: float = 16 / 1.1, clusters: int = 8
+) -> tuple[float, float]:
+    """The differences that a score test does not reject, the likelihood under each found by search."""
+    size, clusters = 16 / 1.1, 8
+
+    def beyond(at: float) -> float:
+        def against(losses: float) -> float:
+            shares = np.array([losses + at, losses, 1 - 2 * losses - at])
+            return -float(xlogy([gained, lost, size - gained - lost], shares).sum())
+
+        fitted = minimize_scalar(against, bounds=(max(0.0, -at), (1 - at) / 2), options={"xatol": 1e-12}).x
+        distance = gained - lost - size * at
+        return distance**2 / (size * (2 * fitted + at - at**2)) - t.ppf(0.975, clusters - 1) ** 2
+
+    middle = (gained - lost) / size
+    return brentq(beyond, -0.999, middle), brentq(beyond, middle, 0.999)
 
 
 def test_arms_that_do_not_differ_are_told_apart_in_at_most_five_percent() -> None:
