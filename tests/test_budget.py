@@ -174,3 +174,12 @@ def test_a_budget_needs_a_price_for_every_judge(tmp_path: Path) -> None:
     check_prices([stated, free], RunLimits(budget=1.0))
     with pytest.raises(ConfigError, match="no price is known for openai/nobody-knows-this"):
         check_prices([free, unknown], RunLimits(budget=1.0))
+
+
+def test_a_budget_below_one_call_says_what_a_call_may_cost() -> None:
+    async def run() -> None:
+        async with Budget(0.5).reserve([1.4, 0.1]):
+            raise AssertionError
+
+    with pytest.raises(BudgetError, match=r"\$0\.5 does not cover one call, which may cost up to \$1\.4$"):
+        asyncio.run(run())

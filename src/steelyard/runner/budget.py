@@ -56,7 +56,10 @@ class Budget:
         async with self._released:
             while not (many := _affordable(each, limit - self.spent - self._owed - self._reserved)):
                 if not self._reserved:
-                    raise BudgetError(f"the budget of ${limit:g} is reached")
+                    if self.spent or self._owed:
+                        raise BudgetError(f"the budget of ${limit:g} is reached")
+                    cost = f"one call, which may cost up to ${each[0]:.2g}"
+                    raise BudgetError(f"the budget of ${limit:g} does not cover {cost}")
                 await self._released.wait()
             self._reserved += sum(each[:many])
         try:
