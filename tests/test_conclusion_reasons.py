@@ -346,3 +346,10 @@ def test_losses_by_kind_and_only_those_there_are() -> None:
         "no readable reply in 3 of 120 calls, no reply at all in 3 of 120 calls"
     )
     assert told(titles.FAILURES, none) == "the long one"
+
+
+def test_a_share_beyond_its_limit_that_noise_would_show_too_is_not_called_undecided() -> None:
+    stable = figure("ladder", "stable_cross_sensitivity", 0.48, 0.15, EQUALS)
+    noise = replace(stable, status="inconclusive", reading="by chance")
+    assert KeyFigure(noise, "", (-inf, 0.1)).word == "as noise"
+    assert KeyFigure(replace(noise, reading=None), "", (-inf, 0.1)).word == "undecided"

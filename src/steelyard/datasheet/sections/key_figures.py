@@ -21,7 +21,7 @@ from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
+from steelyard.metrics.findings import BY_CHANCE, CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
 from steelyard.metrics.merit import LADDER, USEFUL_AGREEMENT, USEFUL_AT_LARGE_STEPS, USEFUL_ON_LADDER
 from steelyard.metrics.metric import HIGH, LOW
@@ -89,7 +89,9 @@ class KeyFigure:
 
     @property
     def word(self) -> str:
-        """`too high`, `too low`, `above 0`, `below 0`, `undecided` or `fine`."""
+        """`too high`, `too low`, `above 0`, `below 0`, `as noise`, `undecided` or `fine`."""
+        if self.estimate.reading == BY_CHANCE:
+            return "as noise"
         if self.estimate.status != FLAGGED:
             return "undecided" if self.estimate.status == INCONCLUSIVE else "fine"
         if self.tested:
