@@ -78,7 +78,7 @@ def test_one_poisoned_text_costs_its_own_calls_only(tmp_path: Path) -> None:
 
 
 def test_one_text_in_twelve_that_is_refused_lets_the_rest_go_on(tmp_path: Path) -> None:
-    measured, _ = run(tmp_path, lambda request: fails(500) if number(request) % 12 == 0 else SCORE)
+    measured, _ = run(tmp_path, lambda request: fails(500) if number(request) % 12 == 0 else SCORE, items=60)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
     assert measured.session.failures == {"server_error": planned // 12}
