@@ -69,7 +69,7 @@ def test_the_channel_of_scores_by_hand() -> None:
 
 
 def test_intervals_of_translated_scores_cover() -> None:
-    rng, held, runs = np.random.default_rng(5), 0, 300
+    rng, held, runs = np.random.default_rng(5), 0, 150
     for _ in range(runs):
         old = rng.choice([1.0, 2, 3, 4, 5], 1000, p=[0.05, 0.1, 0.15, 0.3, 0.4])
         new = np.clip(old + rng.choice([-2, -1, 0, 1], 1000, p=[0.1, 0.3, 0.5, 0.1]), 1, 5)
@@ -92,7 +92,7 @@ def test_anchors_of_one_task_count_once() -> None:
 
 
 def test_intervals_of_translated_figures_cover() -> None:
-    held, runs = 0, 300
+    held, runs = 0, 150
     for run in range(runs):
         rng = np.random.default_rng(run)
         old = rng.random(2552) < 0.576

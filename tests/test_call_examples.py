@@ -35,7 +35,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("exhibits") / "run"
     with ScriptedServer(answer) as server:
         judge = f"openai/tested?base_url={server.url}&api_key_env=STEELYARD_TEST_KEY"
-        arguments = ["measure", "-j", judge, "--no-preflight", "--out", str(path)]
+        arguments = [
+            "measure",
+            "-j",
+            judge,
+            "-p",
+            "vacuum",
+            "-p",
+            "ladder",
+            "--no-preflight",
+            "--out",
+            str(path),
+        ]
         run_command(path.parent, *arguments, STEELYARD_TEST_KEY="sk-secret")
     return path
 

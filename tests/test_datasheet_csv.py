@@ -19,7 +19,11 @@ OF_A_FIGURE = {"judge", "probe", "metric", "edit_level", "method", "level"}
 
 
 def test_every_figure_of_runs_of_agents_has_a_row_of_its_own(tmp_path: Path, command: Command) -> None:
-    measure({"name": "=1|2", "model": "planted/rater"}, probes=["agentic"], out=tmp_path / "run")
+    measure(
+        {"name": "=1|2", "model": "planted/rater"},
+        probes=["reasoning_rewrite", "forged_result", "evidence_deletion"],
+        out=tmp_path / "run",
+    )
     text = command("report", str(tmp_path / "run"), "--format", "csv").out
     rows = list(table.DictReader(io.StringIO(text)))
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))

@@ -67,7 +67,7 @@ def test_nothing_that_moves_has_p_one() -> None:
 def test_equal_judges_are_named_in_one_family_of_twenty() -> None:
     """Twenty figures that share their tasks' lean, 10 tasks (exact) and 20 tasks (drawn)."""
     chance = np.random.default_rng(5)
-    for tasks, runs in ((10, 400), (20, 60)):
+    for tasks, runs in ((10, 200), (20, 40)):
         alarms = wrong = 0
         for _ in range(runs):
             lean = chance.normal(size=(tasks, 1))
@@ -128,7 +128,7 @@ def test_a_larger_demand_where_more_is_asked() -> None:
 def test_a_position_bias_that_comes_or_goes_is_seen() -> None:
     """β 0 against .8 on the ladder of `standard`: net slot preference says so, in every run."""
     fair = replace(BASE, position_bias=0.0)
-    for seed in range(4):
+    for seed in range(2):
         rows = family(replace(BASE, position_bias=0.8), seed, fair).rows
         lean = next(r for r in rows if r.metric == "net_slot_preference" and "kind" not in r.group)
         assert lean.differs

@@ -300,7 +300,6 @@ def test_measure_waits_for_the_page_and_judges_what_was_decided_on_it(
     # A later look makes another version; it is judged once it is finished, and pays for what changed alone.
     decide(session, "sky-0/semantic_paraphrase/0", VoteRequest("edited", "They all call it blue over there."))
     assert "No calls" in command("measure", "study.yaml", "--out", "run").out
-    assert command("report", "run").code == 0
     assert session.finish("Ada").version == 2
     assert command("report", "run").code == 0
     again = command("measure", "study.yaml", "--out", "run")

@@ -77,7 +77,7 @@ def test_every_number_of_the_datasheet_leads_to_its_calls(client: Client) -> Non
     text = client.get("/run/0/").text
     links = {html.unescape(link) for link in re.findall(r'class="behind" href="([^"]+)"', text)}
     assert len(links) > 20
-    for link in sorted(links)[::7]:
+    for link in sorted(links)[::14]:
         assert client.get(link).status == 200
     assert all(link.startswith("/run/0/calls?figure=") for link in links)
 
