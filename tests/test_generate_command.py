@@ -12,7 +12,7 @@ import yaml
 from authored_study import write_study
 from authoring_server import WRITTEN, Cast
 from commands import Command
-from servers import ScriptedServer
+from servers import ScriptedServer, fails
 
 TEXTS = 4 * len(WRITTEN)
 QUESTIONS = TEXTS + 3 * 4
@@ -159,3 +159,13 @@ def test_a_folder_of_another_study_is_refused_before_anything_is_written(
     assert done.code == 2
     assert "holds another study (seed, probes" in done.err
     assert cast.calls == calls
+
+
+def test_an_author_whose_calls_all_fail_is_not_said_to_have_written_before(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    write_study(tmp_path, server, probes=["label_flip"], count=1)
+    cast.write = lambda _: fails(400, "no")
+    done = command("generate", "study.yaml", "--out", "run")
+    assert "1 asked, 0 usable, 1 rejected (call failed 1)" in done.out
+    assert "No call of this run was answered." in done.out

@@ -51,10 +51,10 @@ def generate(accept_all: bool, **options: Any) -> None:
         warn(shortfall)
     if authored.pending:
         console.print(plain(_waiting(authored.pending, display_path(folder.path))), soft_wrap=True)
-    made = (
-        describe_calls(authored.session) if authored.session.calls else "No calls: every text already exists."
-    )
-    click.echo(f"{made} Stimuli: {display_path(folder.stimuli)}")
+    session = authored.session
+    asked_now = session.calls or session.failures
+    calls = describe_calls(session) if asked_now else "No calls: every text already exists."
+    click.echo(f"{calls} Stimuli: {display_path(folder.stimuli)}")
 
 
 def _waiting(count: int, folder: str) -> str:
