@@ -27,9 +27,14 @@ from steelyard.metrics.panel.juries import error_rates
 from steelyard.metrics.remedies.jury_selection import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.providers.planted.planted import Planted
+from steelyard.runner.planner import make_plan
 from steelyard.stimuli.expectation import Label
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn, TurnChange
+from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.verdict import Decided
 
 LOGS = Path(__file__).parents[2] / "shared" / "data" / "inspect_logs"
 PERTURBED, POSITIVES = "agent_perturbation", "agent_positives"
@@ -307,11 +312,30 @@ def test_merit_on_levels_is_rank_agreement() -> None:
     assert found.status == "clear"
 
 
-def test_edited_runs_of_the_pack_decide_the_merit(tmp_path: Path, command: Command) -> None:
-    sound, blind = "planted/rater?noise=0&sensitivity=1&specificity=1", "planted/constant"
-    done = command("measure", "-p", "agentic", "-j", sound, "-j", blind, "--profile", "standard", "--json")
-    words = {row["judge"]: row["finding"] for row in done.rows if row["metric"] == "merit"}
-    assert words == {"planted/rater": "clear", "planted/constant": "flagged"}
+@pytest.mark.parametrize(
+    ("judge", "word"),
+    [("planted/rater?noise=0&sensitivity=1&specificity=1", "clear"), ("planted/constant", "flagged")],
+)
+def test_edited_runs_of_the_pack_decide_the_merit(judge: str, word: str) -> None:
+    given = {"judges": [judge], "probes": ["agentic"], "profile": "standard"}
+    plan = make_plan(build_study(StudyConfig.model_validate(given), Path()))
+    mine = [trial for trial in plan.trials if trial.judge.name == judge.partition("?")[0]]
+    planted = Planted(mine[0].judge)
+    planted.set_labels([trial.stimulus for trial in mine])
+    rows = [
+        Observation(
+            "judge",
+            "base",
+            trial.stimulus,
+            trial.order,
+            trial.replicate,
+            Decided(planted.score(trial.presentation())),
+            Usage(),
+            "p",
+        )
+        for trial in mine
+    ]
+    assert merit(rows).status == word
 
 
 @pytest.mark.skipif(not LOGS.exists(), reason="the logs of others are not at hand")

@@ -92,14 +92,14 @@ def test_length_is_decided_from_standard_on(judge: Judge, word: str, profile: st
 def test_length_is_decided_for_most_judges_with_a_few_preferences() -> None:
     """Three calls in ten name a text at random: cleared in at least four runs of five."""
     clear = 0
-    for seed in range(10):
+    for seed in range(5):
         chance = np.random.default_rng(seed)
 
         def judge(showing: Showing, chance: np.random.Generator = chance) -> Verdict:
             return Decided(str(chance.integers(1, 3))) if chance.random() < 0.3 else excellent(showing)
 
         clear += figure(judge, "standard", LENGTH_LEAN.id, delta=0, kind="filler").status == "clear"
-    assert clear >= 8
+    assert clear >= 4
 
 
 @pytest.mark.parametrize(("pairs", "word"), [(10, "inconclusive"), (11, "clear")])

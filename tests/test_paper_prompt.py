@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import Command
 from servers import Received, ScriptedServer, wins
+from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.planted.server import start
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
 from steelyard.study.judge_config import parse_judge
+from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.builtin_prompts import parse_slots, protocol_of
@@ -131,19 +135,21 @@ def surface_reader(request: Received) -> Any:
 
 
 def test_the_surface_shows_under_the_papers_base_prompt_only(
-    command: Command, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     stable = {}
     with ScriptedServer(surface_reader) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        for name, options in (("usual", ()), ("paper", ("--prompt", "paper"))):
-            done = command("measure", "-j", "openai/x", "--out", name, "--json", *options)
-            assert done.code == 0, done.err
-            rows = [row for row in done.rows if row["judge"] == "openai/x"]
-            assert all(row["value"] is not None for row in rows if row["metric"] == "criterion_shift")
+        for name, options in (("usual", {}), ("paper", {"prompt": "paper"})):
+            given = {"judges": [{"model": "openai/x", **options}], "probes": ["ladder", "criterion"]}
+            study = build_study(StudyConfig.model_validate(given), tmp_path)
+            study = replace(study, judges=study.judges[:1])
+            sheet = measure(study, RunFolder(tmp_path / name), RunLimits()).require()
+            rows = sheet.estimates
+            assert all(row.value is not None for row in rows if row.metric == "criterion_shift")
             for row in rows:
-                if row["metric"] == "stable_cross_sensitivity" and row["group"]["kind"] == "same_subset":
-                    stable[name, row["group"]["protocol"]] = row["value"]
+                if row.metric == "stable_cross_sensitivity" and row.group["kind"] == "same_subset":
+                    stable[name, row.group["protocol"]] = row.value
     assert stable["usual", "base"] == stable["usual", "strict"] == stable["paper", "strict"] == 0
     assert stable["paper", "base"] > 0.5

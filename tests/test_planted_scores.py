@@ -79,7 +79,8 @@ def test_noise_is_the_share_of_calls_answered_at_random() -> None:
 
 def test_on_an_ordinal_scale_errors_are_neighbours() -> None:
     parameters = RaterParameters(0.9, 0.6, noise=0.0)
-    for place, label in enumerate(SIX):
+    for place in (0, 2, 5):
+        label = SIX[place]
         given = Counter(rate(parameters, KnownLabel(label, f"i{n}"), SIX, "t") for n in range(3000))
         assert abs(given[label] / 3000 - hit_rate(parameters, place / 5)) < 0.03
         assert set(given) <= set(SIX[max(0, place - 1) : place + 2])

@@ -23,6 +23,6 @@ def test_the_built_in_prompt_for_log_probabilities_is_read_on_a_real_model(
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
     judge = f"openai/smollm2?base_url={server.listening_address}/v1&reader=logprob&max_tokens=1"
-    done = command("doctor", "-j", judge)
+    done = command("doctor", "-j", judge, "-p", "vacuum")
     assert done.code == 0, done.err
     assert re.search(r"read as  (1|2|tie), by reader logprob", done.out)

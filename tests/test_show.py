@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,13 @@ from rich.cells import cell_len
 
 from commands import Command, Done, run_command
 from servers import Received, ScriptedServer, fails, says, wins
+from steelyard.commands.measure import measure as run_study
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.limits import RunLimits
+from steelyard.study.study_file import StudyConfig, build_study
 
 FOLDER = "run"
-HOSTILE = "\x1b[2J\x1b]0;title\x07 \u202eevil\u2066 </pre><script>x</script> {{ 7*7 }} " + "word " * 40_000
+HOSTILE = "\x1b[2J\x1b]0;title\x07 \u202eevil\u2066 </pre><script>x</script> {{ 7*7 }} " + "word " * 8_000
 
 
 def judge_at(server: ScriptedServer) -> str:
@@ -114,7 +119,7 @@ def test_hostile_replies_stay_text_and_are_cut(command: Command) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", done.out)
     assert r"\x1b[2J" in done.out
     assert r"\u202eevil" in done.out
-    assert re.search(r"\[… 19\d,\d{3} characters …\]", done.out)
+    assert re.search(r"\[… 3\d,\d{3} characters …\]", done.out)
     assert max(map(cell_len, done.out.splitlines())) <= 80
     assert len(done.out) < 20_000
     assert exhibits(command("show", FOLDER, "--json", "-n", 1))[0]["calls"][0]["reply"] == HOSTILE  # type: ignore[index]
@@ -178,8 +183,13 @@ def test_recorded_scores_are_shown(command: Command, tmp_path: Path) -> None:
 
 
 def test_a_probe_that_shows_the_items_of_others_is_shown_by_them(command: Command) -> None:
-    command("measure", "--scale", "binary", "-j", "planted/rater?noise=0.3", "--out", FOLDER,
-            "-p", "stochastic_stability", "-p", "typos")  # fmt: skip
+    given = {
+        "judges": ["planted/rater?noise=0.3"],
+        "task": {"scale": "binary"},
+        "probes": ["stochastic_stability", "typos"],
+    }
+    study = build_study(StudyConfig.model_validate(given), Path())
+    run_study(replace(study, judges=study.judges[:1]), RunFolder(Path(FOLDER)), RunLimits())
     (judge,) = json.loads(command("show", FOLDER, "-p", "stochastic_stability", "--json", "-n", 99).out)
     assert {exhibit["probe"] for exhibit in judge["exhibits"]} == {"original"}
     (judge,) = json.loads(command("show", FOLDER, "-p", "typos", "--json", "-n", 99).out)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,26 +38,29 @@ def chinese(asked: AuthorRequest) -> str:
     return "天空晴朗时看起来是蓝色的" * (2 if asked.goal == "verbosity_bias_long" else 1)
 
 
-WEAK: dict[str, tuple[Weakness, str, tuple[str, ...]]] = {
-    "empty": (lambda _: says("<text></text>"), "empty", WRITTEN),
-    "silent": (lambda _: says(""), "no text", WRITTEN),
-    "refusing": (lambda _: says("I'm sorry, I can't help with that."), "author refused", WRITTEN),
+REJECTED: dict[str, tuple[Weakness, str]] = {
+    "empty": (lambda _: says("<text></text>"), "empty"),
+    "silent": (lambda _: says(""), "no text"),
+    "refusing": (lambda _: says("I'm sorry, I can't help with that."), "author refused"),
     "parroting": (
         lambda _: says("Put the new response between the marks <text> and </text>, complete."),
         "no text",
-        WRITTEN,
     ),
-    "copying": (lambda asked: asked.response, "copy", WRITTEN),
-    "chatting": (
-        lambda asked: f"Here is the rewritten response: {obey(asked)}",
-        "talks about the task",
-        WRITTEN,
-    ),
-    "broken": (lambda _: says('{"text": "The sky is'), "no text", WRITTEN),
-    "monotonous": (lame, "same text again", KEEPING),
-    "foreign": (chinese, "other script", KEEPING),
+    "copying": (lambda asked: asked.response, "copy"),
+    "chatting": (lambda asked: f"Here is the rewritten response: {obey(asked)}", "talks about the task"),
+    "broken": (lambda _: says('{"text": "The sky is'), "no text"),
+    "foreign": (chinese, "other script"),
+    "monotonous": (lame, "same text again"),
 }
-"""How an author may fail, why its texts are turned down, and for which probes."""
+"""How an author may fail, and why its texts are turned down."""
+
+WEAK: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "no text": (("empty", "silent", "refusing", "parroting"), WRITTEN),
+    "no new text": (("copying", "chatting", "broken", "copying"), WRITTEN),
+    "foreign": (("foreign",) * 4, KEEPING),
+    "monotonous": (("monotonous",) * 4, KEEPING),
+}
+"""How the author fails on each of the four items, and for which probes."""
 
 
 @pytest.fixture
@@ -92,16 +97,18 @@ def valued(sheet: dict[str, Any], probes: tuple[str, ...]) -> list[Any]:
     return [(r["judge"], r["probe"], r["metric"]) for r in named if r["value"] is not None]
 
 
-def check_unmeasured(done: Done, folder: Path, probes: tuple[str, ...], reason: str) -> None:
+def check_unmeasured(done: Done, folder: Path, probes: tuple[str, ...], reasons: Counter[str]) -> None:
     """No figure of these probes in any output."""
     assert done.code == 0, done.err
     sheet = json.loads((folder / "datasheet.json").read_text())
     assert valued(sheet, probes) == []
     told = " ".join(done.err.split())
     for probe in probes:
-        assert f"probe {probe!r}: none of the 4 texts written for it can be used ({reason} 4)" in told
+        why = re.search(f"probe {probe!r}: none of the 4 texts written for it can be used \\((.*?)\\)", told)
+        assert why is not None, told
+        assert sorted(why[1].split(", ")) == sorted(f"{reason} {count}" for reason, count in reasons.items())
         row = next(r for r in sheet["authored"] if r["probe"] == probe)
-        assert (row["asked"], row["usable"], row["rejected"]) == (4, 0, {reason: 4})
+        assert (row["asked"], row["usable"], row["rejected"]) == (4, 0, reasons)
     tables = [line for line in (folder / "datasheet.md").read_text().splitlines() if line.startswith("| ")]
     for name in (SHOWN[probe] for probe in probes):
         cells = [c.strip() for line in tables if line.startswith(f"| {name} ") for c in line.split("|")[2:-1]]
@@ -116,10 +123,11 @@ def check_unmeasured(done: Done, folder: Path, probes: tuple[str, ...], reason: 
 def test_a_probe_without_a_usable_text_has_no_figure(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer, weakness: str
 ) -> None:
-    cast.write, reason, probes = WEAK[weakness]
+    by_item, probes = WEAK[weakness]
+    cast.write = lambda asked: REJECTED[by_item[int(re.findall(r"\d+", asked.request)[0])]][0](asked)
     write_study(tmp_path, server, [*probes, "stochastic_stability"])
     done = command("measure", "study.yaml", "--out", "run")
-    check_unmeasured(done, tmp_path / "run", probes, reason)
+    check_unmeasured(done, tmp_path / "run", probes, Counter(REJECTED[name][1] for name in by_item))
     assert cast.calls == {"writer": 4 * len(probes) * 2, "grader": 4 * 5}
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
     right = {
@@ -139,7 +147,7 @@ def test_in_a_suite_the_rest_is_measured(
     cast.write = lambda _: fails(400, "no")
     write_study(tmp_path, server, ["reliability"])
     done = command("measure", "study.yaml", "--out", "run")
-    check_unmeasured(done, tmp_path / "run", WRITTEN, "call failed")
+    check_unmeasured(done, tmp_path / "run", WRITTEN, Counter({"call failed": 4}))
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
     layouts = {p for _, p, metric in valued(sheet, ("format_invariance_1", "format_invariance_2"))}
     assert layouts >= {"format_invariance_1", "format_invariance_2"}
