@@ -24,6 +24,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import terminal
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
+from steelyard.run_folder.next_step import _larger_sample
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import rows_of_the_rarer, sample_size_hint
 from steelyard.run_folder.snapshot import load_plan, load_snapshot
@@ -456,3 +457,9 @@ def test_what_holds_by_construction_is_not_flagged_and_no_step_is_repeated() -> 
         ("steelyard", "measure", "-j", f"consensus/orders?of={never_tie}")
     )
     assert " --out steelyard-runs/" in verdict["command"]
+
+
+def test_rows_that_are_added_are_sampled_too() -> None:
+    words = ("--data", "mine.csv", "--sample", "5", "--scale", "binary")
+    assert [*_larger_sample(words, 17.2)] == ["--data", "mine.csv", "--sample", "86", "--scale", "binary"]
+    assert [*_larger_sample(words, 1.0)] == [*words]

@@ -251,7 +251,7 @@ class _NextSteps:
         if words is not None and self._study.source is None:
             words = (*without_options(words, "--out", "--profile", "--until"), "--profile", profile)
         elif words is not None:
-            words = tuple(without_options(words, "--out"))
+            words = tuple(_larger_sample(without_options(words, "--out"), growth))
         if words is not None and afresh:
             words = (*words, "--out", new_folder(self._study))
         if profile not in self.known:
@@ -327,6 +327,14 @@ def new_folder(study: Study) -> str:
     given = [value for option, value in pairwise(study.command or ()) if option == "--out"]
     numbers = [re.fullmatch(rf"{re.escape(default)}-(\d+)", value) for value in given]
     return f"{default}-{max((int(found[1]) for found in numbers if found), default=1) + 1}"
+
+
+def _larger_sample(words: Iterable[str], growth: float) -> Iterator[str]:
+    """The words, a --sample among them raised with the rows: the old one would leave out those added."""
+    before = ""
+    for word in words:
+        yield str(ceil(round(int(word) * growth, 6))) if before == "--sample" else word
+        before = word
 
 
 def _of_failures(verdict: Conclusion) -> bool:
