@@ -97,7 +97,7 @@ def test_the_run_file_is_that_of_single_calls(tmp_path: Path, monkeypatch: pytes
 
 
 def test_scores_by_chance_are_those_of_single_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = quick(judges=["planted/rater"], task={"scale": "1-6"}, probes=["typos"])
+    study = quick(judges=["planted/rater"], task={"scale": "1-6"}, probes=["format_invariance_1"])
     monkeypatch.setattr(judge_run, "CHUNK", 7)
     measure(study, RunFolder(tmp_path / "together"), RunLimits())
     one_by_one(monkeypatch)

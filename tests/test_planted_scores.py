@@ -86,7 +86,7 @@ def test_on_an_ordinal_scale_errors_are_neighbours() -> None:
         assert set(given) <= set(SIX[max(0, place - 1) : place + 2])
         if 0 < place < 5:
             below, above = given[SIX[place - 1]], given[SIX[place + 1]]
-            assert abs(below - above) < 5 * (below + above) ** 0.5
+            assert abs(below - above) < 4 * (below + above) ** 0.5
 
 
 def test_a_rater_errs_on_an_item_and_its_variants_together() -> None:

@@ -59,18 +59,23 @@ def test_a_judge_labels_the_items_and_its_calls_are_paid_once(
     store.close()
 
 
-def test_the_reference_is_named_in_every_output(
+def test_in_a_script_the_reference_is_asked_first_too_and_every_output_names_it(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
 ) -> None:
     write(tmp_path, server, probes=["label_flip"])
-    shown = command("measure", "study.yaml", "--out", "run")
     run = tmp_path / "run"
-    assert f"Reference: {TOLD}" in " ".join(shown.out.split())
-    assert json.loads((run / "datasheet.json").read_text())["study"]["reference"].startswith(TOLD)
+    measured = steelyard.measure(study=tmp_path / "study.yaml", out=run)
+    found = measured.find("other", "accuracy", "label_flip", protocol="base")
+    assert found is not None
+    assert (found.numerator, found.denominator, measured.reference) == (4, 4, "grader")
+    calls = dict(cast.calls)
+    shown = command("measure", "study.yaml", "--out", "run").out
+    assert "No calls" in shown
+    assert f"Reference: {TOLD}" in " ".join(shown.split())
+    sheet = (run / "datasheet.json").read_text()
+    assert json.loads(sheet)["study"]["reference"].startswith(TOLD)
     assert f"- reference: {TOLD}" in (run / "datasheet.md").read_text()
     assert f"<dt>reference</dt><dd>{TOLD}" in (run / "datasheet.html").read_text()
-    sheet, calls = (run / "datasheet.json").read_text(), dict(cast.calls)
-    assert "No calls" in command("measure", "study.yaml", "--out", "run").out
     (tmp_path / "sky.jsonl").unlink()
     assert command("report", "run", "--format", "json").out == sheet
     assert cast.calls == calls
@@ -249,16 +254,6 @@ def test_a_judge_without_a_readable_verdict_is_no_reference(
     assert done.code == 1
     assert "judge grader gave no readable verdict on any of 4 items" in done.err
     assert cast.calls == {"grader": 4}
-
-
-def test_in_a_script_the_reference_is_asked_first_too(
-    tmp_path: Path, cast: Cast, server: ScriptedServer
-) -> None:
-    write(tmp_path, server, probes=["label_flip"])
-    sheet = steelyard.measure(study=tmp_path / "study.yaml", out=tmp_path / "run")
-    found = sheet.find("other", "accuracy", "label_flip", protocol="base")
-    assert found is not None
-    assert (found.numerator, found.denominator, sheet.reference) == (4, 4, "grader")
 
 
 def test_what_the_reference_cost_is_part_of_the_budget(
