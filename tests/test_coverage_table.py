@@ -22,10 +22,10 @@ RUNS = {
     "binary": 4,
     "skewed": 10,
     "ordinal": 2,
-    "pairs compared": 5,
+    "pairs compared": 4,
     "scores compared": 4,
     "instrument": 1,
-    "cues": 7,
+    "cues": 5,
     "cues of texts": 40,
 }
 """Runs of the reduced simulation, some seconds in all."""
