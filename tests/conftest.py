@@ -58,9 +58,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneProces
     return OneProcessPerModule(config, log)
 
 
+gc.disable()  # until all tests are collected: modules and tests live to the end
+
+
 def pytest_collection_finish() -> None:
-    """Modules and collected tests live to the end: the garbage collector need not look at them again."""
+    """What was collected need not be looked at by the garbage collector again."""
     gc.freeze()
+    gc.enable()
 
 
 Steelyard = Callable[..., "subprocess.CompletedProcess[str]"]
