@@ -27,7 +27,7 @@ demo: $(READY)
 	$(BIN)/steelyard measure --out steelyard-runs/demo
 	@echo "To use the command yourself: . $(BIN)/activate"
 
-# A process of tests for each core: BLAS needs no threads of its own.
+# Several processes of tests keep the cores busy: BLAS needs no threads of its own.
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
