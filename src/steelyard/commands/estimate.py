@@ -89,20 +89,6 @@ class EstimateReport:
     weight: float | None = None
     """λ: weight of the judge, where the estimator has one."""
 
-    @property
-    def weak_judge(self) -> bool:
-        """The judge agrees no more often than the system passes: it can save at most half of the labels."""
-        if self.agreement is None or self.quantity != "share" or self.reversed_judge:
-            return False
-        return self.agreement <= self.corrected.value
-
-    @property
-    def reversed_judge(self) -> bool:
-        """The verdicts follow people's labels closely, and say the opposite."""
-        if self.agreement is None or self.worth is None:
-            return False
-        return self.agreement < 0.5 < self.worth.rho_squared
-
     def to_json(self) -> dict[str, Any]:
         figures = {
             "corrected": self.corrected,

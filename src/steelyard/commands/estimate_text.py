@@ -108,16 +108,7 @@ def notes(report: EstimateReport) -> list[str]:
         )
     if report.corrected.method == "labels_t":
         made.append("Nearly all labels are the same, too few others to weigh the judge: it was left out.")
-    if report.weak_judge:
-        made.append(
-            f"The judge agrees with people on {100 * (report.agreement or 0):.1f} % of items, no more than "
-            "the system passes: such a judge saves at most half of the labels."
-        )
-    if report.reversed_judge:
-        made.append(
-            f"The judge agrees with people on {100 * (report.agreement or 0):.1f} % of items: see whether "
-            "its verdicts are reversed."
-        )
+    made += _agreement_note(report)
     if report.corrected.clamped:
         made.append("The interval reached past the end of the scale and stops there.")
     if report.bounds is not None:
@@ -127,6 +118,18 @@ def notes(report: EstimateReport) -> list[str]:
             f"the limits would be {low} and {high}."
         )
     return [*made, *report.remarks]
+
+
+def _agreement_note(report: EstimateReport) -> list[str]:
+    if report.agreement is None:
+        return []
+    agrees = f"The judge agrees with people on {100 * report.agreement:.1f} % of items"
+    if report.worth is not None and report.agreement < 0.5 < report.worth.rho_squared:
+        return [f"{agrees}: see whether its verdicts are reversed."]
+    if report.quantity == "share" and report.agreement <= report.corrected.value:
+        weak = "no more than the system passes: such a judge saves at most half of the labels"
+        return [f"{agrees}, {weak}."]
+    return []
 
 
 def methods(report: EstimateReport) -> str:

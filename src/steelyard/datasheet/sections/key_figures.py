@@ -194,9 +194,9 @@ def _severity(figure: KeyFigure) -> int:
 def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
     """Figures under the base prompt that have a status word: of each metric the gravest one."""
     chosen: dict[str, Estimate] = {}
-    idle = _idle(JudgeEstimates(judge, summary.datasheet.look_up))
+    without_finding = _without_finding(JudgeEstimates(judge, summary.datasheet.look_up))
     for estimate in summary.datasheet.look_up.of_judge(judge):
-        if (estimate.probe, estimate.metric) in idle:
+        if (estimate.probe, estimate.metric) in without_finding:
             continue
         protocol = estimate.group.get("protocol", "base")
         if estimate.status not in _GRAVITY or protocol != "base" or not numbers.defined(estimate):
@@ -223,7 +223,7 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
     ]
 
 
-def _idle(figures: JudgeEstimates) -> set[tuple[str, str]]:
+def _without_finding(figures: JudgeEstimates) -> set[tuple[str, str]]:
     """Figures of single texts that decide no finding here: a flag of theirs would contradict the verdict."""
     decides = figures.repeat_agreement()
     repeats = {SELF_AGREEMENT.id, FLEISS_KAPPA.id, ICC.id} - {decides and decides.metric}
