@@ -29,7 +29,7 @@ from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.key_figures import KeyFigure, key_figures
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.words import titles
+from steelyard.datasheet.words import numbers, titles
 from steelyard.metrics.estimate import Estimate, Interval
 from test_conclusion import judged
 
@@ -257,7 +257,8 @@ def test_a_step_that_is_seen_now_and_then() -> None:
 
 def test_merit_on_each_kind_of_evidence() -> None:
     assert told(titles.MERIT, merit(0.5, 0.1, "flagged")) == (
-        "does not tell good from bad: merit 0.50 [0.40, 0.60] on texts that differ in quality, chance 0.50"
+        "does not tell good from bad: merit 0.50 [0.40, 0.60] on texts that differ in quality, where 0.70 is "
+        "wanted"
     )
     assert told(titles.MERIT, merit(0.2, 0.1, "flagged")).startswith("says the opposite of what is right: ")
     both = told(titles.MERIT, merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position"))
@@ -280,35 +281,44 @@ def test_a_key_figure_names_the_limit_that_decides_it(
     shown = KeyFigure(estimate, "", allowed, tested)
     assert shown.limit == said
     flagged = replace(shown, estimate=replace(estimate, status="flagged"))
-    assert flagged.word == ("above 0" if tested else "too high")
+    assert flagged.word == ("above 0" if tested else "too low")
 
 
 @pytest.mark.parametrize(
-    ("whole", "at_large_steps", "limit", "drawn", "allowed"),
+    ("whole", "at_large_steps", "said"),
     [
         # Above chance and above the limit, but not shown to be: the interval at large steps holds 0.75.
-        (merit(0.77, 0.12, "inconclusive"), (0.85, 0.14), "0.75 at 3 steps", 0.85, (0.75, inf)),
-        # Sure of 0.75 at large steps, so that a baseline leaves it undecided.
-        (merit(0.62, 0.13, "inconclusive"), (0.9, 0.08), "above chance 0.50", 0.62, (0.5, inf)),
-        (merit(0.5, 0.08, "flagged"), (0.5, 0.1), "above 0.70", 0.5, (0.7, inf)),
-        (merit(0.66, 0.08, "flagged"), (0.6, 0.1), "0.75 at 3 steps", 0.6, (0.75, inf)),
-        (merit(0.92, 0.06, "clear"), (0.97, 0.02), "above chance 0.50", 0.92, (0.5, inf)),
+        (
+            merit(0.77, 0.12, "inconclusive"),
+            (0.85, 0.14),
+            "at three steps and more 0.85 [0.71, 0.99] above 0.75 undecided",
+        ),
+        # Sure of 0.75 at large steps, and not of chance over all.
+        (
+            merit(0.62, 0.13, "inconclusive"),
+            (0.9, 0.08),
+            "0.62 [0.49, 0.75] above chance 0.50 undecided",
+        ),
+        (merit(0.5, 0.08, "flagged"), (0.5, 0.3), "0.50 [0.42, 0.58] above 0.70 too low"),
+        # A real judge: above chance, and too seldom right at large steps.
+        (
+            merit(0.65, 0.05, "flagged"),
+            (0.66, 0.07),
+            "at three steps and more 0.66 [0.59, 0.73] above 0.75 too low",
+        ),
+        (merit(0.92, 0.06, "clear"), (0.97, 0.02), "0.92 [0.86, 0.98] above chance 0.50 fine"),
     ],
 )
-def test_merit_of_a_ladder_is_drawn_against_the_limit_that_decides_it(
-    whole: Estimate,
-    at_large_steps: tuple[float, float],
-    limit: str,
-    drawn: float,
-    allowed: tuple[float, float],
+def test_the_row_of_merit_is_the_test_that_decides_it(
+    whole: Estimate, at_large_steps: tuple[float, float], said: str
 ) -> None:
     large = figure("ladder", "merit", *at_large_steps, {**whole.group, "steps": "3 and more"})
     sheet = replace(
         example(), judges=(JudgeEntry("J", "planted/probit", False, {}),), estimates=(whole, large)
     )
     (shown,) = key_figures(summarise(sheet), whole.judge)
-    assert shown.estimate == whole
-    assert (shown.limit, shown.drawn.value, shown.drawn_allowed) == (limit, drawn, allowed)
+    told = f"{shown.name} {numbers.figure(shown.estimate)} {shown.limit} {shown.word}"
+    assert told == f"tells good from bad {said}"
 
 
 def test_accuracy_beside_agreement_beyond_chance() -> None:

@@ -10,12 +10,14 @@ import pytest
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.metrics import Metric, ShownAs
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, KAPPA
+from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.metric import Group
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.probes.probe_metadata import installed_probes, metrics_of, probe_metrics, reading_order
 
 
@@ -88,6 +90,8 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
         STABLE_CROSS_SENSITIVITY.id,
         REPEAT_FLIP_RATE.id,
         POSITIONAL_FALSE_PREFERENCE.id,
+        FOLLOWED.id,
+        LEVEL_AGREEMENT.id,
     }
     assert {name: (limit.value, limit.side) for name, limit in limits.items() if limit.probes} == {
         "kappa": (0.4, "min"),

@@ -158,6 +158,18 @@ NATURAL: Mapping[str, PlantedJudge] = {
     "inverted": _judge(knows(0.05), "U U U", class_=USELESS),
 }
 """Natural pairs of one's own; people prefer the longer text of six pairs in ten."""
+LONGER_PREFERRED: Mapping[str, PlantedJudge] = {
+    "perfect": _judge(knows(1.0), "TN TN N", class_=EXCELLENT),
+    "90 % right": _judge(knows(0.9), "TN TN N"),
+    "75 % right": _judge(knows(0.75), "TN TN TCN"),
+    "a coin for each pair": _judge(tossed(by_pair=True), "TU U U", class_=USELESS),
+    "always first": _judge(always(FIRST), "U U U", class_=USELESS),
+    "the longest wins": _judge(longest, "T TU U", class_=USELESS),
+    "the longest wins, but for 20 % at random": _judge(
+        mixed(0.2, tossed(by_pair=True), longest), "T TU U", class_=USELESS
+    ),
+}
+"""Natural pairs of one's own; people prefer the longer text of nine pairs in ten."""
 
 
 def _binary(good: float) -> dict[str, PlantedJudge]:

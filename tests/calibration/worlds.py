@@ -84,8 +84,6 @@ def _runs(seed: int, size: int, folder: Path) -> dict[str, Any]:
 
 
 PAIRS_OF_ONES_OWN, ROWS = (25, 80, 250), (60, 200, 600)
-LONGER_PREFERRED = 0.6
-"""Share of natural pairs of which people chose the longer text."""
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll")
 
 
@@ -96,21 +94,26 @@ def _text(chance: Random, words: int) -> str:
     return ". ".join(parts) + "."
 
 
-def _natural(seed: int, size: int, folder: Path) -> dict[str, Any]:
-    chance = Random(f"natural/{seed}/{size}")
-    rows = [["n", "q", "a", "b", "l"]]
-    for number in range(PAIRS_OF_ONES_OWN[size]):
-        words = chance.randint(30, 60), chance.randint(61, 90)
-        long_first, longer = chance.random() < 0.5, chance.random() < LONGER_PREFERRED
-        texts = [_text(chance, count) for count in (words[::-1] if long_first else words)]
-        rows.append([str(number), f"Case {number}?", *texts, "1" if long_first == longer else "2"])
-    columns = {"request": "q", "response_1": "a", "response_2": "b", "label": "l", "id": "n"}
-    data = {"path": str(_written(folder, rows)), "columns": columns}
-    return {
-        "judges": ["planted/probit"],
-        "data": data,
-        "task": {"scale": "pairwise", "rubric": "The more useful answer."},
-    }
+def _natural(preferred: float) -> Callable[[int, int, Path], dict[str, Any]]:
+    """Pairs of which people chose the longer text in this share."""
+
+    def config(seed: int, size: int, folder: Path) -> dict[str, Any]:
+        chance = Random(f"natural/{seed}/{size}")
+        rows = [["n", "q", "a", "b", "l"]]
+        for number in range(PAIRS_OF_ONES_OWN[size]):
+            words = chance.randint(30, 60), chance.randint(61, 90)
+            long_first, longer = chance.random() < 0.5, chance.random() < preferred
+            texts = [_text(chance, count) for count in (words[::-1] if long_first else words)]
+            rows.append([str(number), f"Case {number}?", *texts, "1" if long_first == longer else "2"])
+        columns = {"request": "q", "response_1": "a", "response_2": "b", "label": "l", "id": "n"}
+        data = {"path": str(_written(folder, rows)), "columns": columns}
+        return {
+            "judges": ["planted/probit"],
+            "data": data,
+            "task": {"scale": "pairwise", "rubric": "The more useful answer."},
+        }
+
+    return config
 
 
 def _scored(scale: str, label: Callable[[int], int]) -> Callable[[int, int, Path], dict[str, Any]]:
@@ -144,7 +147,13 @@ def _labelled(noun: str, numbers: Sequence[int]) -> tuple[str, str, str]:
 KINDS: Mapping[str, Kind] = {
     "catalogue": Kind("Pairs, built-in catalogue", judges.CATALOGUE, PROFILES, _catalogue),
     "natural": Kind(
-        "Natural pairs of one's own", judges.NATURAL, _labelled("pairs", PAIRS_OF_ONES_OWN), _natural
+        "Natural pairs of one's own", judges.NATURAL, _labelled("pairs", PAIRS_OF_ONES_OWN), _natural(0.6)
+    ),
+    "longer": Kind(
+        "Natural pairs, people prefer the longer text of nine in ten",
+        judges.LONGER_PREFERRED,
+        _labelled("pairs", PAIRS_OF_ONES_OWN),
+        _natural(0.9),
     ),
     "binary": Kind(
         "Single texts, yes or no, half should pass",

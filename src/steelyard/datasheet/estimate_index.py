@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.merit import OVER, STEPS, WEIGHED, merit_limits, merit_test_status
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
@@ -36,7 +38,7 @@ class EstimateIndex:
             self._enter(estimate)
 
     def _enter(self, estimate: Estimate) -> None:
-        judge, probe, metric, condition = _address(estimate)
+        judge, probe, metric, condition = address(estimate)
         self._of_judge.setdefault(judge, []).append(estimate)
         for known in (probe, None):
             self._exact.setdefault((judge, known, metric, condition), estimate)
@@ -60,8 +62,33 @@ class EstimateIndex:
         return self._conditions.get((probe, metric), ())
 
 
-def _address(estimate: Estimate) -> tuple[str, str, str, Condition]:
+def address(estimate: Estimate) -> tuple[str, str, str, Condition]:
     return estimate.judge, estimate.probe, estimate.metric, frozenset(estimate.group.items())
+
+
+@dataclass(frozen=True)
+class MeritTest:
+    """One test of merit: a figure, with the interval and the word that it decides by."""
+
+    estimate: Estimate
+    limit: float
+    """What the whole interval has to lie above; where it refutes merit, what it lies below."""
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> MeritTest:
+        word, decides = merit_test_status(estimate), estimate.decides
+        shown, refuted = merit_limits(estimate)
+        told = replace(estimate, status=word, intervals=() if decides is None else (decides,))
+        return cls(told, refuted if word == FLAGGED else shown)
+
+    @property
+    def part(self) -> str:
+        """Which part of the evidence it is about; empty for the whole."""
+        if OVER in self.estimate.group:
+            return f"over the baseline {self.estimate.group[OVER]}"
+        if WEIGHED in self.estimate.group:
+            return "whatever the length"
+        return "at three steps and more" if STEPS in self.estimate.group else ""
 
 
 @dataclass(frozen=True)
@@ -91,6 +118,17 @@ class JudgeEstimates:
     def merits(self) -> list[Estimate]:
         """Merit under the base protocol, by each kind of evidence in the run."""
         return [estimate for estimate in self.every.of(self.judge, MERIT.id) if estimate.is_overall]
+
+    def deciding_merit(self, merit: Estimate) -> MeritTest:
+        """The test that the word of a merit rests on: what refutes it, else what leaves it open."""
+        tests = [
+            MeritTest.of(each)
+            for each in self.every.of(self.judge, MERIT.id, merit.probe)
+            if each.group.items() >= merit.group.items() and each.value is not None
+        ]
+        return min(
+            tests, key=lambda test: (FLAGGED, INCONCLUSIVE, CLEAR).index(test.estimate.status or CLEAR)
+        )
 
     def repeat_agreement(self) -> Estimate | None:
         """The figure that decides repeatability of scores; None where no text was judged twice.

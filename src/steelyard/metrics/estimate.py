@@ -8,6 +8,9 @@ from typing import Any
 
 from steelyard.core.json_dataclasses import from_body, keyed
 
+DECIDES = "decides"
+"""Method of the interval that a word is read from, where that is not the recommended one."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -134,6 +137,11 @@ class Estimate:
     def interval(self) -> Interval | None:
         """The recommended interval."""
         return self.intervals[0] if self.intervals else None
+
+    @property
+    def decides(self) -> Interval | None:
+        """The interval that its word is read from: the recommended one, unless another is named so."""
+        return next((each for each in self.intervals if each.method == DECIDES), self.interval)
 
 
 _KEYS = {"status": "finding"}

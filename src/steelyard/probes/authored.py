@@ -9,10 +9,12 @@ from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.merit import LEVEL_AGREEMENT, level_agreement
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.no_right_answer import METRICS as BORDER_METRICS
 from steelyard.metrics.scores.no_right_answer import border_estimates
-from steelyard.metrics.scores.probe import ACCURACY_CHANGE, METRICS
+from steelyard.metrics.scores.probe import ACCURACY_CHANGE, METRICS, probe_scores
+from steelyard.metrics.scores.shares import FOLLOWED, followed
 from steelyard.probes.item_probe import GivenSample, ItemProbe
 from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
 from steelyard.probes.unchanged_items import REPLICATES, check_replicates
@@ -49,7 +51,7 @@ class LabelFlip(AuthoredTextProbe):
     name = "label_flip"
     title = "Label flip"
     keeps_label = False
-    metrics = _WITHOUT_INVARIANCE
+    metrics = (*_WITHOUT_INVARIANCE, FOLLOWED)
     question = "Does the judge change its verdict when the response is changed so that it should?"
     needs = "items with a reference label (map a column as label, or name a judge under data.reference)"
 
@@ -70,6 +72,12 @@ class LabelFlip(AuthoredTextProbe):
             target = None if item.label is None else flip_label(item.label, item.scale or design.task.scale)
             if target is not None:
                 yield Brief(self.name, item, 0, self.name, target, self._error(item, target, design.seed))
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        scores = probe_scores(self.name, "base", observations)
+        own = [followed(context, scores)] if len(scores) else []
+        return [*super().estimates(judge, observations, seed), *own]
 
     def _error(self, item: Item, target: str, seed: int) -> str | None:
         """One kind of error, drawn for the item; none for a text that gets better, or that is in the pack."""
@@ -105,7 +113,7 @@ class VerbosityPadding(AuthoredTextProbe):
 class SyntheticOrdinal(AuthoredTextProbe):
     name = "synthetic_ordinal"
     title = "Written levels"
-    metrics = _WITHOUT_INVARIANCE
+    metrics = (*_WITHOUT_INVARIANCE, LEVEL_AGREEMENT)
     keeps_label = False
     alone = True  # a response for another level is no edit of the item's own
     whole = True
@@ -124,6 +132,12 @@ class SyntheticOrdinal(AuthoredTextProbe):
             if isinstance(scale, Ordinal):
                 for number, level in enumerate(scale.answers * self.texts):
                     yield Brief(self.name, item, number, self.name, level)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        scores = probe_scores(self.name, "base", observations.filter(self.name))
+        own = [level_agreement(context, scores)] if len(scores) else []
+        return [*super().estimates(judge, observations, seed), *own]
 
 
 class AnswerAmbiguity(AuthoredTextProbe):

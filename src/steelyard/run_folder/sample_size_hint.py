@@ -15,6 +15,7 @@ from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE
+from steelyard.metrics.pairs.choices import LONGER_ONLY, SHORTER_ONLY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
@@ -30,13 +31,14 @@ FIRST_ROWS = 100
 EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
 GAINS = (ACCURACY_GAIN.id, ERROR_GAIN.id)
-"""Figures beside merit. They decide it on natural pairs, and nothing on single texts: a good judge of uneven
-labels may gain nothing."""
+"""Figures beside merit that decide nothing: a good judge of uneven labels may gain nothing."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
 BY_LABEL = (MERIT.id, KAPPA.id, LENIENCY.id)
 """Figures that both labels weigh in, whose rows of the rarer label decide."""
+RARER_TEXT = {LONGER_ONLY.code: "the shorter", SHORTER_ONLY.code: "the longer"}
+"""Why merit is not known of natural pairs, to the text that people have to prefer in those to add."""
 UNEVEN = 3
 """Rows of one label for one of the other from which the other is rare."""
 RUN_RATES = (MISSED_FAILURES.id, FALSE_ALARMS.id)
@@ -70,11 +72,13 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
         lacking = max(here, FIRST_ROWS // 2)
         return SampleSizeHint(f"add rows of the label that is missing, about {lacking:,}", 1 + lacking / here)
     if any(e.metric == MERIT.id and e.probe == NATURAL_PROBE and not defined(e) for e in own):
-        preferred = f"add about {FIRST_ROWS} pairs of which people prefer one text"
+        reasons = {e.reason for e in own if e.metric == MERIT.id}
+        which = next((text for code, text in RARER_TEXT.items() if code in reasons), "one")
+        preferred = f"add about {FIRST_ROWS} pairs of which people prefer {which} text"
         return SampleSizeHint(preferred, 1 + FIRST_ROWS / here)
-    deciding = [e for e in own if e.metric not in GAINS or e.probe == NATURAL_PROBE]
+    deciding = [e for e in own if e.metric not in GAINS]
     open_ones = [(rows, e) for e in deciding if (rows := _rows(e)) is not None]
-    merit = [each for each in open_ones if each[1].metric in (MERIT.id, *GAINS)]
+    merit = [each for each in open_ones if each[1].metric == MERIT.id]
     main = merit or [each for each in open_ones if each[1].metric == KAPPA.id]
     if not open_ones:
         return None

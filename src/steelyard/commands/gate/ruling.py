@@ -47,9 +47,11 @@ from steelyard.metrics.findings import (
     calls_total,
     estimate_word,
 )
+from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
@@ -166,11 +168,25 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
             if rule.metric == MERIT.id and passed and all(each.result != FAIL for each in found):
                 found = passed
             checks += found
+            if rule.metric == MERIT.id and rule.uses_sheet_limit:
+                checks += _missed_answers(mine, of_agents=of_agents)
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
     notes += [f"Reference: {sheet.reference_sentence}."] if sheet.reference else []
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
+
+
+def _missed_answers(mine: Sequence[Estimate], *, of_agents: bool) -> Iterator[Check]:
+    """Checks that fail: of texts written for an answer that the judge is shown not to give.
+
+    They go with merit: who misses such answers does not tell good from bad there.
+    """
+    for metric in EXPECTED:
+        assert metric.limit is not None, metric.id
+        rule = PolicyRule(metric.id, metric.limit.value, None, None, {}, uses_sheet_limit=True)
+        missed = (each for each in mine if each.metric == metric.id and each.is_overall)
+        yield from (check(rule, each, of_agents=of_agents) for each in missed if each.status == FLAGGED)
 
 
 def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> list[Estimate]:
@@ -279,6 +295,8 @@ def _undecidable_reason(rule: PolicyRule, estimate: Estimate) -> str | None:
     return None
 
 
+EXPECTED = (FOLLOWED, LEVEL_AGREEMENT)
+"""Figures of texts that were written or changed to earn an answer."""
 NAMED_BY: Mapping[str, tuple[str, ...]] = {
     titles.DARK_CURRENT: ("dark_current",),
     titles.POSITION: ("net_slot_preference", "positional_false_preference"),
@@ -288,6 +306,7 @@ NAMED_BY: Mapping[str, tuple[str, ...]] = {
     titles.NATURAL_PAIRS: ("net_slot_preference", "order_consistency"),
     titles.ROTATION: ("slot_preference", "rotation_consistency"),
     titles.ACCURACY: ("accuracy", "balanced_accuracy", "kappa", "qwk", "accuracy_gain", "error_gain"),
+    titles.EXPECTED: tuple(metric.id for metric in EXPECTED),
     titles.LENIENCY: ("leniency", "false_positive_rate", "false_negative_rate"),
     titles.LENGTH: ("length_lean", "length_gap"),
     titles.CUES: ("cue_worth", "cue_shift"),
@@ -316,7 +335,7 @@ def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
     checks, notes = list(ruling.checks), list(ruling.notes)
     for judge in ruling.judges:
         failed = {check.metric for check in ruling.of(judge) if check.result == FAIL}
-        known = named if policy.flags == UNNAMED else failed
+        known = named | failed if policy.flags == UNNAMED else failed
         flags = [flag for flag in _flags(sheet, judge) if known.isdisjoint(flag.metrics)]
         if policy.flags != ALLOW:
             checks += [_flag_check(judge, flag) for flag in flags]

@@ -36,16 +36,15 @@ from steelyard.datasheet.conclusions.rules import (
 )
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.findings.merit import merit_figures
 from steelyard.datasheet.findings.worth import goes_by_length
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.remedies import is_refused
 from steelyard.datasheet.words import titles
-from steelyard.datasheet.words.numbers import decimal, defined, figure
-from steelyard.metrics.basis import LARGE_STEPS
+from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MISSING_DECIDE
-from steelyard.metrics.merit import LADDER, USEFUL_AT_LARGE_STEPS
 
 MOST_FACTS = 3
 SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
@@ -208,22 +207,14 @@ class JudgeEvidence:
                 UNKNOWN,
                 "most calls brought no verdict: whether it tells good from bad is known of the others only",
             )
-        measured = " and ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
+        measured = merit_figures(self.figures, filter(defined, self.figures.merits()))
         same = same_answer(self.figures)
         lost = any(estimate.missing_decides for estimate in self.figures.merits())
         return ConclusionReason(
             UNKNOWN,
             f"{f'{same}; ' if same else ''}whether it tells good from bad is undecided on these data: "
-            f"merit {measured}{self._large_steps()}{f'; {MISSING_DECIDE}' if lost else ''}",
+            f"{measured}{f'; {MISSING_DECIDE}' if lost else ''}",
         )
-
-    def _large_steps(self) -> str:
-        """The part of the ladder on which merit has to be shown as well, where it is not."""
-        large = self.figures.of_probe(LADDER, MERIT.id, protocol="base", steps=LARGE_STEPS)
-        low = None if large is None or large.interval is None else large.interval.low
-        if large is None or low is None or low > USEFUL_AT_LARGE_STEPS:
-            return ""
-        return f", {figure(large)} at three steps and more, where {decimal(USEFUL_AT_LARGE_STEPS)} is wanted"
 
     def _other_prompts(self) -> str:
         """That every call was made with another prompt than the one that is judged."""

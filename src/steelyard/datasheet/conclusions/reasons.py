@@ -6,29 +6,26 @@ from collections.abc import Callable
 
 from steelyard.datasheet.conclusion import ConclusionReason, Finding
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.findings.merit import errs_towards, gives_reference, merit_clause
+from steelyard.datasheet.findings.merit import errs_towards, gives_reference, merit_clause, merit_figures
 from steelyard.datasheet.findings.pairs import favours, prefers_wording, reacts_to_nothing, sees_one_step
 from steelyard.datasheet.findings.run import lost_calls
 from steelyard.datasheet.findings.worth import flagged_cues
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
+from steelyard.datasheet.words.numbers import abstentions, defined, figure, times
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.against_labels import QWK
 from steelyard.metrics.scores.leniency import LENIENCY, wrong_ways
 from steelyard.probes.probe import EDITS, PROBES
 from steelyard.probes.probe_metadata import section_of
-from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -291,22 +288,9 @@ def _merit(figures: JudgeEstimates) -> str | None:
     known = [estimate for estimate in figures.merits() if defined(estimate)]
     if not known:
         return None
-    return f"{merit_clause(known)}: {_merit_figures(known)}"
+    return f"{merit_clause(known)}: {merit_figures(figures, known)}"
 
 
-def _merit_figures(known: list[Estimate]) -> str:
-    return "; ".join(
-        f"merit {figure(e)} on {WHERE.get(e.probe, e.probe)}, chance {decimal(e.chance or 0)}" for e in known
-    )
-
-
-WHERE = {
-    LADDER: "texts that differ in quality",
-    NATURAL_PROBE: "natural pairs",
-    BEST_OF_PROBE: "the best of several responses",
-    ORIGINAL: "labelled texts",
-    RUNS: "runs of agents",
-}
 CAUSES = {titles.NO_TIES: _without_ties, titles.NOISE: _at_random}
 """Sentences about causes that no finding of that title speaks of."""
 SHORT: dict[str, Callable[[JudgeEstimates], str | None]] = {

@@ -136,6 +136,12 @@ FAULTS = (
         when=never_right,
     ),
     Rule(
+        titles.EXPECTED,
+        Severity.BIASED,
+        "Read some of the changed or written texts with their labels; if the labels are right, say in the "
+        "rubric what earns which answer, with examples, or take a stronger model.",
+    ),
+    Rule(
         titles.LENGTH,
         Severity.BIASED,
         "Say in the rubric that length does not count, compare texts of like length, and measure again.",

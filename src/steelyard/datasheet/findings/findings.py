@@ -15,7 +15,8 @@ from steelyard.datasheet.examples.selection import FLIP, POSITIONAL, WRONG, Call
 from steelyard.datasheet.findings.answer import Answer
 from steelyard.datasheet.findings.best_of import rotation
 from steelyard.datasheet.findings.instrument import instrument, resolution
-from steelyard.datasheet.findings.merit import accuracy, leniency, merit
+from steelyard.datasheet.findings.merit import FLIP as FLIPPED
+from steelyard.datasheet.findings.merit import LEVELS, accuracy, expected_answers, leniency, merit
 from steelyard.datasheet.findings.pairs import (
     criterion,
     natural,
@@ -93,6 +94,7 @@ QUESTIONS: dict[str, Callable[[JudgeEstimates], Answer | None]] = {
     titles.NATURAL_PAIRS: natural,
     titles.ROTATION: rotation,
     titles.ACCURACY: accuracy,
+    titles.EXPECTED: expected_answers,
     titles.LENIENCY: leniency,
     titles.LENGTH: length,
     titles.CUES: cues,
@@ -146,6 +148,7 @@ EXAMPLE_FILTERS: dict[str, ExampleFilter] = {
     titles.NATURAL_PAIRS: ExampleFilter(POSITIONAL, _natural),
     titles.ROTATION: ExampleFilter(WRONG, _rotated),
     titles.ACCURACY: ExampleFilter(WRONG, lambda shown: shown.original | _natural(shown) | _rotated(shown)),
+    titles.EXPECTED: ExampleFilter(WRONG, lambda shown: np.isin(shown.probe, (FLIPPED, LEVELS))),
     titles.LENIENCY: ExampleFilter(WRONG, lambda shown: shown.original),
     titles.LENGTH: ExampleFilter(
         WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.findings.answer import Answer, undefined_answer
+from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
+from steelyard.datasheet.findings.answer import Answer, limit_of, undefined_answer, worst
 from steelyard.datasheet.findings.more_data import more_calls
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, reason, times
@@ -14,10 +14,11 @@ from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, best_baseline_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
-from steelyard.metrics.merit import LADDER
+from steelyard.metrics.merit import LADDER, LEVEL_AGREEMENT
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
 from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
+from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -58,10 +59,10 @@ def measure(figures: JudgeEstimates, estimate: Estimate) -> str:
             large = figures.of_probe(LADDER, MERIT.id, protocol="base", steps=LARGE_STEPS)
             at_large = f"; {figure(large)} at three steps and more" if defined(large) else ""
             share = f"chooses the better text in {figure(estimate)} of calls"
-            return f"{share}, a tie counted half, {chance}{at_large}"
+            return f"{share}, a tie counted half, {chance}{at_large}{_wanted(figures, estimate)}"
         case probe if probe == NATURAL_PROBE:
             share = f"chooses the text that people prefer in {figure(estimate)} of calls"
-            return f"{share}, a tie counted half, {chance}"
+            return f"{share}, a tie counted half, {chance}{_wanted(figures, estimate)}"
         case probe if probe == BEST_OF_PROBE:
             return (
                 f"agreement beyond chance with the labels {figure(estimate)}, {chance}{more_calls(estimate)}"
@@ -74,7 +75,38 @@ def measure(figures: JudgeEstimates, estimate: Estimate) -> str:
             return f"{name} with the labels {figure(estimate)}, {chance}{more_calls(estimate)}"
 
 
-FLIP = "label_flip"
+def _wanted(figures: JudgeEstimates, estimate: Estimate) -> str:
+    """The test that keeps merit from being shown, with what it would take; empty where it is shown."""
+    test = figures.deciding_merit(estimate)
+    if test.estimate.status == CLEAR:
+        return ""
+    return f"; {_with_limit(test)}"
+
+
+def _with_limit(test: MeritTest, where: str = "") -> str:
+    told = " ".join(word for word in ("merit", figure(test.estimate), test.part, where) if word)
+    return f"{told}, where {decimal(test.limit)} is wanted"
+
+
+def merit_figures(figures: JudgeEstimates, known: Iterable[Estimate]) -> str:
+    """What each kind of evidence says: the test that decides, with chance or with what it would take."""
+    parts = []
+    for estimate in known:
+        where = f"on {WHERE.get(estimate.probe, estimate.probe)}"
+        test = figures.deciding_merit(estimate)
+        shown = f"merit {figure(estimate)} {where}, chance {decimal(estimate.chance or 0.0)}"
+        parts.append(shown if test.estimate.status == CLEAR else _with_limit(test, where))
+    return "; ".join(parts)
+
+
+WHERE = {
+    LADDER: "texts that differ in quality",
+    NATURAL_PROBE: "natural pairs",
+    BEST_OF_PROBE: "the best of several responses",
+    ORIGINAL: "labelled texts",
+    RUNS: "runs of agents",
+}
+FLIP, LEVELS = "label_flip", "synthetic_ordinal"
 
 
 def accuracy(figures: JudgeEstimates) -> Answer | None:
@@ -90,7 +122,6 @@ def accuracy(figures: JudgeEstimates) -> Answer | None:
         f"{gives_reference(right, f' on {noun}')}{abstentions(right)}",
         _beside(figures, probe, gain) if gain is not None and gain.metric == ERROR_GAIN.id else "",
         _beyond_chance(kappa),
-        _flipped(figures),
         more_calls(kappa if word == INCONCLUSIVE else None, of_agents=figures.of_agents),
     ]
     return word, "; ".join(part.removeprefix("; ") for part in parts if part)
@@ -176,11 +207,32 @@ def _beyond_chance(kappa: Estimate | None) -> str:
     return f"beyond chance {figure(kappa)}" + (f", floor {floor.value:g}" if floor else "")
 
 
-def _flipped(figures: JudgeEstimates) -> str:
-    flipped = figures.of_probe(FLIP, ACCURACY.id, protocol="base")
-    if not defined(flipped):
-        return ""
-    return f"follows a flipped label in {flipped.numerator} of {flipped.denominator}, {figure(flipped)}"
+def expected_answers(figures: JudgeEstimates) -> Answer | None:
+    """Whether texts that were written or changed to earn an answer get it; each kind is a test of its own."""
+    kinds = [
+        (figures.of_probe(FLIP, FOLLOWED.id, protocol="base"), _follows),
+        (figures.of_probe(LEVELS, LEVEL_AGREEMENT.id, protocol="base"), _ranks),
+    ]
+    known = [(estimate, tell) for estimate, tell in kinds if defined(estimate)]
+    if not known:
+        return next((undefined_answer(estimate) for estimate, _ in kinds if estimate is not None), None)
+    known.sort(key=lambda kind: kind[0].status != FLAGGED)
+    parts = [
+        f"{tell(estimate)}, floor {limit_of(metric_named(estimate.metric)):g}{more_calls(estimate)}"
+        for estimate, tell in known
+    ]
+    return worst(*(estimate.status or INCONCLUSIVE for estimate, _ in known)), "; ".join(parts)
+
+
+def _follows(share: Estimate) -> str:
+    only = "only " if share.status == FLAGGED else ""
+    return f"follows a changed label in {only}{times(share, 'call')}, {figure(share)}"
+
+
+def _ranks(rank: Estimate) -> str:
+    words = {CLEAR: "ranks", FLAGGED: "does not rank"}
+    how = words.get(rank.status or "", "too few data to say whether it ranks")
+    return f"{how} texts written for each level by that level: rank agreement {figure(rank)}"
 
 
 def _false_rates(figures: JudgeEstimates, shift: Estimate) -> str:

@@ -123,7 +123,10 @@ def _answer(summary: Summary) -> Iterator[str]:
                 [
                     escape(row.judge),
                     "" if row.verdict is None else f"**{row.verdict.word}**",
-                    *("–" if each is None else cell(summary, each.estimate) for each in row.figures),
+                    *(
+                        "–" if each is None else f"{cell(summary, each.estimate)} {each.part}".strip()
+                        for each in row.figures
+                    ),
                 ]
                 for row in judges
             ],

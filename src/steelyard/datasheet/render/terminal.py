@@ -286,6 +286,9 @@ class _Brief(Opening):
                 table.add_row(self.text(name), *(self._value(row.figures[place]) for _, row in group))
             self.console.print()
             self.console.print(table)
+        parts = [(n, f.name) for n, row in numbered for f in row.figures if f is not None and f.part]
+        for number, name in parts:
+            self.line(f"{number}: {name}", "dim")
         if columns:
             self.line("! beyond its limit · ? undecided · – not measured", "dim")
         steps = {row.verdict.command: row.verdict for row in rows if row.verdict is not None}

@@ -10,25 +10,25 @@ from math import inf, isfinite
 
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
-from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
 from steelyard.datasheet.sections.remedies import NO_HELP, remedy_brief
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.cue_names import cue_name
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.text import capital
-from steelyard.metrics.basis import LARGE, LARGE_STEPS
 from steelyard.metrics.common import FAILED_RATE, KAPPA, MERIT, UNREADABLE_RATE
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_CHANCE, CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
-from steelyard.metrics.merit import LADDER, USEFUL_AGREEMENT, USEFUL_AT_LARGE_STEPS, USEFUL_ON_LADDER
+from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.metric import HIGH, LOW
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.scores.against_labels import QWK
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
+from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -38,11 +38,11 @@ FEW_NAMES = 2
 """Judges whose names a headline says; more are counted."""
 MOST_COLUMNS = 6
 """Figures of a table of several judges."""
-AT_LARGE_STEPS = f"at {LARGE} steps"
 PARTS = ("stratum", "slot", "base_level", "edit", "place", "size", "of")
 """Conditions of figures that are parts of others."""
 _GRAVITY = (FLAGGED, INCONCLUSIVE, CLEAR)
 _HOW_RIGHT = (KAPPA.id, QWK.id, TARGET_SENSITIVITY.id)
+_EXPECTED = (FOLLOWED.id, LEVEL_AGREEMENT.id)
 _LOST = (UNREADABLE_RATE.id, FAILED_RATE.id)
 _FIGURE = re.compile(r"(?<!\d)[:;] |, (?:[a-z ]+ )?[+−]?[\d.]+ [\[(]|, “")
 """Where the plain part of a sentence ends and its figures begin."""
@@ -58,6 +58,7 @@ _ABOUT_IT = (
     titles.NATURAL_PAIRS,
     titles.ROTATION,
     titles.ACCURACY,
+    titles.EXPECTED,
     titles.LENIENCY,
     titles.LENGTH,
     titles.RUNS,
@@ -69,23 +70,18 @@ _ABOUT_IT = (
 @dataclass(frozen=True)
 class KeyFigure:
     estimate: Estimate
-    name: str
+    title: str
     allowed: tuple[float, float]
     """From where to where the figure may lie; infinite where one side is free."""
 
     tested: bool = False
     """Flagged where a test excludes 0, though the interval may reach into the margin that would be fine."""
-    decisive: Estimate | None = None
-    """The figure that the word rests on if it is another: merit at large steps, with a limit of its own."""
+    part: str = ""
+    """Which part of the evidence it is about, where its test is the one that decides: `at three steps …`."""
 
     @property
-    def drawn(self) -> Estimate:
-        """The figure that is drawn on its scale: the one that the word rests on."""
-        return self.decisive or self.estimate
-
-    @property
-    def drawn_allowed(self) -> tuple[float, float]:
-        return self.allowed if self.decisive is None else (USEFUL_AT_LARGE_STEPS, inf)
+    def name(self) -> str:
+        return f"{self.title} {self.part}".strip()
 
     @property
     def word(self) -> str:
@@ -97,16 +93,15 @@ class KeyFigure:
         if self.tested:
             return "above 0" if (self.estimate.value or 0.0) > 0 else "below 0"
         low, high = self.allowed
-        middle = low if high == inf else high if low == -inf else (low + high) / 2
-        return "too high" if (self.estimate.value or 0.0) > middle else "too low"
+        if not isfinite(low) or not isfinite(high):
+            return "too high" if isfinite(high) else "too low"
+        return "too high" if (self.estimate.value or 0.0) > (low + high) / 2 else "too low"
 
     @property
     def limit(self) -> str:
         """`at most 0.10`, `at least 0.80`, `fine: ±0.10`, `above 0.30`."""
         low, high = self.allowed
         if self.estimate.metric == MERIT.id:
-            if self.decisive is not None:
-                return f"{numbers.decimal(USEFUL_AT_LARGE_STEPS)} {AT_LARGE_STEPS}"
             chance = "chance " if low == self.estimate.chance else ""
             return f"above {chance}{numbers.decimal(low)}"
         if isfinite(low) and isfinite(high):
@@ -126,9 +121,9 @@ class KeyFigure:
     @property
     def domain(self) -> tuple[float, float]:
         """The scale on which the interval is drawn."""
-        interval = self.drawn.interval
-        ends = (self.drawn.value, *(() if interval is None else (interval.low, interval.high)))
-        known = [abs(end) for end in (*ends, *self.drawn_allowed) if end is not None and isfinite(end)]
+        interval = self.estimate.interval
+        ends = (self.estimate.value, *(() if interval is None else (interval.low, interval.high)))
+        known = [abs(end) for end in (*ends, *self.allowed) if end is not None and isfinite(end)]
         furthest = max(1.0, *known)
         return (-furthest if metric_named(self.estimate.metric).signed else 0.0), furthest
 
@@ -162,7 +157,7 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
             wanted[_address(each)] += {FLAGGED: 10, INCONCLUSIVE: 1}.get(each.estimate.status or "", 0)
             wanted[_address(each)] += 1000 if each.estimate.metric == MERIT.id else 0
     first = {address for address, _ in wanted.most_common(MOST_COLUMNS)}
-    columns = {_address(each): each.name for own in figures.values() for each in own}
+    columns = {_address(each): each.title for own in figures.values() for each in own}
     columns = {address: name for address, name in columns.items() if address in first}
     columns = dict(sorted(columns.items(), key=lambda column: column[0][1] != MERIT.id))
     rows = []
@@ -184,8 +179,10 @@ def _address(figure: KeyFigure) -> tuple[str, str]:
 
 
 def _severity(figure: KeyFigure) -> int:
-    """Flagged figures and how often the judge is right first, then what is undecided; lost calls last."""
+    """Texts written for an answer, then flagged figures and how often the judge is right; lost calls last."""
     status, metric = figure.estimate.status or CLEAR, figure.estimate.metric
+    if metric in _EXPECTED:
+        return -1
     if status == FLAGGED or metric in _HOW_RIGHT:
         return 0
     return len(_GRAVITY) if metric in _LOST else _GRAVITY.index(status)
@@ -211,43 +208,26 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
     if all(rate is not None and not rate.numerator for rate in rates):
         del chosen[FAILED_RATE.id]  # one line says that no call was lost
     several = Counter(estimate.metric for estimate in chosen.values())
-    return [
-        KeyFigure(
-            each,
-            _name(each, several[each.metric] > 1),
-            _allowed(each),
-            _is_tested(each),
-            _decisive(each, summary),
-        )
-        for each in chosen.values()
-    ]
+    judge_figures = JudgeEstimates(judge, summary.datasheet.look_up)
+    rows = []
+    for each in chosen.values():
+        title = _title(each, several[each.metric] > 1)
+        if each.metric == MERIT.id:
+            rows.append(_of_merit(judge_figures.deciding_merit(each), title))
+        else:
+            rows.append(KeyFigure(each, title, _allowed(each), _is_tested(each)))
+    return rows
+
+
+def _of_merit(test: MeritTest, title: str) -> KeyFigure:
+    return KeyFigure(test.estimate, title, (test.limit, inf), part=test.part)
 
 
 def _without_finding(figures: JudgeEstimates) -> set[tuple[str, str]]:
-    """Figures of single texts that decide no finding here: a flag of theirs would contradict the verdict."""
+    """Figures of texts as they are that decide no finding here: a flag would contradict the verdict."""
     decides = figures.repeat_agreement()
     repeats = {SELF_AGREEMENT.id, FLEISS_KAPPA.id, ICC.id} - {decides and decides.metric}
-    return {(ORIGINAL, metric) for metric in (ACCURACY_GAIN.id, *repeats)}
-
-
-def _decisive(estimate: Estimate, summary: Summary) -> Estimate | None:
-    """Merit at the large steps, where that figure leaves the merit of a ladder undecided or refutes it."""
-    if (estimate.metric, estimate.probe) != (MERIT.id, LADDER) or estimate.status in (None, CLEAR):
-        return None
-    if _is_below_ladder_limit(estimate):
-        return None
-    wanted = {**estimate.group, "steps": LARGE_STEPS}
-    for other in summary.datasheet.of(estimate.judge, MERIT.id):
-        if other.probe == LADDER and other.group == wanted and other.interval is not None:
-            low = other.interval.low
-            return other if low is None or low <= USEFUL_AT_LARGE_STEPS else None
-    return None
-
-
-def _is_below_ladder_limit(estimate: Estimate) -> bool:
-    interval = estimate.interval
-    high = None if interval is None else interval.high
-    return estimate.status == FLAGGED and high is not None and high < USEFUL_ON_LADDER
+    return {(NATURAL_PROBE, ACCURACY_GAIN.id), *((ORIGINAL, m) for m in (ACCURACY_GAIN.id, *repeats))}
 
 
 def _more_severe(estimate: Estimate, known: Estimate) -> bool:
@@ -263,7 +243,7 @@ def _cue_severity(estimate: Estimate) -> tuple[int, float]:
     return _GRAVITY.index(estimate.status or CLEAR), -abs(estimate.value or 0.0)
 
 
-def _name(estimate: Estimate, among_several: bool) -> str:
+def _title(estimate: Estimate, among_several: bool) -> str:
     metric = metric_named(estimate.metric)
     if estimate.group.get("delta") == 1:
         return f"{metric.short}, one step apart"
@@ -294,11 +274,7 @@ def _allowed(estimate: Estimate) -> tuple[float, float]:
         return limit.allowed
     if estimate.metric == WORTH.id:
         return ALLOWED
-    if estimate.metric == MERIT.id and estimate.probe not in (LADDER, NATURAL_PROBE):
-        return USEFUL_AGREEMENT, inf
-    if estimate.metric == MERIT.id and estimate.probe == LADDER and _is_below_ladder_limit(estimate):
-        return USEFUL_ON_LADDER, inf
-    if estimate.metric == MERIT.id or metric.better == HIGH:
+    if metric.better == HIGH:
         return estimate.chance or 0.0, inf
     return (-inf, MARGIN) if metric.better == LOW else (-MARGIN, MARGIN)
 
@@ -343,8 +319,9 @@ def counterpart(figure: KeyFigure, summary: Summary, judge: str) -> KeyFigure | 
             wanted.group,
         )
         if same and numbers.defined(estimate):
-            decisive = _decisive(estimate, summary)
-            return KeyFigure(estimate, figure.name, _allowed(estimate), _is_tested(estimate), decisive)
+            if estimate.metric == MERIT.id:
+                return _of_merit(MeritTest.of(estimate), figure.title)
+            return KeyFigure(estimate, figure.title, _allowed(estimate), _is_tested(estimate))
     return None
 
 

@@ -55,6 +55,10 @@ INTERVALS: dict[str, str] = {
     ),
     "fieller_cluster": "Fieller's limits of a ratio, jackknife over clusters; open where the rise may be 0.",
     "mover_profiles": "Variance recovery from the profile limits of both worths.",
+    "decides": (
+        "The limits that the finding is read from: calls without a verdict counted as chance, and each limit "
+        "with the error that its test may take."
+    ),
     "by_construction": "Follows from how the judge is made; nothing is estimated.",
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size that clusters leave.",

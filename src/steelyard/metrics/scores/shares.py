@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.core.arrays import Ints, Mask, distinct
-from steelyard.metrics.basis import Basis, should_fail, should_pass
+from steelyard.metrics.basis import LABELLED, Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Reason
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
-from steelyard.metrics.metric import LOW, Metric
+from steelyard.metrics.metric import LOW, Limit, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.stats.clusters import Tally
@@ -24,6 +24,15 @@ WITHIN_ONE = Metric(
     "Scores at most one level from the label.",
     plain="one level off at most",
     detail=True,
+)
+FOLLOWED = Metric(
+    "followed",
+    "label followed",
+    "Verdicts on a text changed to earn another label that lie nearer to that label than to the item's own.",
+    plain="follows a changed label",
+    limit=Limit(0.65, "min"),
+    behind="wrong",
+    basis=LABELLED,
 )
 FALSE_POSITIVE_RATE = Metric(
     "false_positive_rate",
@@ -127,6 +136,18 @@ def within_one(context: EstimateContext, scores: Scores) -> Estimate:
     rows = scores.where(scores.labelled)
     near = rows.decided & np.less_equal(np.abs(rows.score - rows.expected), 1)
     return _of_calls(context, WITHIN_ONE, rows, near, reason=None if len(rows) else unlabelled(scores))
+
+
+def followed(context: EstimateContext, scores: Scores) -> Estimate:
+    """Changed texts whose verdict goes with the change; exact where an item was not shown as it is."""
+    rows = scores.where(scores.labelled & ~scores.original)
+    plain = scores.where(scores.labelled & scores.original)
+    labels = np.full(len(scores.items), np.nan)
+    labels[plain.item] = plain.expected
+    before = labels[rows.item]
+    nearer = np.abs(rows.score - rows.expected) < np.abs(rows.score - before)
+    goes = rows.decided & np.where(np.isnan(before), rows.right, nearer)
+    return _of_calls(context, FOLLOWED, rows, goes, reason=None if len(rows) else unlabelled(scores))
 
 
 def false_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:

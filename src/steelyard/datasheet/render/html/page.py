@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from steelyard.datasheet.conclusion import WORDS
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.examples import example
 from steelyard.datasheet.render.examples import examples_by_judge
 from steelyard.datasheet.render.html.charts.catalogue import charts
@@ -56,16 +57,17 @@ def render(
     summary = summarise(datasheet)
     sheet = summary.datasheet
     every = (*sheet.estimates, *sheet.panel)
-    places = {id(estimate): f"estimate-{place}" for place, estimate in enumerate(every)}
+    rows = {id(estimate): f"estimate-{place}" for place, estimate in enumerate(every)}
+    places = {address(estimate): rows[id(estimate)] for estimate in reversed(every)}
     return document(
         "page.html.j2",
         sheet=sheet,
         summary=summary,
         key=key_figures,
         told=lambda judge, title, sentence: link_numbers(
-            sheet, judge, title, sentence, calls_of or (lambda estimate: f"#{places[id(estimate)]}")
+            sheet, judge, title, sentence, calls_of or (lambda estimate: f"#{places[address(estimate)]}")
         ),
-        row_id=lambda estimate: places[id(estimate)],
+        row_id=lambda estimate: rows.get(id(estimate)) or places[address(estimate)],
         ranks={word: rank for rank, word in enumerate(reversed(WORDS))},
         spent=cost_summary(datasheet.facts),
         charts=charts(summary, faults),

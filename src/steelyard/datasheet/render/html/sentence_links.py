@@ -30,6 +30,7 @@ METRICS: Mapping[str, str] = {
     titles.NATURAL_PAIRS: "order_consistency net_slot_preference flip_first flip_second tie_rate",
     titles.ROTATION: "slot_preference rotation_consistency rotation_vote_accuracy",
     titles.ACCURACY: "accuracy kappa qwk mae accuracy_gain error_gain balanced_accuracy",
+    titles.EXPECTED: "followed level_agreement",
     titles.LENIENCY: "leniency false_positive_rate false_negative_rate bias share_above share_below",
     titles.LENGTH: "length_lean length_gap longer_chosen padded_preference",
     titles.STRATA: "accuracy",

@@ -162,12 +162,12 @@ def interval_bar(estimate: Estimate, word: str = "") -> Markup:
 def limit_scale(figure: KeyFigure, width: int = 190) -> Markup:
     """Interval and value of a key figure on its scale; the allowed part is shaded, the limit dashed."""
     x = Scale(*figure.domain, width)
-    value, allowed = figure.drawn.value or 0.0, figure.drawn_allowed
+    value, allowed = figure.estimate.value or 0.0, figure.allowed
     low, high = (_clip(x, edge, end) for edge, end in zip((x.low, x.high), _ends(figure), strict=True))
     start, stop = (x(min(x.high, max(x.low, end))) for end in allowed)
     edges = [x(end) for end in allowed if isfinite(end)]
     dashes = Markup("").join(Markup('<path class="limit" d="M{:.1f} 0V22"/>').format(edge) for edge in edges)
-    label = f"{numbers.figure(figure.drawn)}, {figure.limit}"
+    label = f"{numbers.figure(figure.estimate)}, {figure.limit}"
     return Markup(
         '<svg class="scale {}" viewBox="-6 0 {} 22" width="{}" height="22" role="img" aria-label="{}">'
         '<rect class="allowed" x="{:.1f}" y="3" width="{:.1f}" height="16"/>{}'
@@ -180,6 +180,6 @@ def limit_scale(figure: KeyFigure, width: int = 190) -> Markup:
 
 
 def _ends(figure: KeyFigure) -> tuple[float | None, float | None]:
-    interval = figure.drawn.interval
-    value = figure.drawn.value
+    interval = figure.estimate.interval
+    value = figure.estimate.value
     return (value, value) if interval is None else (interval.low, interval.high)

@@ -1,0 +1,257 @@
+"""Choices between texts of which one is better: the share of calls that name it, and its limits.
+
+Each call scores 1 for the better text, ½ for a tie, 0 for the worse one, and both slots weigh the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, widen
+from steelyard.metrics.common import MERIT
+from steelyard.metrics.estimate import DECIDES, Estimate, Interval, Reason
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.pairs.columns import Pairs, excluded, neither, readable
+from steelyard.metrics.stats.intervals import Span, joint_reach
+from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
+
+CHANCE_OF_PAIRS = 0.5
+SURER = 0.2
+"""Share of the error that merit on natural pairs may take: no floor but chance parts a coin from a judge."""
+
+NO_BETTER = "no pair has a better text"
+ONE_SLOT = "the better text stood in one slot only"
+LONGER_ONLY = Reason(
+    "longer_only", "people prefer the longer text in every pair, as a rule that counts words would"
+)
+SHORTER_ONLY = Reason(
+    "shorter_only", "people prefer the shorter text in every pair, as a rule that counts words could"
+)
+NO_VERDICT = "no call with a known answer ended in a verdict"
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Calls on pairs that have a better text."""
+
+    points: Floats
+    """1 better, ½ neither, 0 worse, by call with a verdict."""
+    better_first: Mask
+    unit: Ints
+    """What is independent: the cluster, or the pair where there is one cluster."""
+    clusters: int
+    pairs: int
+    excluded: Mapping[str, int]
+    alpha: float
+    """Error of its limits, over both sides."""
+
+    @classmethod
+    def of(cls, pairs: Pairs, alpha: float) -> Choices:
+        rows = pairs.where(pairs.better > 0)
+        seen = readable(rows.calls)
+        row, order = np.nonzero(seen)
+        single = len(distinct(rows.cluster)) < 2
+        return cls(
+            points=_points(rows)[seen],
+            better_first=(rows.better[row] == 1) == (order == 0),
+            unit=(rows.pair if single else rows.cluster)[row],
+            clusters=len(distinct(rows.cluster[row])),
+            pairs=len(distinct(rows.pair[row])),
+            excluded=excluded(rows),
+            alpha=alpha,
+        )
+
+    @cached_property
+    def mean(self) -> BalancedMean:
+        return BalancedMean.of(self.unit, self.better_first, self.points)
+
+    @property
+    def defined(self) -> bool:
+        return bool(np.any(self.better_first)) and not bool(np.all(self.better_first))
+
+    @property
+    def reason(self) -> str:
+        if not len(self.points):
+            return NO_VERDICT if sum(self.excluded.values()) else NO_BETTER
+        return ONE_SLOT
+
+    @property
+    def limits(self) -> Span:
+        return self.mean.share_limits(1 - self.alpha / 2)
+
+    @cached_property
+    def by_chance(self) -> float:
+        """How far the value moves where calls without a verdict count as chance."""
+        return chance_shift(self.mean.value, CHANCE_OF_PAIRS, len(self.points), sum(self.excluded.values()))
+
+    @property
+    def without_losses(self) -> Choices:
+        """The same, as if every call had ended in a verdict."""
+        return replace(self, excluded={})
+
+    def estimate(self, context: EstimateContext, tails: Span | None = None) -> Estimate:
+        """`tails` are the errors of the lower and the upper limit that decide; alike where None."""
+        below, above = tails or (self.alpha / 2, self.alpha / 2)
+        decides = (self.mean.share_limits(1 - below)[0], self.mean.share_limits(1 - above)[1])
+        return context.estimate(
+            MERIT,
+            unit="call",
+            value=self.mean.value,
+            intervals=deciding_intervals(
+                "wilson_cluster", self.limits, decides, self.by_chance, below + above
+            ),
+            n_calls=len(self.points),
+            n_units=self.pairs,
+            n_clusters=self.clusters,
+            excluded=dict(self.excluded),
+            chance=CHANCE_OF_PAIRS,
+        )
+
+
+def deciding_intervals(
+    method: str, limits: Span, decides: Span, shift: float, error: float
+) -> tuple[Interval, ...]:
+    """The interval, and the one that decides where it is another; missing verdicts move it by `shift`."""
+    moved = decides[0] + min(0.0, shift), decides[1] + max(0.0, shift)
+    other = [Interval(DECIDES, *moved, round(1 - error, 6))] if moved != limits else []
+    return (Interval(method, *limits), *other)
+
+
+@dataclass(frozen=True, eq=False)
+class BesideRule:
+    """Calls on natural pairs, those on which a rule that reads nothing is right weighed like the others.
+
+    A call counts 1, ½ or 0, as in `Choices`. Pairs on which the rule names neither text, as equal lengths,
+    are a part of their own, whose weight is their share.
+    """
+
+    rule: str
+    table: Floats
+    """(units, rule wrong or right, as the rule does not say or as it says)."""
+    neither: Choices
+    alpha: float
+    rows: Ints
+    pairs: Pairs
+
+    @classmethod
+    def of(cls, rule: str, pairs: Pairs, other: Pairs, alpha: float) -> BesideRule | None:
+        """None for a rule that goes by the slot or by chance, which merit knows already, or names no text."""
+        mine, theirs = _shared_rows(pairs, other)
+        said, told = _points(other)[theirs], readable(other.calls[theirs])
+        least, most = np.where(told, said, 2.0).min(axis=1), np.where(told, said, -1.0).max(axis=1)
+        keeps = told.any(axis=1) & (pairs.better[mine] > 0)
+        decided = keeps & (least != 0.5)
+        if np.any(least[keeps] != most[keeps]) or not decided.any():
+            return None
+        rows, tied = (pairs.where(_mask(mine[kind], len(pairs))) for kind in (decided, keeps & ~decided))
+        seen = readable(rows.calls)
+        row, _ = np.nonzero(seen)
+        single = len(distinct(pairs.cluster)) < 2
+        names, unit = numbered((rows.pair if single else rows.cluster)[row])
+        points, side = _points(rows)[seen], (least[decided] == 1)[row].astype(np.int64)
+        # On pairs that the rule gets right the better text is the second class, else the first.
+        better, worse = (4 * unit + 2 * side + each for each in (side, 1 - side))
+        table = np.zeros(4 * len(names))
+        np.add.at(table, better, points)
+        np.add.at(table, worse, 1 - points)
+        return cls(rule, table.reshape(-1, 2, 2), Choices.of(tied, alpha), alpha, mine[keeps], pairs)
+
+    @property
+    def defined(self) -> bool:
+        return bool(self.table.sum(axis=(0, 2)).all())
+
+    @property
+    def reason(self) -> Reason:
+        return LONGER_ONLY if self.table[:, 1].any() else SHORTER_ONLY
+
+    def limits(self, error: float) -> tuple[float, float, float]:
+        """Value and limits: the mean of both parts, (1 + J) / 2, joined with pairs that the rule ties on."""
+        found = youden_limits(self.table, 1 - error)
+        assert found is not None, "both parts have a verdict"
+        value, low, high = ((1 + each) / 2 for each in found)
+        if not self.neither.defined:
+            return value, low, high
+        weight = len(self.neither.points) / (len(self.neither.points) + float(self.table.sum()))
+        other, (other_low, other_high) = self.neither.mean.value, self.neither.mean.share_limits(1 - error)
+        joined = weight * other + (1 - weight) * value
+        down = joint_reach(weight * (other - other_low), (1 - weight) * (value - low))
+        up = joint_reach(weight * (other_high - other), (1 - weight) * (high - value))
+        return joined, joined - down, joined + up
+
+    def estimate(self, context: EstimateContext, excluded: Mapping[str, int]) -> Estimate:
+        value, *limits = self.limits(self.alpha / 2)
+        below, above = self.alpha * SURER, self.alpha / 2  # one-sided below: the rarer part is small
+        decides = self.limits(below)[1], limits[1]
+        calls = round(float(self.table.sum())) + len(self.neither.points)
+        shift = chance_shift(value, CHANCE_OF_PAIRS, calls, sum(excluded.values()))
+        return context.for_subgroup(weighed_against=self.rule).estimate(
+            MERIT,
+            unit="call",
+            value=value,
+            intervals=deciding_intervals(
+                "mover_cluster", (limits[0], limits[1]), decides, shift, below + above
+            ),
+            n_calls=calls,
+            n_units=len(distinct(self.pairs.pair[self.rows])),
+            n_clusters=len(distinct(self.pairs.cluster[self.rows])),
+            excluded=dict(excluded),
+            chance=CHANCE_OF_PAIRS,
+        )
+
+
+def _mask(rows: Ints, size: int) -> Mask:
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def _points(pairs: Pairs) -> Floats:
+    """1 for the better text, ½ for neither, 0 for the worse, by row and order."""
+    return np.where(neither(pairs.calls), 0.5, pairs.right.astype(np.float64))
+
+
+def gain_over(context: EstimateContext, name: str, pairs: Pairs, other: Pairs, alpha: float) -> Estimate:
+    """The difference in points from a baseline, on the calls that both answered."""
+    here = context.for_subgroup(over=name)
+    mine, theirs = _shared_rows(pairs, other)
+    better = pairs.better[mine]
+    both = readable(pairs.calls[mine]) & readable(other.calls[theirs]) & (better > 0)[:, None]
+    row, order = np.nonzero(both)
+    first = (better[row] == 1) == (order == 0)
+    if np.all(first) or not np.any(first):
+        return here.undefined(MERIT, ONE_SLOT if len(row) else NO_VERDICT, "call", excluded(pairs))
+    points = [_points(side)[rows][both] for side, rows in ((pairs, mine), (other, theirs))]
+    unit = pairs.cluster[mine] if len(distinct(pairs.cluster[mine])) > 1 else pairs.pair[mine]
+    mean = BalancedMean.of(unit[row], first, points[0] - points[1])
+    return here.estimate(
+        MERIT,
+        unit="call",
+        value=mean.value,
+        intervals=(Interval("t_cluster", *mean.difference_limits(1 - alpha / 2)),),
+        n_calls=len(row),
+        n_units=len(distinct(pairs.pair[mine][row])),
+        n_clusters=len(distinct(pairs.cluster[mine][row])),
+        excluded=excluded(pairs),
+        chance=0.0,
+    )
+
+
+def _shared_rows(pairs: Pairs, other: Pairs) -> tuple[Ints, Ints]:
+    """Rows of the same pair and repeat in both; of several in the other, the last."""
+    numbers = {name: number for number, name in enumerate(other.names)}
+    known = np.array([numbers.get(name, -1) for name in pairs.names], dtype=np.int64)[pairs.pair]
+    repeats = 1 + int(max(pairs.replicate.max(initial=0), other.replicate.max(initial=0)))
+    # An unknown pair has the number -1: the last places are its own, and stay without a row.
+    place = np.full((len(other.names) + 1) * repeats, -1, dtype=np.int64)
+    place[widen(other.pair) * repeats + other.replicate] = np.arange(len(other))
+    theirs = place[known * repeats + pairs.replicate]
+    mine = np.flatnonzero(theirs >= 0)
+    return mine, theirs[mine]
+
+
+def chance_shift(value: float, chance: float, calls: int, missing: int) -> float:
+    return (chance - value) * missing / (calls + missing)

@@ -1,0 +1,189 @@
+"""The row of merit on the first screen: interval, limit and word agree, whatever test decided it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from example_datasheet import example
+from pairs import pair
+from scores import calls
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.sections.key_figures import KeyFigure, key_figures
+from steelyard.datasheet.sections.summary import summarise
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.merit import merit_estimates
+from steelyard.verdicts.observations import Observation, Observations
+
+ANSWERS = ("1", "2", "tie", "unreadable")
+WORDS = {"clear": "fine", "flagged": "too low", "inconclusive": "undecided"}
+
+
+def row(estimates: Sequence[Estimate]) -> KeyFigure | None:
+    sheet = replace(
+        example(), judges=(JudgeEntry("j", "planted/probit", False, {}),), estimates=tuple(estimates)
+    )
+    return next(iter(key_figures(summarise(sheet), "j")), None)
+
+
+def check_row(observations: list[Observation], *rules: list[Observation]) -> str:
+    """The word of the row, once it agrees with its interval and limit, and with the figure's own word."""
+    baselines = {f"rule {n}": Observations.of(seen) for n, seen in enumerate(rules)}
+    estimates = merit_estimates("j", Observations.of(observations), baselines, 7)
+    shown = row(estimates)
+    whole = next(each for each in estimates if each.is_overall)
+    if shown is None:
+        assert whole.value is None
+        return "not measured"
+    interval, (limit, _) = shown.estimate.interval, shown.allowed
+    assert interval is not None
+    assert interval.low is not None
+    assert interval.high is not None
+    expected = "fine" if interval.low > limit else "too low" if interval.high < limit else "undecided"
+    assert shown.word == expected == WORDS[whole.status or ""]
+    assert shown.limit.endswith(f"{limit:.2f}")
+    return shown.word
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.sampled_from(ANSWERS), st.sampled_from(ANSWERS)), min_size=4, max_size=60),
+    st.sampled_from([("1", "2"), ("2", "1"), ("1", "1"), ("tie", "tie")]),
+    st.integers(1, 12),
+)
+def test_a_row_of_the_ladder_agrees_with_itself(
+    answers: list[tuple[str, str]], usual: tuple[str, str], every: int
+) -> None:
+    mixed = [both if n % every == 0 else usual for n, both in enumerate(answers)]
+    seen, longest = (
+        [
+            call
+            for n, both in enumerate(each)
+            for call in pair(f"p{n}", both, "u", delta=1 + n % 5, judge=name)
+        ]
+        for name, each in (("j", mixed), ("b", [("1", "2") if n % 2 else ("tie", "tie") for n in range(60)]))
+    )
+    check_row(seen, longest)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.sampled_from(ANSWERS), st.sampled_from(ANSWERS)), min_size=4, max_size=60),
+    st.sampled_from([("1", "2"), ("2", "1"), ("1", "1"), ("tie", "tie")]),
+    st.integers(1, 12),
+    st.lists(st.sampled_from([("1", "2"), ("2", "1"), ("tie", "tie")]), min_size=60, max_size=60),
+)
+def test_a_row_of_natural_pairs_agrees_with_itself(
+    answers: list[tuple[str, str]], usual: tuple[str, str], every: int, rule: list[tuple[str, str]]
+) -> None:
+    mixed = [both if n % every == 0 else usual for n, both in enumerate(answers)]
+    check_row(natural(mixed), natural(rule, "b"))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from([0, 1, "unreadable", "abstain"]), min_size=4, max_size=80),
+    st.integers(1, 12),
+    st.sampled_from(["binary", "1-5"]),
+)
+def test_a_row_of_labelled_texts_agrees_with_itself(answers: list[int | str], every: int, scale: str) -> None:
+    labels = [n % 2 if scale == "binary" else 1 + n % 5 for n in range(len(answers))]
+    low = 0 if scale == "binary" else 1
+    mixed = [
+        label if n % every else answer + low if isinstance(answer, int) else answer
+        for n, (answer, label) in enumerate(zip(answers, labels, strict=True))
+    ]
+    check_row(calls(mixed, labels, scale=scale))
+
+
+def ladder(answers: Sequence[tuple[str, str]], judge: str = "j") -> list[Observation]:
+    return [
+        call
+        for n, both in enumerate(answers)
+        for call in pair(f"p{n}", both, "u", delta=1 + n % 5, judge=judge)
+    ]
+
+
+def natural(answers: Sequence[tuple[str, str]], judge: str = "j") -> list[Observation]:
+    """Pairs of which people prefer u, the first of the names."""
+    return [
+        call
+        for n, both in enumerate(answers)
+        for call in pair(f"n{n:03}", both, "u", probe="position", kind="natural", judge=judge)
+    ]
+
+
+RIGHT, WRONG, TIE = ("1", "2"), ("2", "1"), ("tie", "tie")
+
+
+def test_pairs_on_which_a_rule_is_right_weigh_like_those_on_which_it_is_wrong() -> None:
+    """Rule right on 64 of 80 pairs; the judge on 60 of these and on 10 of the others: (60/64 + 10/16) / 2."""
+    rule = [RIGHT] * 64 + [WRONG] * 16
+    judge = [RIGHT] * 60 + [WRONG] * 4 + [RIGHT] * 10 + [WRONG] * 6
+    beside = beside_rule(judge, rule)
+    assert beside.value == pytest.approx((60 / 64 + 10 / 16) / 2)
+    assert (beside.n_calls, beside.n_units) == (160, 80)
+
+
+def test_pairs_on_which_a_rule_ties_have_the_weight_of_their_share() -> None:
+    """20 of 100 pairs of equal length, 15 right: .2 · .75 + .8 · (60/64 + 10/16) / 2."""
+    rule = [RIGHT] * 64 + [WRONG] * 16 + [TIE] * 20
+    judge = [RIGHT] * 60 + [WRONG] * 4 + [RIGHT] * 10 + [WRONG] * 6 + [RIGHT] * 15 + [WRONG] * 5
+    beside = beside_rule(judge, rule)
+    assert beside.value == pytest.approx(0.2 * 0.75 + 0.8 * (60 / 64 + 10 / 16) / 2)
+    assert beside.n_calls == 200
+
+
+def beside_rule(judge: list[tuple[str, str]], rule: list[tuple[str, str]]) -> Estimate:
+    baselines = {"longest": Observations.of(natural(rule, "b"))}
+    (found,) = [
+        each
+        for each in merit_estimates("j", Observations.of(natural(judge)), baselines, 7)
+        if each.group.get("weighed_against") == "longest"
+    ]
+    return found
+
+
+@pytest.mark.parametrize("longer", [0.6, 0.8, 0.9, 0.95])
+@pytest.mark.parametrize("right", [0.8, 0.9, 0.95])
+def test_a_good_judge_is_not_refuted_by_pairs_of_which_people_like_the_longer_text(
+    longer: float, right: float
+) -> None:
+    """Right as often whichever text is longer; naming the longest is right more often than it is."""
+    pairs = 400
+    rule = [RIGHT if n < longer * pairs else WRONG for n in range(pairs)]
+    judge = [RIGHT if n % 20 < right * 20 else WRONG for n in range(pairs)]
+    assert check_row(natural(judge), natural(rule, "b")) == "fine"
+
+
+@pytest.mark.parametrize("longer", [0.5, 0.6, 0.8, 0.9])
+@pytest.mark.parametrize("noise", [0, 10, 5])
+def test_a_judge_that_counts_words_is_refuted_however_often_people_agree(longer: float, noise: int) -> None:
+    pairs = 400
+    rule = [RIGHT if n < longer * pairs else WRONG for n in range(pairs)]
+    turned = {RIGHT: WRONG, WRONG: RIGHT}
+    judge = [turned[each] if noise and n % noise == 0 else each for n, each in enumerate(rule)]
+    assert check_row(natural(judge), natural(rule, "b")) == "too low"
+
+
+def test_where_people_always_like_the_longer_text_merit_is_not_measured() -> None:
+    rule = [RIGHT] * 200
+    assert check_row(natural([RIGHT] * 200), natural(rule, "b")) == "not measured"
+    assert check_row(natural([RIGHT, WRONG] * 100), natural(rule, "b")) == "too low"  # at chance all the same
+
+
+@pytest.mark.parametrize(
+    ("allowed", "word"), [((0.5, float("inf")), "too low"), ((float("-inf"), 0.1), "too high")]
+)
+def test_a_flag_says_the_side_of_the_limit_and_not_that_of_the_value(
+    allowed: tuple[float, float], word: str
+) -> None:
+    ends = (Interval("wilson_cluster", 0.60, 0.71),)
+    flagged = Estimate(
+        "j", "ladder", "merit", {"protocol": "base"}, "call", 0.65, intervals=ends, status="flagged"
+    )
+    assert KeyFigure(flagged, "tells good from bad", allowed).word == word
