@@ -202,6 +202,30 @@ def test_from_draw_to_estimate(command: Command, tmp_path: Path, truth: dict[str
     assert abs(found["judge_only"]["value"] - np.mean(rest)) > 0.01  # the judge alone is off
 
 
+def test_scores_from_draw_to_estimate(command: Command, tmp_path: Path) -> None:
+    """The draw is the default one, by verdict; the judge is too lenient by about half a level."""
+    rng = np.random.default_rng(4)
+    people = rng.choice([1, 2, 3, 4, 5], 400, p=[0.1, 0.2, 0.3, 0.25, 0.15])
+    judged = np.minimum(people + rng.integers(0, 2, 400), 5)
+    rows = "".join(f"q{n},because {n},{score}\n" for n, score in enumerate(judged))
+    (tmp_path / "r.csv").write_text("item,response,verdict\n" + rows)
+    file = ("r.csv", "--judge", "verdict")
+    assert command("labels", "draw", *file, "-n", 100, "--out", "d").code == 0
+    sheet = fill(tmp_path / "d", lambda item: people[int(item[1:])])
+    added = json.loads(command("labels", "add", "d", sheet, "--json").out)
+    assert (added["test"], added["suffices"]) == ([100, 100], False)
+    assert command("labels", "open", "d").code == 0
+    plain = command("estimate", *file, "--labels", "d", "--html", "page.html")
+    assert (plain.code, plain.err) == (0, "")
+    found = json.loads(command("estimate", *file, "--labels", "d", "--json").out)
+    figure = found["corrected"]
+    assert (found["design"], found["labels"], figure["clamped"]) == ("by-verdict", 100, False)
+    assert figure["low"] < people.mean() < figure["high"] < judged.mean()
+    shown = f"{figure['value']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"
+    assert shown in " ".join(plain.out.split())
+    assert shown in (tmp_path / "page.html").read_text()
+
+
 def test_the_planted_value_is_recovered_over_draws(
     command: Command, tmp_path: Path, truth: dict[str, int]
 ) -> None:

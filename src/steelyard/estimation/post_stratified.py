@@ -64,9 +64,9 @@ def levels_of(frame: Frame, *, merge: bool) -> list[Level]:
         groups[low : high + 1] = [groups[low] + groups[high]]
     made = []
     for group in groups:
-        here = np.isin(place, group)
-        ours = np.flatnonzero(here & frame.labelled)
-        made.append(Level(here.sum() / frame.size, np.flatnonzero(here), ours, frame.people[ours]))
+        items = np.flatnonzero(np.isin(place, group))
+        ours = items[frame.labelled[items]]
+        made.append(Level(len(items) / frame.size, items, ours, frame.people[ours]))
     return made
 
 
