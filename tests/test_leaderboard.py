@@ -204,15 +204,15 @@ def test_rows_of_one_task_are_summed_first() -> None:
 
 
 def test_each_system_may_have_its_own_weight() -> None:
-    # The judge repeats people on p, so λ = 1/(1 + 8/8); on q it says nothing of them, so λ = 0. As one λ both
-    # have a quarter: the covariance is that of p alone, the variance that of both.
-    people = np.tile([[0.0, 0.0], [1.0, 1.0]], (8, 1))
-    judge = np.stack([people[:, 0], np.tile([0.0, 0.0, 1.0, 1.0], 4)], axis=1)
-    near = np.arange(16) < 8
+    # The judge repeats people on p, so λ = 1/(1 + 12/12); on q it says nothing of them, so λ = 0. As one λ
+    # both have a quarter: the covariance is that of p alone, the variance that of both.
+    people = np.tile([[0.0, 0.0], [1.0, 1.0]], (12, 1))
+    judge = np.stack([people[:, 0], np.tile([0.0, 0.0, 1.0, 1.0], 6)], axis=1)
+    near = np.arange(24) < 12
     made = [
         corrected_ranking(
-            SystemScores(judge, np.arange(16)),
-            SystemScores(people[near], np.arange(8)),
+            SystemScores(judge, np.arange(24)),
+            SystemScores(people[near], np.arange(12)),
             near,
             weight_per_system=each,
         )
@@ -220,9 +220,64 @@ def test_each_system_may_have_its_own_weight() -> None:
     ]
     assert made[0].weights == pytest.approx([0.5, 0.0])
     assert made[1].weights == pytest.approx([0.25, 0.25])
-    # q keeps the variance of its labels, ¼/7; that of p is (1 − ρ²(1 − n/N)) of it, but for 16/15.
-    assert made[0].covariance[1, 1] == pytest.approx(0.25 / 8 * 16 / 15)
-    assert made[0].covariance[0, 0] == pytest.approx(0.25 / 8 * 16 / 15 / 2)
+    # q keeps the variance of its labels, ¼/11; that of p is (1 − ρ²(1 − n/N)) of it, but for 24/23.
+    assert made[0].covariance[1, 1] == pytest.approx(0.25 / 12 * 24 / 23)
+    assert made[0].covariance[0, 0] == pytest.approx(0.25 / 12 * 24 / 23 / 2)
+
+
+def write_votes(folder: Path, unlabelled: int) -> None:
+    """300 rows of A and B, every third with a vote, and 15 of C, all with one; C wins so many others.
+
+    People say what the judge says but for every seventh row.
+    """
+    rows = []
+    for n in range(315):
+        pair = "A,B" if n < 300 else f"C,{'AB'[n % 2]}"
+        judge = n % 5 < 3 if n < 300 else n % 2 == 0
+        vote = "ab"[judge == (n % 7 == 0)] if n % 3 == 0 or n >= 300 else ""
+        rows.append(f"{n},{pair},{'ba'[judge]},{vote}\n")
+    rows += [f"{n},C,{'AB'[n % 2]},a,\n" for n in range(315, 315 + unlabelled)]
+    (folder / "r.csv").write_text("item,system_a,system_b,j,h\n" + "".join(rows))
+
+
+@pytest.mark.parametrize("unlabelled", [0, 1, 9])
+def test_votes_alone_count_where_few_rows_of_a_system_are_without(
+    command: Command, tmp_path: Path, unlabelled: int
+) -> None:
+    write_votes(tmp_path, unlabelled)
+    told = ("leaderboard", "r.csv", "--judge", "j", "--people", "h", "--design", "random")
+    done = command(*told, "--json")
+    assert (done.code, done.err) == (0, "")
+    board = json.loads(done.out)
+    voted, made = (
+        {row["system"]: row for row in board[table]["systems"]} for table in ("people_alone", "corrected")
+    )
+    assert made["C"]["weight"] == 0
+    for part in ("value", "low", "high"):  # limits but for n/(n − 1), n all rows or those with votes
+        assert made["C"][part] == pytest.approx(voted["C"][part], abs=2e-3)
+    assert made["A"]["weight"] == made["B"]["weight"] > 0
+    assert made["A"]["high"] - made["A"]["low"] < voted["A"]["high"] - voted["A"]["low"]
+    said = "The judge is left out for C: fewer than 10 rows without a vote, so people's votes alone count."
+    assert said in board["remarks"]
+    assert said in " ".join(command(*told, "--html", "page.html").out.split())
+    assert said in (tmp_path / "page.html").read_text().replace("&#39;", "'")
+
+
+def test_the_judge_corrects_from_ten_rows_without_a_vote_on(command: Command, tmp_path: Path) -> None:
+    write_votes(tmp_path, 10)
+    told = ("leaderboard", "r.csv", "--judge", "j", "--people", "h", "--design", "random", "--json")
+    board = json.loads(command(*told).out)
+    assert len({row["weight"] for row in board["corrected"]["systems"]}) == 1
+    assert not any("left out" in remark for remark in board["remarks"])
+
+
+def test_few_rows_without_a_vote_leave_the_judge_out(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{s},{n % 3},{n % 4 if n < 26 else ''}\n" for n in range(30) for s in "pq")
+    (tmp_path / "r.csv").write_text("item,system,j,h\n" + rows)
+    told = ("leaderboard", "r.csv", "--judge", "j", "--people", "h", "--design", "random", "--json")
+    board = json.loads(command(*told).out)
+    assert board["corrected"]["systems"][0]["low"] == board["people_alone"]["systems"][0]["low"]
+    assert board["remarks"][0].startswith("The judge is left out for all systems")
 
 
 def test_votes_that_separate_two_systems_by_hand() -> None:

@@ -25,6 +25,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.estimation.bradley_terry import Comparisons, unbeaten_group
 from steelyard.estimation.frame import CONFIDENCE, two_sided_quantile
 from steelyard.estimation.ranking import (
+    FEWEST_ROWS,
     Ranking,
     SystemScores,
     corrected_ranking,
@@ -39,8 +40,6 @@ from steelyard.estimation.ranking import (
 from steelyard.importing.ratings import Rating, RatingsTable
 from steelyard.metrics.run.self_preference import vendor_of
 
-FEWEST_ROWS = 10
-"""Rows of a system below which its error is not known well enough for a rank."""
 ENOUGH_LABELS = 50
 """Scores of each system by people from which on λ is fitted for each system."""
 HALF, LOSS = "half", "loss"
@@ -102,6 +101,8 @@ def leaderboard(
     else:
         tables = _win_rates(votes, how, pairwise_votes=table.is_pairwise)
     assert tables.judge_alone is not None
+    if tables.corrected is not None:
+        remarks += _uncorrected(votes, names)
     beside = None
     if strengths is not None and not by_strength:
         beside = vars(strengths)[tables.main]
@@ -329,6 +330,19 @@ def _refuse_few(where: str, scores: SystemScores, names: Sequence[str], rater: s
                 f"{where}: {name!r} has {pluralize(int(count), 'row')} rated by {rater}, expected at least "
                 f"{FEWEST_ROWS} of every system; add some, or name the systems to rank with --system."
             )
+
+
+def _uncorrected(votes: _Votes, names: Sequence[str]) -> list[str]:
+    """Which systems of a corrected table keep the figure of people's votes, unless all rows have one."""
+    rest = votes.judge.filter(~votes.labelled)
+    few = [name for name, count in zip(names, rest.counts, strict=True) if count < FEWEST_ROWS]
+    if not few or not rest.rows:
+        return []
+    left_out = "all systems" if len(few) == len(names) else ", ".join(few)
+    return [
+        f"The judge is left out for {left_out}: fewer than {FEWEST_ROWS} rows without a vote, so people's "
+        "votes alone count."
+    ]
 
 
 def _table(

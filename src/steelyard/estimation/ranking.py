@@ -26,6 +26,8 @@ from steelyard.estimation.frame import CONFIDENCE, independent_units, limits_on_
 from steelyard.metrics.stats.distributions import normal_probability, t_probability
 from steelyard.metrics.stats.intervals import SHARE, Span, score
 
+FEWEST_ROWS = 10
+"""Rows of a system below which its error is not known well enough."""
 DRAWS = 20_000
 _STEPS = 10
 _ROUNDING = 1e-18
@@ -58,13 +60,15 @@ class SystemScores:
         return (low, high) if high > low else None
 
     def figures(self) -> Floats:
-        return np.asarray(np.nanmean(self.values, axis=0))
+        """NaN for a system without a row."""
+        sums, counts = np.nansum(self.values, axis=0), self.counts
+        return np.asarray(np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0))
 
     def influence(self) -> Floats:
         """What each row adds to the error of each mean, times the rows: (v − θ)·n/n_m."""
         present = ~np.isnan(self.values)
         apart = np.where(present, self.values - self.figures(), 0.0)
-        return np.asarray(apart * (self.rows / self.counts))
+        return np.asarray(apart * (self.rows / np.maximum(self.counts, 1)))
 
     def filter(self, rows: Mask) -> Self:
         return replace(self, values=self.values[rows], cluster=self.cluster[rows])
@@ -146,14 +150,19 @@ def _with_spread(cov: Floats, scores: SystemScores) -> Floats:
 def corrected_ranking(
     judge: SystemScores, people: SystemScores, labelled: Mask, *, weight_per_system: bool = False
 ) -> Ranking:
-    """The judge on all rows, corrected by people on the labelled ones; `people` holds those alone."""
+    """The judge on all rows, corrected by people on the labelled ones; `people` holds those alone.
+
+    A system with few rows that people did not label keeps the figure of its labels: one row more would move
+    it by λ, and a single row shows no variance.
+    """
     near, rest = judge.filter(labelled), judge.filter(~labelled)
+    known = rest.counts >= FEWEST_ROWS
     j, h = near.influence(), people.influence()
-    if not j.any() or not rest.rows:
+    if not j.any() or not known.any():
         return plain_ranking(people)
     n, others = near.rows, rest.rows
-    weights = _weights(j, h, 1 + n / others, each=weight_per_system)
-    figures = weights * rest.figures() - (weights * near.figures() - people.figures())
+    weights = np.where(known, _weights(j, h, 1 + n / others, each=weight_per_system), 0.0)
+    figures = people.figures() + np.where(known, weights * (rest.figures() - near.figures()), 0.0)
     influence = np.concatenate([(h - weights * j) / n, weights * rest.influence() / others])
     clusters = np.concatenate([near.cluster, rest.cluster])
     cov, freedom = covariance(influence * len(influence), clusters)
