@@ -124,7 +124,7 @@ def test_the_command_says_where_a_judge_stands(command: Command, tmp_path: Path)
     write(tmp_path, 0.95)
     done = command(*TOLD)
     assert done.code == 0, done.err
-    assert "j: at the ceiling." in done.out
+    assert "j: at the ceiling (ε = 0.15)." in done.out
     assert "without a majority" in done.out
     body = json.loads(command(*TOLD, "--json").out)
     assert body["shared_items"] == 120
@@ -138,7 +138,55 @@ def test_the_command_says_where_a_judge_stands(command: Command, tmp_path: Path)
     assert judge["squared_error"]["low"] < judge["squared_error"]["value"] < judge["squared_error"]["high"]
     assert 0.7 < body["people"][0]["agreement"]["low"] < judge["agreement"]["value"]
     write(tmp_path, 0.5)
-    assert "j: below the ceiling." in command(*TOLD).out
+    assert "j: below people, by more than 0.15." in " ".join(command(*TOLD).out.split())
+
+
+def write_judges(folder: Path) -> None:
+    """Three people who are right in 90 % of 400 items, and judges who are so in 95, 86, 75 and 55 %."""
+    rng = np.random.default_rng(3)
+    shares = (0.95, 0.86, 0.75, 0.55, 0.9, 0.9, 0.9)
+    rows = [(n, *((rng.random(7) < shares) == (rng.random() < 0.5)).astype(int)) for n in range(400)]
+    lines = [",".join(map(str, row)) + "\n" for row in rows]
+    (folder / "r.csv").write_text("item,good,near,mid,far,ann,bob,cat\n" + "".join(lines))
+
+
+ABOVE, LEVEL, UNDER, LOW = (0.023, 0.072), (-0.043, 0.023), (-0.135, -0.053), (-0.328, -0.224)
+"""Intervals of the gaps of the four judges."""
+
+
+@pytest.mark.parametrize(
+    ("judge", "span", "epsilon", "said", "word"),
+    [
+        ("good", ABOVE, 0.15, "at the ceiling (ε = 0.15)", "at the ceiling"),
+        ("good", ABOVE, 0, "at the ceiling (ε = 0)", "at the ceiling"),
+        ("near", LEVEL, 0.15, "at the ceiling (ε = 0.15)", "at the ceiling"),
+        ("near", LEVEL, 0.03, "undecided (ε = 0.03)", "undecided"),
+        ("near", LEVEL, 0, "undecided (ε = 0)", "undecided"),
+        ("mid", UNDER, 0.15, "below people, by less than 0.15", "below the ceiling, within epsilon"),
+        ("mid", UNDER, 0.08, "below people, undecided whether by less than 0.08", "below the ceiling"),
+        ("mid", UNDER, 0.03, "below people, by more than 0.03", "below the ceiling"),
+        ("far", LOW, 0.5, "below people, by less than 0.5", "below the ceiling, within epsilon"),
+        ("far", LOW, 0.15, "below people, by more than 0.15", "below the ceiling"),
+    ],
+)
+def test_word_interval_and_epsilon_agree(
+    command: Command,
+    tmp_path: Path,
+    judge: str,
+    span: tuple[float, float],
+    epsilon: float,
+    said: str,
+    word: str,
+) -> None:
+    write_judges(tmp_path)
+    told = ("people", "r.csv", "--judge", judge, *TOLD[4:], "--epsilon", epsilon)
+    found = json.loads(command(*told, "--json").out)["judges"][0]
+    assert (found["gap"]["low"], found["gap"]["high"]) == pytest.approx(span, abs=6e-4)
+    assert found["verdict"] == word
+    assert f"{judge}: {said}. " in " ".join(command(*told, "--html", "page.html").out.split())
+    page = (tmp_path / "page.html").read_text()
+    assert page.count(f"{judge}: {said}.") == 1  # the lead
+    assert page.count(f">{said}<") >= 1  # beside its bar
 
 
 def test_people_who_disagree_tell_nothing_of_a_judge(command: Command, tmp_path: Path) -> None:
@@ -203,7 +251,7 @@ def test_a_report_that_cannot_be_written_is_said(command: Command, tmp_path: Pat
 
 
 def test_people_who_never_disagree_leave_a_ceiling(command: Command, tmp_path: Path) -> None:
-    for judge, word in (("j: at the ceiling.", 0), ("j: below the ceiling.", 1)):
+    for judge, word in (("j: at the ceiling (ε = 0.15).", 0), ("j: below people, by more than 0.15.", 1)):
         rows = "".join(f"{n},{abs(n % 2 - word)},{n % 2},{n % 2},\n" for n in range(60))
         (tmp_path / "r.csv").write_text("item,j,ann,bob,cat\n" + rows)
         assert judge in " ".join(command(*TOLD[:-2]).out.split())

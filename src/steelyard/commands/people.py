@@ -25,10 +25,9 @@ from steelyard.importing.ratings import JUDGE, RatingsTable
 
 SCHEMA = "steelyard.people/1"
 FEWEST_SHARED = 10
-AT_CEILING, BELOW, UNDECIDED = "at the ceiling", "below the ceiling", "undecided"
+AT_CEILING, WITHIN, BELOW = "at the ceiling", "below the ceiling, within epsilon", "below the ceiling"
+UNDECIDED = "undecided"
 DISAGREE = "people disagree too much to say"
-ENOUGH = 0.5
-"""Share of annotators whom a judge has to win against."""
 
 
 @dataclass(frozen=True)
@@ -226,9 +225,16 @@ def _one_answer(values: list[float], level: str) -> float:
 
 
 def _verdict(gap: Figure | None, agreed: Figure, epsilon: float) -> str:
+    """Where the whole interval of the gap lies, compared with 0, a person's own, and with −ε.
+
+    Above −ε and not below 0: at the ceiling. Above −ε and below 0: below the ceiling, within epsilon. Below 0
+    and not above −ε: below the ceiling. Neither: undecided, since both −ε and 0 are possible.
+    """
     if agreed.low is not None and agreed.low <= 0:
         return DISAGREE
     known = agreed.low is not None or agreed.value == 1  # without any disagreement there is no interval
     if not known or gap is None or gap.low is None or gap.high is None:
         return UNDECIDED
-    return AT_CEILING if gap.low > -epsilon else BELOW if gap.high < 0 else UNDECIDED
+    if gap.high < 0:
+        return WITHIN if gap.low > -epsilon else BELOW
+    return AT_CEILING if gap.low > -epsilon else UNDECIDED

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from steelyard.commands.people import PeopleReport
+from steelyard.commands.people import (
+    AT_CEILING,
+    BELOW,
+    UNDECIDED,
+    WITHIN,
+    JudgeAmongPeople,
+    PeopleReport,
+)
 from steelyard.core.text import pluralize
 from steelyard.estimation.frame import Figure
 
@@ -18,7 +25,19 @@ def people_sentence(report: PeopleReport) -> str:
     ends = "" if alpha.low is None else f" [{alpha.low:.3f}, {alpha.high:.3f}]"
     shared = pluralize(report.shared, "item")
     said = [f"People agree with α {alpha.value:.3f}{ends} ({report.level}) on {shared} that several rated."]
-    return " ".join([*said, *(f"{judge.judge}: {judge.verdict}." for judge in report.judges)])
+    return " ".join([*said, *(f"{each.judge}: {verdict(each, report.epsilon)}." for each in report.judges)])
+
+
+def verdict(judge: JudgeAmongPeople, epsilon: float) -> str:
+    """The verdict on a judge with the number that it was decided by."""
+    beyond = judge.gap is not None and judge.gap.high is not None and judge.gap.high < -epsilon
+    words = {
+        AT_CEILING: f"{AT_CEILING} (ε = {epsilon:g})",
+        WITHIN: f"below people, by less than {epsilon:g}",
+        BELOW: f"below people, {'by more' if beyond else 'undecided whether by less'} than {epsilon:g}",
+        UNDECIDED: f"{UNDECIDED} (ε = {epsilon:g})",
+    }
+    return words.get(judge.verdict, judge.verdict)
 
 
 def person_rows(report: PeopleReport) -> list[tuple[str, ...]]:
@@ -56,6 +75,7 @@ def _signed(figure: Figure | None) -> str:
 def people_notes(report: PeopleReport) -> list[str]:
     made = []
     if report.judges:
+        made.append("At the ceiling: the interval of the gap lies above −ε and not wholly below 0.")
         made.append(f"ω: share of people whom the judge may replace at ε = {report.epsilon:g}.")
         made.append("ρ: how often the judge is at least as close to the others as the person.")
     if report.split:

@@ -28,6 +28,7 @@ from steelyard.commands.people_text import (
     people_notes,
     people_sentence,
     person_rows,
+    verdict,
 )
 from steelyard.core.text import percent
 from steelyard.datasheet.render.html.drawing.axis import round_values
@@ -231,7 +232,7 @@ def people_page(report: PeopleReport) -> ScorePage:
     rows = []
     for each in judges:
         if each.gap is not None:
-            rows.append(_row(each.judge, each.gap, JUDGE, each.verdict))
+            rows.append(_row(each.judge, each.gap, JUDGE, verdict(each, report.epsilon)))
     if not rows:
         for person in report.people:
             if person.severity is not None:
@@ -291,7 +292,11 @@ def people_page(report: PeopleReport) -> ScorePage:
             ("severity", "How far a person rates above the others on the same items."),
             ("ω", "Share of people whom the judge may replace, by the alternative annotator test."),
             ("ρ", "How often the judge is at least as close to the others as the person."),
-            ("at the ceiling", "As close to the other people as a person is; no judge can be shown better."),
+            (
+                "at the ceiling",
+                "As close to the other people as a person is: the interval of the gap lies above −ε and not "
+                "wholly below 0. Where it lies between −ε and 0, the judge is below people, by less than ε.",
+            ),
             _interval(CONFIDENCE),
         ),
     )
