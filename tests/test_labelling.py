@@ -21,6 +21,7 @@ from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.store.review_log import ReviewLog
 from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
 from steelyard.web.review.label_app import LabelPages
 
@@ -147,6 +148,80 @@ def test_the_command_refuses_a_draw_without_labelling(command: Command, tmp_path
     done = command("review", "run", "--draw", "3")
     assert done.code == 2
     assert "--draw: works only with --label" in done.err
+
+
+STATUS = ("review", "run", "--label", "--status")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_status_of_labelling_starts_no_server(
+    command: Command, tmp_path: Path, session: LabelSession
+) -> None:
+    waiting = command(*STATUS, "--draw", "4")
+    assert (waiting.code, waiting.out) == (1, "0 of 4 items labelled.\n")
+    first, second, third, last = session.order("Ada")
+    for name in (first, second, third):
+        session.label(name, "Ada", "1")
+    session.label(second, "Grace", "0")
+    session.undo("Ada")
+    assert json.loads(command(*STATUS, "--json").out)["waiting"] == 2
+    session.label(third, "Ada", None)
+    waiting = command(*STATUS)
+    assert (waiting.code, waiting.err) == (1, "")
+    assert waiting.out.startswith("2 of 4 items labelled, 1 skipped; annotators: Ada 2, Grace 1. Agreement")
+    session.label(last, "Grace", "0")
+    done = command(*STATUS, "--json")
+    assert done.code == 0
+    body = json.loads(done.out)
+    assert (body["labelled"], body["skipped"], body["waiting"], body["total"]) == (3, 1, 0, 4)
+    assert (body["annotators"], body["agreement"]["shared"]) == ({"Ada": 2, "Grace": 2}, 1)
+    mine = command(*STATUS, "--reviewer", "Ada")
+    assert (mine.code, mine.out) == (1, "2 of 4 items labelled, 1 skipped; annotator: Ada 2.\n")
+    wrong = command(*STATUS, "--draw", "5")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "a draw of 4 items was made here before" in wrong.err
+
+
+@pytest.mark.parametrize("left", [None, "labels.db"])
+def test_the_status_of_a_folder_without_a_draw_draws_nothing(
+    command: Command, tmp_path: Path, left: str | None
+) -> None:
+    folder = folder_of(tmp_path / "run")
+    if left is not None:  # a kill came between the file and its draw
+        ReviewLog(folder / left).close()
+    before = files(folder)
+    done = command(*STATUS, "--draw", "6", "--json")
+    assert (done.code, done.out) == (1, "")
+    assert "no items drawn for labelling yet" in done.err
+    assert "`steelyard review run --label --draw 6`" in done.err
+    assert files(folder) == before
+    assert command("review", "nowhere", "--label", "--status").code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (("--reviewers", "2"), "--reviewers: works on generated texts under review, not with --label"),
+        (("--blind",), "--blind: works on generated texts"),
+        (("--export", "out.jsonl"), "--export: works on generated texts"),
+        (("--import", "in.jsonl"), "--import: works on generated texts"),
+        (("--finish",), "--finish: works on generated texts"),
+        (("--finish", "--status"), "--finish: works on generated texts"),
+        (("--json",), "--json: works only with --status"),
+    ],
+)
+def test_labelling_refuses_what_belongs_to_a_review(
+    command: Command, tmp_path: Path, option: tuple[str, ...], told: str
+) -> None:
+    folder = folder_of(tmp_path / "run")
+    before = files(folder)
+    done = command("review", "run", "--label", *option)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert files(folder) == before
 
 
 @pytest.fixture(scope="module")

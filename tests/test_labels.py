@@ -271,7 +271,14 @@ def test_annotators_share_some_items(command: Command, tmp_path: Path, truth: di
         fill(tmp_path / "d", truth.__getitem__, f"sheet-{name}.csv")
     done = command("labels", "add", "d", "d/sheet-ann.csv", "d/sheet-bob.csv")
     assert "cy: 0 of " in done.out
+    status = ("review", "d", "--label", "--status")
+    done = command(*status)  # of 80 items ann has 27 and bob 26; those of cy wait, and the 20 that all share
+    assert done.code == 1
+    assert done.out.startswith("53 of 100 items labelled; annotators: ann 47, bob 46, cy 0. Agreement on")
+    assert [command(*status, "--reviewer", who).code for who in ("ann", "cy")] == [0, 1]
+    assert "not an annotator of this draw" in command(*status, "--reviewer", "eve").err
     done = command("labels", "add", "d", "d/sheet-cy.csv")
+    assert command(*status).code == 0
     assert "Agreement on the label of 20 shared texts: α 1.00" in done.out
     assert "Next: steelyard labels open d" in done.out
     rows = list(csv.DictReader((tmp_path / "d" / "sheet-ann.csv").read_text().splitlines()))
@@ -313,7 +320,12 @@ def test_items_left_without_a_label_are_said(command: Command, tmp_path: Path, t
     rows = list(csv.DictReader((tmp_path / "d" / "sheet.csv").read_text().splitlines()))
     write(tmp_path / "most.csv", rows[:50])
     command("labels", "add", "d", "most.csv")
+    status = ("review", "d", "--label", "--status")
+    assert command(*status).code == 1
     assert command("labels", "open", "d", "--incomplete").code == 0
+    done = command(*status)  # nobody may label the rest
+    assert done.code == 0
+    assert done.out.startswith("50 of 60 items labelled; annotator: people 50; opened at ")
     done = command("estimate", *FILE, "--labels", "d")
     assert "10 of 60 drawn items have no label, and are taken as missing at random" in done.err
     assert "50 labels" in done.out

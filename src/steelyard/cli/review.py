@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
+    from steelyard.review.progress import LabellingProgress, ReviewProgress
     from steelyard.review.session import ReviewSession
 
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @option(
     "--draw", type=COUNT, metavar="N", help="Items to sample for --label, with known probabilities [all]."
 )
-@option("--status", is_flag=True, help="Print the progress of the review; start no server.")
+@option("--status", is_flag=True, help="Print the progress of the review or of labelling; start no server.")
 @option(
     "--export",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -69,20 +70,36 @@ def review(
 
     The page confirms a vote only after it is saved. To stop the server press Finish on the page, Enter in the
     terminal once no text is pending, or Ctrl-C; the same command resumes the review. --status is for scripts:
-    it exits 0 if no text is pending, otherwise 1.
+    it exits 0 if no text is pending, or with --label no item, otherwise 1.
     """
     if draw is not None and not label:
         raise ConfigError("--draw: works only with --label; add --label, or remove --draw.")
+    if as_json and not status:
+        raise ConfigError("--json: works only with --status; add --status, or remove --json.")
+    for_review = {
+        "--reviewers": reviewers,
+        "--blind": blind,
+        "--export": export,
+        "--import": taken,
+        "--finish": finish,
+    }
+    for name, value in for_review.items() if label else ():
+        if value:
+            raise ConfigError(
+                f"{name}: works on generated texts under review, not with --label; remove {name}, or --label."
+            )
+    if status:
+        import json
+
+        found = _label_progress(folder, draw, reviewer) if label else _review_progress(folder, reviewers)
+        click.echo(json.dumps(found.to_json(), indent=1) if as_json else found.sentence)
+        sys.exit(1 if found.waiting else 0)
     if label:
         _label(folder, draw, reviewer, host, port, allow_remote=allow_remote, browser=not no_browser)
         return
-    if status:
-        sys.exit(_print_status(folder, reviewers, as_json))
     if export is not None or taken is not None or finish:
         _exchange(folder, reviewers, taken, export, reviewer, finish=finish)
         return
-    if as_json:
-        raise ConfigError("--json: works only with --status; add --status, or remove --json.")
     from steelyard.cli.output import on_enter, open_link, system_user
     from steelyard.review.progress import review_progress
     from steelyard.review.session import ReviewSession
@@ -123,11 +140,7 @@ def _label(
     require_loopback(host, remote=allow_remote)
     with closing(LabelSession(folder, size=draw)) as session:
         named = session.annotators
-        if reviewer is not None and named and reviewer not in named:
-            raise ConfigError(
-                f"--reviewer {reviewer}: not an annotator of this draw, expected one of {', '.join(named)}; "
-                "correct it."
-            )
+        _refuse_stranger(reviewer, named)
         server = Server(host, port, usual_port(folder))
         pages = LabelPages(session, reviewer or (named[0] if len(named) == 1 else system_user()))
         server.serve(
@@ -137,6 +150,14 @@ def _label(
         click.echo(f"Labels: {display_path(session.write())}")
         if session.agreement().shared:
             click.echo(session.agreement().sentence)
+
+
+def _refuse_stranger(reviewer: str | None, named: Sequence[str]) -> None:
+    if reviewer is not None and named and reviewer not in named:
+        raise ConfigError(
+            f"--reviewer {reviewer}: not an annotator of this draw, expected one of {', '.join(named)}; "
+            "correct it."
+        )
 
 
 def _finish(session: ReviewSession, reviewer: str, stop: Callable[[], None]) -> None:
@@ -182,13 +203,17 @@ def _exchange(
         session.close()
 
 
-def _print_status(folder: Path, reviewers: int | None, as_json: bool) -> int:
-    import json
-
+def _review_progress(folder: Path, reviewers: int | None) -> ReviewProgress:
     from steelyard.review.progress import review_progress
     from steelyard.review.session import ReviewSession
 
     with closing(ReviewSession(folder, reviewers=reviewers)) as session:
-        status = review_progress(session)
-    click.echo(json.dumps(status.to_json(), indent=1) if as_json else status.sentence)
-    return 0 if not status.waiting else 1
+        return review_progress(session)
+
+
+def _label_progress(folder: Path, draw: int | None, reviewer: str | None) -> LabellingProgress:
+    from steelyard.review.labelling import LabelSession
+
+    with closing(LabelSession(folder, size=draw, may_draw=False)) as session:
+        _refuse_stranger(reviewer, session.annotators)
+        return session.progress(reviewer)

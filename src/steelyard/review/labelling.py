@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, RunError
 from steelyard.review.label_draw import DRAW_FILE, OPENED, TEST, LabelDraw
-from steelyard.review.progress import Agreement, agreement
+from steelyard.review.progress import Agreement, LabellingProgress, agreement
 from steelyard.review.votes import UNDONE, by_stimulus, in_force, task_words
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
@@ -41,10 +43,13 @@ class Draw:
 
 
 class LabelSession:
-    def __init__(self, folder: Path, *, size: int | None = None, seed: int = 7) -> None:
+    def __init__(
+        self, folder: Path, *, size: int | None = None, seed: int = 7, may_draw: bool = True
+    ) -> None:
         """Open the folder; the first opening draws, and every later one goes on with that draw.
 
-        A folder of `labels draw` brings its draw along.
+        A folder of `labels draw` brings its draw along. One without any draw is refused and left as it is,
+        where this opening may not draw.
         """
         self.folder = RunFolder(folder)
         self.recorded = LabelDraw.read(folder) if (folder / DRAW_FILE).exists() else None
@@ -63,14 +68,24 @@ class LabelSession:
                 f"{folder}: holds no single texts or pairs of your own data, so there is nothing to label; "
                 "name another."
             )
+        if not may_draw and self.recorded is None and not (folder / LABEL_LOG).exists():
+            raise self._undrawn(size)
         self.log = ReviewLog(folder / LABEL_LOG)
         try:
-            self.draw = self._load_draw(size, seed)
+            self.draw = self._load_draw(size, seed, may_draw=may_draw)
         except BaseException:
             self.log.close()
             raise
 
-    def _load_draw(self, size: int | None, seed: int) -> Draw:
+    def _undrawn(self, size: int | None) -> RunError:
+        folder = self.folder.path
+        draw = "" if size is None else f" --draw {size}"
+        return RunError(
+            f"{folder}: no items drawn for labelling yet, expected a draw; make it with `steelyard review "
+            f"{quote(str(folder))} --label{draw}`."
+        )
+
+    def _load_draw(self, size: int | None, seed: int, *, may_draw: bool) -> Draw:
         if self.recorded is not None:
             drawn, frame = self.recorded.drawn, self.recorded.units
             if size is not None:
@@ -88,6 +103,8 @@ class LabelSession:
                     "second one would change their odds: leave it out, or remove labels.db."
                 )
             return kept
+        if not may_draw:
+            raise self._undrawn(size)
         names = sorted(self._items)
         count = len(names) if size is None else min(size, len(names))
         chosen = rng_for(seed, "labels").sample(names, count)
@@ -192,6 +209,34 @@ class LabelSession:
             for name, group in self.votes_in_force().items()
         }
         return agreement("label", ratings)
+
+    def progress(self, annotator: str | None = None) -> LabellingProgress:
+        """How far labelling is, of all who label or of one of them.
+
+        An item waits for each annotator whom the draw names for it; where it names none, for anybody.
+        """
+        names = self.annotators if annotator is None else (annotator,)
+        said = self.votes_in_force()
+        items = {name for who in names or ("",) for name in self.order(who)}
+        waits = {name for who in names for name in self.waiting(who)}
+        if not names:
+            waits = {name for name in items if not said.get(name)}
+        votes = [
+            (name, who)
+            for name in items
+            for who, vote in said.get(name, {}).items()
+            if vote.decision == LABELLED and who in (names or (who,))
+        ]
+        labelled = {name for name, _ in votes} - waits
+        shared = self.agreement()
+        return LabellingProgress(
+            labelled=len(labelled),
+            skipped=len(items - waits - labelled),
+            total=len(items),
+            annotators=dict(sorted({**dict.fromkeys(names, 0), **Counter(who for _, who in votes)}.items())),
+            opened=self.opened,
+            agreement=shared if shared.shared and annotator is None else None,
+        )
 
     def _is_sealed(self, name: str) -> bool:
         return self.recorded is not None and self.opened is None and self.recorded.drawn[name].part == TEST

@@ -143,6 +143,38 @@ class ReviewProgress:
         }
 
 
+@dataclass(frozen=True)
+class LabellingProgress:
+    labelled: int
+    """Items that nobody has to answer any more, and that have a label; `skipped` have none."""
+    skipped: int
+    total: int
+    annotators: Mapping[str, int]
+    """Annotator to the number of their labels."""
+    opened: str | None
+    """When the test part was opened: no label may be added since then."""
+    agreement: Agreement | None
+
+    @property
+    def waiting(self) -> int:
+        return 0 if self.opened is not None else self.total - self.labelled - self.skipped
+
+    @property
+    def sentence(self) -> str:
+        skipped = f", {self.skipped:,} skipped" if self.skipped else ""
+        parts = [f"{self.labelled:,} of {pluralize(self.total, 'item')} labelled{skipped}"]
+        if self.annotators:
+            by = ", ".join(f"{who} {count:,}" for who, count in self.annotators.items())
+            parts.append(f"{plural(len(self.annotators), 'annotator')}: {by}")
+        if self.opened is not None:
+            parts.append(f"opened at {self.opened}")
+        agreed = [] if self.agreement is None else [self.agreement.sentence]
+        return " ".join(["; ".join(parts) + ".", *agreed])
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "waiting": self.waiting}
+
+
 def review_progress(session: ReviewSession) -> ReviewProgress:
     items = session.items()
     statuses = session.statuses(items)
