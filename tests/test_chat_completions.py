@@ -187,7 +187,7 @@ def test_logprobs_are_asked_for_and_kept_by_token() -> None:
     server = ScriptedServer(answer)
     (reply,) = ask(server, shown("logprobs"))
     assert isinstance(reply, Reply)
-    assert reply.logprobs == {"1": -0.4, "2": -1.5}
+    assert reply.logprobs == {"1": pytest.approx(math.log(math.exp(-0.4) + math.exp(-2.0))), "2": -1.5}
     body = server.requests[0].body
     assert (body["logprobs"], body["top_logprobs"]) == (True, 20)
     assert "response_format" not in body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -161,3 +162,28 @@ def test_templates_of_the_harness_work_as_they_stand(
     assert "{{" not in user
     assert '"score": ' in user
     assert "from 1 to 6" in user or scale == "binary"
+
+
+def chatty(words: str, **probabilities: float) -> Answer:
+    """A reply in words with the probabilities of its first token."""
+    top = [{"token": token, "logprob": math.log(share)} for token, share in probabilities.items()]
+    content = [{**max(top, key=lambda entry: entry["logprob"]), "top_logprobs": top}]
+    choice = {"message": {"content": words}, "logprobs": {"content": content}, "finish_reason": "stop"}
+    return says(words, choices=[choice])
+
+
+def test_log_probabilities_below_one_half_are_no_verdict(command: Command) -> None:
+    """The judge says 2; of the answers only 1 is among the alternatives of its first token."""
+    answer = chatty("The better answer is candidate 2.", **{"The": 0.6, "1": 0.07})
+    with ScriptedServer(lambda _: answer) as server:
+        judge = f"openai/m?base_url={server.url}&reader=logprob"
+        done = command("doctor", "-j", judge)
+        stopped = command("measure", "-j", judge, "-p", "vacuum", "--out", "run")
+        asked = len(server.requests)
+    assert (done.code, stopped.code) == (1, 1)
+    assert "  read as  unreadable (answers improbable), by reader logprob" in done.out
+    for err in (done.err, stopped.err):
+        assert "the answers hold 0.07 of the probability of the first token, expected at least 0.50" in err
+    assert "stopped after 8 replies" in stopped.err
+    assert "0 could be parsed (answers improbable 8)" in stopped.err
+    assert asked == 1 + 8

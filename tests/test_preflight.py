@@ -306,9 +306,10 @@ def test_a_reference_that_cannot_be_read_costs_eight_calls_once(command: Command
 
 
 def test_prose_that_no_reader_reads_may_be_read_by_its_first_token(command: Command, tmp_path: Path) -> None:
-    """A small model that keeps to no form still leans to one of the answers."""
+    """Only where the server gives log-probabilities, and the first token is the answer."""
     prose = says("The first answer gives the capital and the second one gives a river, so it depends.")
     with ScriptedServer(lambda _: prose) as server:
         judge = f"openai/m?base_url={server.url}&reader=choice"
         done = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
     assert "where the server gives log-probabilities try reader: logprob" in done.err
+    assert "reads only replies whose first token most probably is an answer" in done.err

@@ -24,6 +24,7 @@ PAIR, PAIR_NO_TIE, BINARY, FIVE, TEN = (
     Ordinal(1, 10),
 )
 OFF, NONE, TWO = Unreadable(reasons.OFF_SCALE), Unreadable(reasons.NO_ANSWER), Unreadable(reasons.AMBIGUOUS)
+UNLIKELY = Unreadable(reasons.IMPROBABLE)
 CUT, REFUSED = Unreadable(reasons.TRUNCATED), Unreadable(reasons.REFUSAL)
 
 
@@ -207,7 +208,7 @@ def test_words_for_yes_and_no_on_a_binary_scale(text: str, finish: str, verdict:
 
 def test_logprobs_of_words_on_a_binary_scale() -> None:
     reader = READERS.build(Spec("logprob"))
-    found = {"Y": -0.9, "N": -0.8, "y": -2.0, " No": -3.0}
+    found = {"Y": -1.4, "N": -0.8, "y": -3.0, " No": -2.5}
     assert reader(Reply("N", logprobs=found), BINARY) == Decided("0")
     assert reader(Reply("N", logprobs=found), FIVE) == OFF
 
@@ -252,9 +253,15 @@ def test_regex_refuses_a_bad_pattern(pattern: str, complaint: str) -> None:
         ({"1": -0.5, "2": -1.0, "tie": -3.0}, Decided("1")),
         ({" 2": -0.5, "1": -1.0}, Decided("2")),
         ({"Tie": -0.1, "1": -1.0}, Tie()),
-        ({"The": -0.1, "1": -5.0, "2": -6.0}, Decided("1")),
-        ({"1": -math.inf, "2": -40.0}, Decided("2")),
-        ({"1": math.nan, "2": -40.0}, Decided("2")),
+        ({"1": -math.inf, "2": -0.1}, Decided("2")),
+        ({"1": math.nan, "2": -0.1}, Decided("2")),
+        ({"1": 1e300, "2": -0.1}, Decided("1")),
+        ({"The": -0.1, "1": -5.0, "2": -6.0}, UNLIKELY),
+        ({"1": -40.0, "2": -math.inf}, UNLIKELY),
+        ({"The": math.log(0.5), "1": math.log(0.3), "2": math.log(0.2)}, Decided("1")),
+        ({"The": math.log(0.5), "1": math.log(0.3), "2": math.log(0.19)}, UNLIKELY),
+        ({"The": math.log(0.4), "1": math.log(0.25), " 1": math.log(0.26)}, Decided("1")),
+        ({"1": math.log(0.3), " 1": math.log(0.2), "2": math.log(0.4)}, Decided("1")),
         ({"1": -0.7, "2": -0.7}, TWO),
         ({"The": -0.1}, OFF),
         ({}, Unreadable(reasons.NO_LOGPROBS)),

@@ -12,10 +12,17 @@ from steelyard.core.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import ABSTAIN, strip_wrapping
-from steelyard.verdicts.readers import READERS, json_key, without_reasoning
+from steelyard.verdicts.readers import (
+    LEAST_PROBABILITY,
+    READERS,
+    LogprobReader,
+    json_key,
+    without_reasoning,
+)
 from steelyard.verdicts.verdict import (
     BROKEN_OFF,
     EMPTY,
+    IMPROBABLE,
     NO_LOGPROBS,
     REFUSAL,
     TRUNCATED,
@@ -90,15 +97,30 @@ def suggest_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
         return f"try {best}, which reads {most} of {len(replies)}"
     verdicts = [READERS.build(reader)(reply, scale) for reply in replies]
     reasons = Counter(v.reason if isinstance(v, Unreadable) else "" for v in verdicts)
-    remedy = _REMEDIES.get(reasons.most_common(1)[0][0]) or _own_words(scale, replies)
+    reason = reasons.most_common(1)[0][0]
+    if reason == IMPROBABLE:
+        return _improbable(reader, scale, replies)
+    remedy = _REMEDIES.get(reason) or _own_words(scale, replies)
     if remedy:
         return remedy
     if reader.name == "logprob":
         return "correct the prompt or the reader"
-    # A small model that keeps to no form may still lean to an answer.
     return (
-        "correct the prompt, or where the server gives log-probabilities try reader: logprob, which reads a "
-        "model that keeps to no form"
+        "correct the prompt, or where the server gives log-probabilities try reader: logprob, which reads "
+        "only replies whose first token most probably is an answer"
+    )
+
+
+def _improbable(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
+    """How much the answers hold in the replies that no log-probability decides, and what to change."""
+    by_logprob = LogprobReader(**reader.args)
+    unread = [reply for reply in replies if by_logprob(reply, scale) == Unreadable(IMPROBABLE)]
+    shares = [by_logprob.answer_probability(reply, scale) for reply in unread]
+    # Never rounded up to what is expected.
+    held = " to ".join(dict.fromkeys(f"{min(share, 0.49):.2f}" for share in (min(shares), max(shares))))
+    return (
+        f"the answers hold {held} of the probability of the first token, expected at least "
+        f"{LEAST_PROBABILITY:.2f}: have the prompt ask for the answer alone, or choose another reader"
     )
 
 

@@ -21,6 +21,7 @@ from steelyard.verdicts.verdict import (
     AMBIGUOUS,
     BROKEN_OFF,
     EMPTY,
+    IMPROBABLE,
     NO_ANSWER,
     NO_LOGPROBS,
     NO_SCORES,
@@ -138,25 +139,43 @@ class RegexReader(_TextReader):
         return f"a match of {self.pattern} whose group is {either(self._words(scale))}"
 
 
+LEAST_PROBABILITY = 0.5
+"""What the answers must hold together of the first token; below it the judge probably says something else."""
+
+
 @dataclass(frozen=True)
 class LogprobReader(_Mapped):
-    """The admissible answer with the highest log-probability."""
+    """The most probable of the admissible answers, where the first token most probably is one of them."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
         if reply.finish in NO_VERDICT:
             return Unreadable(NO_VERDICT[reply.finish])
         if not reply.logprobs:
             return Unreadable(NO_LOGPROBS)
-        best: dict[Verdict, float] = {}
-        for token, logprob in reply.logprobs.items():
-            verdict = word_verdict(token, scale, self.answers)
-            if isinstance(verdict, (Decided, Tie)) and not math.isnan(logprob):
-                best[verdict] = max(logprob, best.get(verdict, -math.inf))
-        top = max(best.values(), default=0.0)
-        verdict = _the_one(answer for answer, logprob in best.items() if logprob == top)
+        held = self._probabilities(reply, scale)
+        if not held:
+            return Unreadable(OFF_SCALE)
+        # Rounded: one half as a sum of exponentials may be a little less.
+        if round(math.fsum(held.values()), 9) < LEAST_PROBABILITY:
+            return Unreadable(IMPROBABLE)
+        top = max(held.values())
+        verdict = _the_one(answer for answer, probability in held.items() if probability == top)
         if isinstance(verdict, Decided) and self._begins_another(verdict.value, reply.logprobs, scale):
             return Unreadable(AMBIGUOUS)
-        return Unreadable(OFF_SCALE) if verdict == Unreadable(NO_ANSWER) else verdict
+        return verdict
+
+    def answer_probability(self, reply: Reply, scale: Scale) -> float:
+        """What all answers hold together of the probability of the first token."""
+        return math.fsum(self._probabilities(reply, scale).values())
+
+    def _probabilities(self, reply: Reply, scale: Scale) -> dict[Verdict, float]:
+        """The probability of each answer among the tokens, summed over its spellings."""
+        held: dict[Verdict, float] = {}
+        for token, logprob in (reply.logprobs or {}).items():
+            verdict = word_verdict(token, scale, self.answers)
+            if isinstance(verdict, (Decided, Tie)) and not math.isnan(logprob):
+                held[verdict] = held.get(verdict, 0.0) + math.exp(min(logprob, 0.0))
+        return held
 
     def _begins_another(self, answer: str, tokens: Iterable[str], scale: Scale) -> bool:
         """Whether `1` may be the beginning of `10`: so where no token spells the longer answer."""

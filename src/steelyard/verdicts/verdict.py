@@ -54,9 +54,14 @@ AMBIGUOUS = "ambiguous"
 """Two different answers."""
 OFF_SCALE = "not on the scale"
 """An answer that the scale does not admit."""
+IMPROBABLE = "answers improbable"
+"""The answers together hold less than half of the probability of the first token."""
 NO_LOGPROBS = "no logprobs"
 """The server sent no log-probabilities."""
 NO_SCORES = "no scores"
 """The provider sent no pair of scores."""
-REASONS = (TRUNCATED, BROKEN_OFF, REFUSAL, EMPTY, NO_ANSWER, AMBIGUOUS, OFF_SCALE, NO_LOGPROBS, NO_SCORES)
+REASONS = (
+    *(TRUNCATED, BROKEN_OFF, REFUSAL, EMPTY, NO_ANSWER),
+    *(AMBIGUOUS, OFF_SCALE, IMPROBABLE, NO_LOGPROBS, NO_SCORES),
+)
 """Every reason a reader gives."""

@@ -129,20 +129,28 @@ def finish_of(reason: Any, known: Mapping[str, str]) -> str:
 
 
 def first_token_logprobs(tokens: Any) -> dict[str, float] | None:
-    """Alternatives for the first token that is not blank; the likelier of two spellings is kept."""
+    """Alternatives for the first token that is not blank; spellings that differ in blanks are added up."""
     entries = [entry for entry in tokens if isinstance(entry, dict)] if isinstance(tokens, list) else []
     first = next((entry for entry in entries if str(entry.get("token", "")).strip()), None)
     if first is None:
         return None
     others = first.get("top_logprobs")
-    best: dict[str, float] = {}
+    spellings: dict[str, float] = {}
     for entry in [first, *(others if isinstance(others, list) else [])]:
         fields = entry if isinstance(entry, dict) else {}
         token, logprob = fields.get("token"), finite_number(fields.get("logprob"))
         if isinstance(token, str) and logprob is not None:
-            name = clean_text(token.strip())
-            best[name] = max(logprob, best.get(name, logprob))
-    return best or None
+            spellings[token] = max(logprob, spellings.get(token, logprob))
+    names: dict[str, list[float]] = {}
+    for token, logprob in spellings.items():
+        names.setdefault(clean_text(token.strip()), []).append(logprob)
+    return {name: _log_of_sum(logprobs) for name, logprobs in names.items()} or None
+
+
+def _log_of_sum(logprobs: Sequence[float]) -> float:
+    """The logarithm of the summed probabilities; exactly the number where there is one."""
+    most = max(logprobs)
+    return most + math.log(math.fsum(math.exp(logprob - most) for logprob in logprobs))
 
 
 def finite_number(value: Any) -> float | None:
