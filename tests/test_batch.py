@@ -106,6 +106,15 @@ def test_calls_that_never_come_are_failures_with_their_reason(command: Command) 
     assert not json.loads(done.out)["run"].get("partial")
 
 
+def test_a_refused_preflight_submits_no_batch(command: Command) -> None:
+    script = BatchServer(lambda _: fails(400, "no such thing"))
+    with ScriptedServer(script) as server:
+        done = command(*options("openai/gpt-4o", server, "run", *BATCH))
+    assert done.code == 2
+    assert (script.single, dict(script.handed_in)) == (8, {})
+    assert "stopped after 8 calls, which the server refused alike" in done.err.splitlines()[-1]
+
+
 def test_a_refused_field_is_learnt_and_the_key_is_nowhere(command: Command, tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> Answer:
         if "temperature" in body:

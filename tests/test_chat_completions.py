@@ -521,6 +521,10 @@ DEEP = (
         (sends("", 407), "check the name and password of the proxy"),
         (fails(400, "No such thing", code="model_not_found"), "check the model's name"),
         (fails(400, "invalid model ID"), "check the model's name"),
+        (
+            fails(400, "Invalid model name passed in model=nosuch. Call `/v1/models`."),
+            "check the model's name",
+        ),
         (fails(429, "You exceeded your current quota.", code="insufficient_quota"), "no credit left"),
         (fails(402, "Insufficient Balance"), "no credit left"),
         (Answer(307, headers={"Location": "http://127.0.0.1:1/"}), "a redirect; set base_url"),

@@ -161,6 +161,23 @@ def test_a_folder_of_another_study_is_refused_before_anything_is_written(
     assert cast.calls == calls
 
 
+@pytest.mark.parametrize("role", ["write", "grade"])
+def test_a_model_whose_server_refuses_every_call_is_asked_eight_times(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer, role: str
+) -> None:
+    write_study(tmp_path, server, probes=["label_flip"], count=20)
+    setattr(cast, role, lambda *_: fails(400, "no such thing"))
+    name = {"write": "writer", "grade": "checker"}[role]
+    for times in (1, 2):
+        done = command("generate", "study.yaml", "--out", "run")
+        assert done.code == 2
+        assert cast.calls[name] == 8 * times
+        assert (
+            "the server answered 400 (no such thing); correct the request; what was written is kept"
+            in done.err
+        )
+
+
 def test_an_author_whose_calls_all_fail_is_not_said_to_have_written_before(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
 ) -> None:

@@ -154,8 +154,8 @@ def test_a_sheet_without_a_reply_behind_it_is_taken_away(command, tmp_path: Path
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "datasheet.html").write_text("figures of another day")
         done = command("measure", "-j", judge, "-p", "vacuum", "--out", "run")
-    assert done.code == 1
-    assert "no readable verdict in 12 calls (bad_request 12)" in done.err
+    assert done.code == 2
+    assert "stopped after 8 calls, which the server refused alike" in done.err
     assert not (tmp_path / "run" / "datasheet.html").exists()
 
 

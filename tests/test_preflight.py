@@ -192,6 +192,97 @@ def test_a_server_that_fails_always_opens_the_circuit(command: Command, tmp_path
     assert "stopped after 8 replies" not in done.err
 
 
+@pytest.mark.parametrize("concurrency", [1, 64])
+def test_a_server_that_refuses_every_call_alike_is_asked_eight_times(
+    command: Command, tmp_path: Path, concurrency: int
+) -> None:
+    """More than 1,000 calls are planned under two protocols; a corrected server is asked all over again."""
+    broken = True
+
+    def script(_: Received) -> Answer:
+        return fails(400, "No connected db.") if broken else wins("tie")
+
+    with ScriptedServer(script) as server:
+        words = ("-j", f"openai/m?base_url={server.url}", "-p", "vacuum", "-p", "ladder", "-p", "criterion")
+        run = ("measure", *words, "--profile", "standard", "--out", "run", "--concurrency", concurrency)
+        for times in (1, 2):
+            done = command(*run)
+            assert len(server.requests) == times * PREFLIGHT_CALLS
+            assert done.code == 2
+            last = done.err.splitlines()[-1]
+            assert "judge openai/m: stopped after 8 calls, which the server refused alike" in last
+            assert "the server answered 400 (No connected db.); correct the request; 0 of 1," in last
+            assert "check the judge's key, model and settings and run again" in last
+            assert "--no-preflight" in last
+        broken = False
+        mended = command("measure", *words, "--profile", "standard", "--out", "run")
+        assert mended.code == 0, mended.err
+        assert len(server.requests) > 1000
+
+
+def test_a_judge_that_is_refused_leaves_the_others_to_go_on(command: Command, tmp_path: Path) -> None:
+    script = by_model({"ill": lambda _: fails(422, "no such field"), "sound": lambda _: wins("tie")})
+    with ScriptedServer(script) as server:
+        names = ("ill", "sound")
+        judges = [{"name": name, "model": f"openai/{name}", "base_url": server.url} for name in names]
+        done = command("measure", study(tmp_path, *judges), "--out", "run", *FAST)
+        assert asked(server) == {"ill": PREFLIGHT_CALLS, "sound": CALLS}
+    assert done.code == 2
+    assert "no readable verdict" not in done.err
+    assert json.loads((tmp_path / "run" / "datasheet.json").read_text())["run"]["unfinished"] == {
+        "ill": {"asked": PREFLIGHT_CALLS, "planned": CALLS}
+    }
+
+
+@pytest.mark.parametrize("concurrency", [1, 64])
+@pytest.mark.parametrize(
+    "other", [wins("tie"), fails(422, "another thing"), fails(400, "maximum context length is 8 tokens")]
+)
+def test_seven_of_eight_refusals_stop_nothing(
+    command: Command, tmp_path: Path, concurrency: int, other: Answer
+) -> None:
+    turns: list[str] = []
+
+    def script(request: Received) -> Answer:
+        turns.append(request.path)
+        return other if len(turns) == PREFLIGHT_CALLS else fails(400, "no")
+
+    with ScriptedServer(script) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", concurrency, *FAST)
+        assert len(server.requests) == CALLS
+    assert done.code == (0 if other == wins("tie") else 1)
+    assert "refused alike" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("message", "more"), [("no", ["--no-preflight"]), ("maximum context length is 8 tokens", [])]
+)
+def test_refusals_that_stop_nothing(command: Command, tmp_path: Path, message: str, more: list[str]) -> None:
+    """A prompt that is too long says nothing of the next item's."""
+    with ScriptedServer(lambda _: fails(400, message)) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", *FAST, *more)
+        assert len(server.requests) == CALLS
+    assert done.code == 1
+    assert f"no readable verdict in {CALLS} calls" in done.err
+
+
+def test_refusals_after_a_reply_of_an_earlier_run_stop_nothing(command: Command, tmp_path: Path) -> None:
+    """What fails again for its own sake is no server that refuses the judge."""
+    turns: list[str] = []
+
+    def script(request: Received) -> Answer:
+        turns.append(request.path)
+        return wins("tie") if len(turns) == 1 else fails(400, "no")
+
+    with ScriptedServer(script) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        codes = [command("measure", path, "--out", "run", *FAST).code for _ in range(2)]
+        assert len(server.requests) == CALLS + (CALLS - 1)
+    assert codes == [0, 0]
+
+
 def test_a_corrected_reader_reads_the_replies_of_the_same_prompt_again(
     command: Command, tmp_path: Path
 ) -> None:

@@ -144,7 +144,7 @@ def test_a_probe_without_a_usable_text_has_no_figure(
 def test_in_a_suite_the_rest_is_measured(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
 ) -> None:
-    cast.write = lambda _: fails(400, "no")
+    cast.write = lambda _: fails(400, "maximum context length exceeded")
     write_study(tmp_path, server, ["reliability"])
     done = command("measure", "study.yaml", "--out", "run")
     check_unmeasured(done, tmp_path / "run", WRITTEN, Counter({"call failed": 4}))

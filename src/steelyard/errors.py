@@ -12,6 +12,7 @@
     │   ├── UnreachableError      server or package index cannot be reached
     │   ├── BudgetError           the budget is reached
     │   ├── PreflightError        the first replies of a judge cannot be parsed
+    │   │   └── CallsRefusedError     exit 2: the server refused the first calls of a judge, all alike
     │   ├── InterruptedRunError   Ctrl-C
     │   └── StoreError            the run file cannot be read or written
     ├── UnreadableError       a Python judge came to no verdict; public as `steelyard.Unreadable`
@@ -76,6 +77,12 @@ class BudgetError(RunError):
 
 class PreflightError(RunError):
     """Most of a judge's first replies cannot be parsed, so the rest is not paid for."""
+
+
+class CallsRefusedError(PreflightError):
+    """A judge's server refused its first calls, all alike, so the rest is not sent; other judges go on."""
+
+    exit_code = 2
 
 
 class InterruptedRunError(RunError):

@@ -152,7 +152,9 @@ _STUDY_OPTIONS: tuple[Decorator, ...] = (
     ),
     option("--budget", type=NOT_NEGATIVE, metavar="USD", help="Stop before spending more than this."),
     option(
-        "--no-preflight", is_flag=True, help="Keep calling a judge whose first 8 replies could not be parsed."
+        "--no-preflight",
+        is_flag=True,
+        help="Keep calling a judge whose first 8 calls were refused or not parsed.",
     ),
     option("--no-pilot", is_flag=True, hidden=True, help="Earlier spelling of --no-preflight."),
     option(

@@ -28,6 +28,7 @@ from steelyard.runner.preflight import Preflight
 from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
+from steelyard.runner.refusals import Refusals
 from steelyard.runner.retry import backoff_delay, sleep
 from steelyard.runner.session import RunControl
 from steelyard.trials.exchange import Call
@@ -73,7 +74,12 @@ class CallQueue:
     """
 
     def __init__(
-        self, batch: Sequence[Call], preflight: Preflight, breaker: CircuitBreaker, stopped: asyncio.Event
+        self,
+        batch: Sequence[Call],
+        preflight: Preflight,
+        breaker: CircuitBreaker,
+        refusals: Refusals,
+        stopped: asyncio.Event,
     ) -> None:
         self._batch = batch
         self._protocols = _protocols(batch)
@@ -81,6 +87,7 @@ class CallQueue:
         self._open_calls = Counter(self._protocols)
         self._preflight = preflight
         self._breaker = breaker
+        self._refusals = refusals
         self._stopped = stopped
         self._ended = asyncio.Event()
         self._random = random.Random()
@@ -88,7 +95,8 @@ class CallQueue:
     async def take(self) -> Call | None:
         """The next call; None if none is open, or none may be made.
 
-        A protocol is full only while a call of it is in flight, so whoever waits here is woken.
+        A protocol is full only while a call of it is in flight, and refusals hold up others only while some
+        are in flight, so whoever waits here is woken.
         """
         while self._waiting and not self._stopped.is_set():
             if self._breaker.half_open:
@@ -98,6 +106,7 @@ class CallQueue:
                 del self._waiting[turn]
                 self._open_calls[call.protocol] -= 1
                 self._preflight.begin(call)
+                self._refusals.begin()
                 return call
             self._ended.clear()
             await self._ended.wait()
@@ -105,9 +114,12 @@ class CallQueue:
 
     def end(self, call: Call) -> None:
         self._preflight.end(call)
+        self._refusals.end()
         self._ended.set()
 
     def _next_allowed(self) -> int | None:
+        if not self._refusals.allows:
+            return None
         if self._preflight.passed:
             return 0
         allowed = {
@@ -136,7 +148,13 @@ class JudgeRun:
         self.call_timeout = timeout_for(self.judge, self.limits.call_timeout)
         self.stopped = control.stop_signal()
         has_answered = bool(stored.of(queue.trials).any())
+        # Not by name: each try of an author has one of its own.
+        self._identity = self.judge.fingerprint(next(iter(self.judge.protocols)))
+        if has_answered:
+            control.answering.add(self._identity)
         self._breaker = CircuitBreaker(self.limits.failure_threshold, queue.items, has_answered)
+        watched = len(queue.trials) if self.limits.preflight else 0
+        self._refusals = Refusals(self.judge, watched, self._identity in control.answering)
         self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
         self._preflight_error = self._preflight.restore(stored, control.read)
         self._prices = PriceClock(self.judge)
@@ -177,7 +195,7 @@ class JudgeRun:
             retry = partial(self._call_with_retries, provider, throttle)
             await self._answer_in_process(provider.reply, neighbours, retry)
             return
-        queue = CallQueue(batch, self._preflight, self._breaker, self.stopped)
+        queue = CallQueue(batch, self._preflight, self._breaker, self._refusals, self.stopped)
 
         async def worker() -> None:
             while (call := await queue.take()) is not None:
@@ -256,7 +274,9 @@ class JudgeRun:
             except PermanentError as error:
                 await self._count_requests(call, error)
                 await self.save_failure(call, [*errors, error])
-                if model_info(self.judge.address).is_code and (stop := self._preflight.fail(call, error)):
+                is_code = model_info(self.judge.address).is_code
+                stop = self._preflight.fail(call, error) if is_code else self._refusals.record(error)
+                if stop is not None:
                     self.abort_judge(stop)
                 return
             except TransientError as error:
@@ -320,6 +340,8 @@ class JudgeRun:
         if self._on_reply is not None:
             self._on_reply(call, reply)
         self._breaker.record_reply()
+        self._refusals.record_reply()
+        self.control.answering.add(self._identity)
         if self.judge.baseline:
             return
         verdict = self.control.read(call, reply) if isinstance(call, Trial) else None

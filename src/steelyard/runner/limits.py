@@ -33,7 +33,7 @@ class RunLimits:
     failure_threshold: int = 5
     """Different items failed in a row that open the circuit breaker of a judge that never replied."""
     preflight: bool = True
-    """Stop a judge whose first replies cannot be parsed; see `preflight`."""
+    """Stop a judge whose first replies cannot be parsed, or whose first calls are refused alike."""
     batch: bool = False
     """Use the vendor's batch API where there is one: about half the price, results within hours."""
     batch_size: int = 50_000

@@ -1,8 +1,8 @@
 """Preflight: the first replies under each protocol decide whether a judge's replies can be parsed at all.
 
 Preflight calls are ordinary trials, stored and counted like all others; they only come first. A call that
-fails is replaced by another: failing servers are the business of `circuit_breaker`. A protocol that passed
-goes on at once, so one slow call does not hold up the others.
+fails is replaced by another: failing servers are the business of `circuit_breaker` and `refusals`. A protocol
+that passed goes on at once, so one slow call does not hold up the others.
 """
 
 from __future__ import annotations

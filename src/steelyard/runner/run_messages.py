@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.core.text import plural, pluralize
-from steelyard.errors import BudgetError, InterruptedRunError, PreflightError, RunError, SteelyardError
+from steelyard.errors import (
+    BudgetError,
+    CallsRefusedError,
+    InterruptedRunError,
+    PreflightError,
+    RunError,
+    SteelyardError,
+)
 from steelyard.metrics.faults import Fault
 from steelyard.runner.record import Coverage
 from steelyard.runner.session import RunSession
@@ -27,6 +34,11 @@ TRANSIENT_REASONS = frozenset(
 PREFLIGHT_ADVICE = (
     "fix the judge and run again: {folder} can be reused, because it holds only these replies of the judge; "
     "if you changed the server instead, choose another --out; to continue anyway, add --no-preflight"
+)
+
+REFUSED_ADVICE = (
+    "check the judge's key, model and settings and run again: {folder} can be reused, because it holds no "
+    "reply of the judge; to continue anyway, add --no-preflight"
 )
 
 NONE_ABORTED: Mapping[str, SteelyardError] = {}
@@ -48,7 +60,8 @@ def stop_reasons(session: RunSession, coverage: Coverage, folder: Path) -> Itera
         elif isinstance(error, BudgetError):
             yield BudgetError(f"{stop_cause(error, session)}: {standing}; raise --budget and {AGAIN}.")
         elif isinstance(error, PreflightError):
-            yield PreflightError(f"{error}; {standing}; {PREFLIGHT_ADVICE.format(folder=folder)}.")
+            advice = REFUSED_ADVICE if isinstance(error, CallsRefusedError) else PREFLIGHT_ADVICE
+            yield type(error)(f"{error}; {standing}; {advice.format(folder=folder)}.")
         else:
             yield type(error)(f"{stop_cause(error, session)}; {standing}; {AGAIN}.")
     if not session.stop_errors:

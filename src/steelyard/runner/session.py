@@ -70,6 +70,8 @@ class RunControl:
                 f"{pluralize(lost, 'call')} had been sent when the last run was killed; the vendor may bill "
                 f"{plural(lost, 'it', 'them')}, and {plural(lost, 'it is', 'they are')} made again"
             )
+        self.answering: set[str] = set()
+        """Fingerprints of judges that have replied, in this run or before."""
         self._signals: list[asyncio.Event] = []
         self._stopped = False
 

@@ -25,7 +25,7 @@ _CONTEXT_OVERFLOW = re.compile(
     re.I,
 )
 _UNKNOWN_MODEL = re.compile(
-    r"invalid model id|model\b.{0,80}\b(not found|does not exist|identifier is invalid)"
+    r"invalid model (id|name)|model\b.{0,80}\b(not found|does not exist|identifier is invalid)"
     r"|inference profile that contains this model",
     re.I | re.S,
 )
