@@ -49,12 +49,13 @@ def parse_judge(
     answers: str | None = None,
     known: Mapping[str, Judge] | None = None,
     transcripts: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> Judge:
     """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for.
 
     `prompt` is the template of a judge that is prompted and brings none of its own, `answers` the map of
     one that is prompted or a function; `known` are judges that others can be made of by their names;
-    `transcripts` says that runs are judged.
+    `transcripts` says that runs are judged; `columns` are the mapped columns of the data, each with its part.
     """
     composite = CompositeJudge.of(given)
     if composite is not None:
@@ -67,6 +68,7 @@ def parse_judge(
             answers=answers,
             known=known,
             transcripts=transcripts,
+            columns=columns,
         )
         return composite.judge(member, known or {}, scale)
     where, common = judge_place(given), JudgeConfig.model_fields
@@ -92,7 +94,7 @@ def parse_judge(
         config = config.model_copy(update={"answers": answers})
     provider, _, model = config.model.partition("/")
     options = info.complete_options(model, options)
-    maker = ProtocolMaker(info, options, scale, folder, where, transcripts)
+    maker = ProtocolMaker(info, options, scale, folder, where, transcripts, columns or {})
     return Judge(
         name=config.name or config.model,
         provider=provider,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +38,7 @@ from steelyard.trials.prompt import (
     TRANSCRIPT_SHOWN,
     PromptTemplate,
     as_jinja,
+    check_braces,
 )
 from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
 from steelyard.verdicts.readers import READERS
@@ -99,6 +100,8 @@ class ProtocolMaker:
     folder: Path
     where: str
     transcripts: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Column of the data to the part of an item that it is."""
 
     def protocols(
         self, own: ProtocolConfig, others: Mapping[str, Any], arms: Collection[str]
@@ -127,10 +130,10 @@ class ProtocolMaker:
             own = own.model_copy(update={"prompt": None})
         elif own.prompt is not None or own.system is not None:
             provided = {"base": provided["base"]}
-        protocols = {name: self._changed(protocol, own) for name, protocol in provided.items()}
+        protocols = {name: self._changed(protocol, own, self.where) for name, protocol in provided.items()}
         base = protocols["base"]
         for name, (config, settings) in changes.items():
-            protocols[name] = settings.applied(self._changed(base, config))
+            protocols[name] = settings.applied(self._changed(base, config, self._place(name)))
         for name, protocol in protocols.items():
             self._check_prompt(protocol, name)
         return protocols
@@ -162,14 +165,14 @@ class ProtocolMaker:
         wanted = [*graded, *(name for name in every if name not in GRADED)]
         return {name: every[name] for name in wanted if name in every}
 
-    def _changed(self, base: Protocol, change: ProtocolConfig) -> Protocol:
+    def _changed(self, base: Protocol, change: ProtocolConfig, where: str) -> Protocol:
         user, system, reader = base.user, base.system, base.reader
         if change.prompt in NAMED_USER:
             user, system, reader = NAMED_USER[change.prompt], PAPER_SYSTEM, Spec("json")
         elif change.prompt is not None:
-            user, system = as_jinja(text_or_file(change.prompt, self.folder, self.where)), None
+            user, system = self._template(change.prompt, f"{where}: prompt"), None
         if change.system is not None:
-            system = as_jinja(text_or_file(change.system, self.folder, self.where))
+            system = self._template(change.system, f"{where}: system")
         if change.reader is not None:
             answers = {key: value for key, value in base.reader.args.items() if key == "answers"}
             reader = _reader(change.reader, self.where)
@@ -185,15 +188,27 @@ class ProtocolMaker:
             user = response_format(reader).reword(user)
         return Protocol(user, system, reader, base.settings)
 
-    def _check_prompt(self, protocol: Protocol, name: str) -> None:
-        where = self.where if name == "base" else f"{self.where}: protocol {name!r}"
-        allowed, shown = POINTWISE_VARIABLES, POINTWISE_SHOWN
+    def _template(self, given: str, where: str) -> str:
+        text = text_or_file(given, self.folder, self.where)
+        check_braces(text, self._variables, f"{where} {given}" if names_file(given) else where, self.columns)
+        return as_jinja(text)
+
+    @property
+    def _variables(self) -> frozenset[str]:
         if isinstance(self.scale, Pairwise):
-            allowed, shown = PAIRWISE_VARIABLES, PAIRWISE_SHOWN
-        elif isinstance(self.scale, BestOf):
-            allowed = BEST_OF_VARIABLES
+            return PAIRWISE_VARIABLES
+        return BEST_OF_VARIABLES if isinstance(self.scale, BestOf) else POINTWISE_VARIABLES
+
+    def _place(self, name: str) -> str:
+        return self.where if name == "base" else f"{self.where}: protocol {name!r}"
+
+    def _check_prompt(self, protocol: Protocol, name: str) -> None:
+        where, allowed = self._place(name), self._variables
+        shown = PAIRWISE_SHOWN if isinstance(self.scale, Pairwise) else POINTWISE_SHOWN
         texts = [text for text in (protocol.system, protocol.user) if text]
-        named = frozenset[str]().union(*(PromptTemplate(text, where).check(allowed) for text in texts))
+        named = frozenset[str]().union(
+            *(PromptTemplate(text, where).check(allowed, self.columns) for text in texts)
+        )
         hidden = sorted(shown - named)
         if texts and hidden and not (named & (TRANSCRIPT_SHOWN | BEST_OF_SHOWN)):
             raise ConfigError(

@@ -32,7 +32,7 @@ from steelyard.study.roles import (
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.exchange import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.prompt import POINTWISE_VARIABLES, PromptTemplate
+from steelyard.trials.prompt import POINTWISE_VARIABLES, PromptTemplate, check_braces
 
 _SHARED = frozenset({"instruction", "rubric", "request", "target", "expected", "low", "high", "fence"})
 VARIABLES = {
@@ -80,7 +80,9 @@ def check_prompt(name: str, text: str, place: str) -> None:
     """Refuse words of a study for a goal of its author, or for a role of editing, that cannot be sent."""
     if not text.strip():
         raise ConfigError(f"{place}: found an empty text, expected what to write; add it.")
-    named = PromptTemplate(text, place).check(VARIABLES.get(name, AUTHOR_VARIABLES))
+    allowed = VARIABLES.get(name, AUTHOR_VARIABLES)
+    check_braces(text, allowed, place, jinja=True)
+    named = PromptTemplate(text, place).check(allowed)
     missing = {"transcript"} if name == VERIFIER and not named & {"transcript", "response"} else set()
     missing |= SHOWN.get(name, set()) - named
     if missing:

@@ -140,6 +140,7 @@ def build_study(
     if config.data is not None and not config.data.asks_for_truth():
         probes = without_claims(probes, kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
+    mapped = None if config.data is None else config.data.columns
     parse = partial(
         parse_judge,
         folder=folder,
@@ -148,6 +149,7 @@ def build_study(
         prompt=prompt,
         answers=answers,
         transcripts=of_runs,
+        columns={column: part for part, column in mapped.used()} if mapped is not None else None,
     )
     # A composite judge may name any judge that is none, or that stands before it.
     known: dict[str, Judge] = {}

@@ -22,6 +22,7 @@ from steelyard.tasks.scale import BestOf, Ordinal, Pairwise
 from steelyard.tasks.task import Task
 from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.presentation import Message
+from steelyard.trials.prompt_names import nearest_name
 
 PAIRWISE_VARIABLES = frozenset({"instruction", "request", "rubric", "reference", "first", "second", "fence"})
 POINTWISE_VARIABLES = frozenset(
@@ -57,12 +58,15 @@ def _variables(text: str) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
 
 
+_NO_COLUMNS: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True)
 class PromptTemplate:
     text: str
     origin: str = field(default="built-in", compare=False)
 
-    def check(self, allowed: frozenset[str]) -> frozenset[str]:
+    def check(self, allowed: frozenset[str], columns: Mapping[str, str] = _NO_COLUMNS) -> frozenset[str]:
         try:
             named = _variables(self.text)
             _compiled(self.text)
@@ -77,8 +81,11 @@ class PromptTemplate:
             ) from error
         unknown = sorted(named - allowed)
         if unknown:
+            near = nearest_name(unknown[0], allowed, columns)
+            meant = f"; did you mean {near!r}?" if near else "."
             raise ConfigError(
-                f"{self.origin}: unknown variable {unknown[0]!r}; known here: {', '.join(sorted(allowed))}."
+                f"{self.origin}: unknown variable {unknown[0]!r}; known here: "
+                f"{', '.join(sorted(allowed))}{meant}"
             )
         return named
 
@@ -202,13 +209,69 @@ _NAMES = {
 
 _JINJA = re.compile(r"\{%|\{\{\s*(?:" + "|".join(_NAMES) + r")\b")
 
-_SIGNS = re.compile(r"\{(" + "|".join(_NAMES) + r")\}|\{\{|\}\}|\{#")
+_EMPTY_NAMES = frozenset({"rubric_id", "score_levels_table"})
+"""Names in the harness's templates for agents that hold nothing here: a rubric says its levels itself."""
+
+_SIGNS = re.compile(r"\{(" + "|".join((*_NAMES, *_EMPTY_NAMES)) + r")\}|\{\{|\}\}|\{#")
 
 _LITERALS = {"{{": "{", "}}": "}", "{#": '{{ "{#" }}'}
 
 
+_BARE = re.compile(r"\\[A-Za-z]{2,}(?:\{\w*\})+|\{\{|\}\}|\{([^\W\d]\w*)\}")
+"""A name alone in braces is the group; no doubled brace is one, and no argument of a LaTeX command."""
+
+
+def check_braces(
+    text: str,
+    allowed: frozenset[str],
+    origin: str,
+    columns: Mapping[str, str] = _NO_COLUMNS,
+    *,
+    jinja: bool = False,
+) -> None:
+    """Refuse a name alone in single braces that would be sent as it stands.
+
+    `jinja` says that the text is never read as a template of single braces.
+    """
+    single = not jinja and _has_single_braces(text)
+    for part in [text] if single else _literal_parts(text):
+        for name in (found[1] for found in _BARE.finditer(part) if found[1]):
+            if not (single and (name in _EMPTY_NAMES or _NAMES.get(name) in allowed)):
+                form = "{{ %s }}" if jinja or (not single and re.search(r"\{[{%]", text)) else "{%s}"
+                literal = f"{{{{{name}}}}}" if single else f'{{{{ "{{{name}}}" }}}}'
+                near = nearest_name(name, allowed, columns)
+                meant = f"did you mean {form % near}, or {literal} for the text itself?"
+                raise ConfigError(
+                    f"{origin}: found {{{name}}}, expected one of "
+                    f"{', '.join(form % one for one in sorted(allowed))}; "
+                    + (meant if near else f"correct it, or write {literal} for the text itself.")
+                )
+
+
+def _literal_parts(text: str) -> Iterator[str]:
+    """What a Jinja2 template sends as it stands, but for what it marks as raw."""
+    is_raw = False
+    try:
+        for _, kind, part in _environment().lex(text):
+            is_raw = kind == "raw_begin" or (is_raw and kind != "raw_end")
+            if kind == "data" and not is_raw:
+                yield part
+    except TemplateSyntaxError:
+        return  # `PromptTemplate.check` says what is wrong
+
+
+def _has_single_braces(text: str) -> bool:
+    return not _JINJA.search(text) and any(f"{{{name}}}" in text for name in _NAMES)
+
+
 def as_jinja(text: str) -> str:
     """A template of single braces in our own form; every other text as it is."""
-    if _JINJA.search(text) or not any(f"{{{name}}}" in text for name in _NAMES):
+    if not _has_single_braces(text):
         return text
-    return _SIGNS.sub(lambda sign: f"{{{{ {_NAMES[sign[1]]} }}}}" if sign[1] else _LITERALS[sign[0]], text)
+    return _SIGNS.sub(_in_jinja, text)
+
+
+def _in_jinja(sign: re.Match[str]) -> str:
+    if sign[1] is None:
+        return _LITERALS[sign[0]]
+    return "" if sign[1] in _EMPTY_NAMES else f"{{{{ {_NAMES[sign[1]]} }}}}"
