@@ -656,6 +656,12 @@ def test_not_worth_another_try(answer: Answer, reason: str) -> None:
     [
         fails(400, "The prompt triggered the content management policy.", code="content_filter"),
         fails(403, "Your input was flagged by moderation."),
+        # A proxy that puts its own words and code in the place of the vendor's.
+        fails(
+            400,
+            "litellm.ContentPolicyViolationError: OpenAIException - rejected by our safety system",
+            code="400",
+        ),
     ],
 )
 def test_a_filtered_prompt_is_a_refusal_of_the_judge(answer: Answer) -> None:

@@ -166,3 +166,11 @@ def test_the_words_of_an_author_are_looked_through() -> None:
         ConfigError, match=r"author\.prompts\.label_flip: found \{expected\}.*\{\{ expected \}\}"
     ):
         parse_roles(author, f"openai/c{server}")
+
+
+def test_two_forms_of_braces_in_one_template_are_refused() -> None:
+    """The name in double braces would be sent as `{ question }`."""
+    with pytest.raises(
+        ConfigError, match=r"found \{\{ question \}\} beside .* write \{request\}, or every name"
+    ):
+        rendered("Question: {{ question }}\nAnswer: {response}")

@@ -221,6 +221,10 @@ _BARE = re.compile(r"\\[A-Za-z]{2,}(?:\{\w*\})+|\{\{|\}\}|\{([^\W\d]\w*)\}")
 """A name alone in braces is the group; no doubled brace is one, and no argument of a LaTeX command."""
 
 
+_SPACED = re.compile(r"\{\{\s+([^\W\d]\w*)\s+\}\}")
+"""A variable of Jinja2, which a template of single braces would send as text."""
+
+
 def check_braces(
     text: str,
     allowed: frozenset[str],
@@ -234,6 +238,12 @@ def check_braces(
     `jinja` says that the text is never read as a template of single braces.
     """
     single = not jinja and _has_single_braces(text)
+    if single and (mixed := _SPACED.search(text)):
+        near = nearest_name(mixed[1], allowed, columns)
+        raise ConfigError(
+            f"{origin}: found {mixed[0]} beside names in single braces, expected one form; write "
+            f"{{{near or 'request'}}}, or every name in double braces."
+        )
     for part in [text] if single else _literal_parts(text):
         for name in (found[1] for found in _BARE.finditer(part) if found[1]):
             if not (single and (name in _EMPTY_NAMES or _NAMES.get(name) in allowed)):

@@ -111,7 +111,7 @@ def _answer(summary: Summary) -> Iterator[str]:
             for each in key_figures.key_figures(summary, names[0])
         ]
         if rows:
-            yield table(["", "value [95 % interval] count/total", "limit", ""], rows)
+            yield table(["", "value [interval] count/total", "limit", ""], rows)
         if verdict is not None:
             yield " ".join(escape(sentence) for sentence in key_figures.advice(summary, verdict))
     elif summary.datasheet.verdicts:

@@ -32,7 +32,9 @@ _UNKNOWN_MODEL = re.compile(
 _WRONG_KEY = re.compile(r"API_KEY_INVALID|API key not valid|API key expired|incorrect API key", re.I)
 _REGION_BLOCKED = re.compile(r"location is not supported|not available in your (country|region)", re.I)
 _CONTENT_FILTER = re.compile(
-    r"content[_ ](filter|policy_violation)|content violates|moderation|(input|prompt) was flagged", re.I
+    r"content[_ ]?(filter|policy_?violation)|content (violates|management policy)|moderation"
+    r"|(input|prompt) was flagged",
+    re.I,
 )
 _NO_CREDIT = re.compile(
     r"insufficient[_ ](quota|balance|credit)|exceeded your current quota|credit_balance|spend_limit"
