@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import Steelyard
 from example_datasheet import example
 from pairs import pair
 from scores import calls
@@ -187,3 +190,47 @@ def test_a_flag_says_the_side_of_the_limit_and_not_that_of_the_value(
         "j", "ladder", "merit", {"protocol": "base"}, "call", 0.65, intervals=ends, status="flagged"
     )
     assert KeyFigure(flagged, "tells good from bad", allowed).word == word
+
+
+JUDGE = """
+def right(request, first, second):
+    # The better text says so; one pair in eight is taken the wrong way round, whichever text is longer.
+    better = "1" if "good" in first else "2"
+    return better if int(request.split()[1]) % 8 else {"1": "2", "2": "1"}[better]
+
+
+def words(request, first, second):
+    return "1" if len(first) > len(second) else "2"
+"""
+
+
+def test_of_pairs_won_by_the_longer_text_a_good_judge_is_told_from_one_that_counts_words(
+    steelyard: Steelyard, tmp_path: Path
+) -> None:
+    """300 pairs, the longer text preferred in 92 %: counting words is right more often than the judge."""
+    lines = ["n,q,a,b,l"]
+    for n in range(300):
+        longer, first = n % 25 < 23, n % 2 == 0
+        better, worse = (("good " * 9, "poor " * 5) if longer else ("good " * 5, "poor " * 9))[:2]
+        texts = (better, worse) if first else (worse, better)
+        lines.append(f"{n},case {n},{texts[0]},{texts[1]},{'1' if first else '2'}")
+    (tmp_path / "pairs.csv").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "mine.py").write_text(JUDGE, encoding="utf-8")
+    done = steelyard(
+        *("measure", *(f"-jpython/{tmp_path / 'mine.py'}:{name}" for name in ("right", "words"))),
+        *("--data", tmp_path / "pairs.csv", "--scale", "pairwise"),
+        *("--columns", "request=q,response_1=a,response_2=b,label=l,id=n", "--out", tmp_path / "run"),
+    )
+    assert done.returncode == 0, done.stderr
+    verdicts = {
+        each["judge"].rpartition(":")[2]: each["verdict"]
+        for each in json.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))["verdicts"]
+    }
+    assert verdicts == {"right": "no_fault_found", "words": "unfit"}
+    gates = [
+        steelyard(
+            "gate", tmp_path / "run", "--policy", "smoke", "-j", f"python/{tmp_path / 'mine.py'}:{name}"
+        ).returncode
+        for name in ("right", "words")
+    ]
+    assert gates == [0, 3]
