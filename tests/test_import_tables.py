@@ -110,7 +110,7 @@ def test_pairs_in_one_order_ask_for_the_other(tmp_path: Path) -> None:
     columns = parse_recorded_columns("pair=pair,first=shown_first,answer=winner,better=people")
     for orders, wanted in (
         ((1,), "the same pairs in the other order"),
-        ((1, 2), "labelled rows, which would decide “beats reading nothing”"),
+        ((1, 2), "labelled rows, which would decide “tells good from bad”"),
     ):
         better = {pair: 1 + pair % 2 for pair in range(6)}
         rows = [(p, first, "A" if better[p] == first else "B", better[p]) for p in better for first in orders]

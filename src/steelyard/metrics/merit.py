@@ -195,17 +195,13 @@ def _natural_merit(
         whole = choices.estimate(context, (alpha / 2 * SURER, alpha / 2))
         return [whole, *(rule.estimate(context, choices.excluded) for rule in beside if rule.defined)]
 
-    first, *others = _together(tests(choices), tests(choices.without_losses))
+    complete = tests(choices.without_losses)
+    first, *others = _together(tests(choices), complete)
     one_sided = next((rule.reason for rule in beside if not rule.defined), None)
     if one_sided is not None and first.status != FLAGGED:
         yield context.undefined(MERIT, one_sided, "call", choices.excluded)
         return
-    undecided = [each for each in (first, *others) if merit_test_status(each) == INCONCLUSIVE]
-    needed = [calls_total(replace(each, excluded={}), (CHANCE_OF_PAIRS, inf)) for each in undecided]
-    known = [calls for calls in needed if calls is not None]
-    if first.status == INCONCLUSIVE and len(known) == len(needed):
-        first = replace(first, calls_needed=max(known, default=None))
-    yield from (first, *others)
+    yield from (_forecast(first, complete), *others)
 
 
 def _agent_merit(context: EstimateContext, runs: Runs, alpha: float) -> Iterator[Estimate]:
@@ -294,8 +290,21 @@ def _agreement(
             chance=0.0,
         )
 
-    (decided,) = _together([estimate(len(rows) - len(scored))], [estimate(0)])
-    if decided.status != INCONCLUSIVE:
-        return decided
-    total = calls_total(replace(decided, excluded={}), (USEFUL_AGREEMENT, inf))
-    return replace(decided, calls_needed=total)
+    complete = [estimate(0)]
+    (decided,) = _together([estimate(len(rows) - len(scored))], complete)
+    return _forecast(decided, complete)
+
+
+def _forecast(merit: Estimate, tests: Iterable[Estimate]) -> Estimate:
+    """The estimate, where it is undecided with the calls that would decide the tests that leave it open.
+
+    The tests have no calls without a verdict: where these alone leave merit open, no further calls help.
+    """
+    if merit.status != INCONCLUSIVE:
+        return merit
+    undecided = (each for each in tests if merit_test_status(each) == INCONCLUSIVE and each.decides)
+    totals = [
+        calls_total(replace(each, intervals=each.intervals[-1:], excluded={}), (merit_limits(each)[0], inf))
+        for each in undecided
+    ]
+    return replace(merit, calls_needed=max((total for total in totals if total is not None), default=None))

@@ -20,7 +20,7 @@ from steelyard.metrics.stats.intervals import Span, joint_reach
 from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
 
 CHANCE_OF_PAIRS = 0.5
-SURER = 0.2
+SURER = 0.1
 """Share of the error that merit on natural pairs may take: no floor but chance parts a coin from a judge."""
 
 NO_BETTER = "no pair has a better text"
