@@ -105,6 +105,12 @@ def test_ordinal_texts(command: Command, harness: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("GEMINI_API_KEY", "a key")
     tests = ["synthetic_ordinal", "verbosity_bias", "stochastic_stability", "format_invariance_2"]
     study, said = converted(command, harness, config(tests, "single_autograder"))
+    assert "outside" not in said
+    beside = command("study", "convert", str(harness), "--out", str(harness.with_name("study.yaml")))
+    assert (
+        "rubric.txt (task.rubric: ../data/mine/rubric.txt): lies outside the study file's folder"
+        in beside.err
+    )
     assert study["name"] == "mine"
     assert study["seed"] == 87
     assert study["review"] is True

@@ -83,7 +83,9 @@ def test_a_prompt_is_changed_and_the_printed_command_writes_the_texts(
     monkeypatch.chdir(elsewhere)
     program, *arguments = shlex.split(made["command"])
     assert (program, arguments[0], arguments[-2:]) == ("steelyard", "generate", ["--answers", "a b=1"])
-    done = command(*arguments)
+    refused = command(*arguments)  # a foreign run's study may name any file: a terminal would ask
+    assert (refused.code, f"reads {home / 'sky.jsonl'} (data.path)" in refused.err) == (2, True)
+    done = command(*arguments, "--yes")
     assert done.code == 0, done.err
     asked = [each.user for each in cast.received if each.body["model"] == "writer"]
     assert sum("and change as little as you can." in prompt for prompt in asked) == 2

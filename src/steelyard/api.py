@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike, fspath
@@ -31,6 +31,7 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
 from steelyard.runner.progress import is_watched, progress_line
 from steelyard.runner.record import submitted
+from steelyard.study.consent import check_keys, consent_to
 from steelyard.study.study import Study
 from steelyard.study.study_copy import copy_study
 from steelyard.study.study_file import build_study, load_config
@@ -41,6 +42,8 @@ ProbeLike: TypeAlias = str | Mapping[str, Mapping[str, Any]]
 """Name of a probe or suite, or a mapping from its name to its options."""
 RoleLike: TypeAlias = str | Mapping[str, Any]
 """Model that writes or confirms texts: `provider/model`, or a mapping as in a study file."""
+ConsentLike: TypeAlias = bool | str | Collection[str]
+"""True, or one or both of "files" and "keys"."""
 Profile: TypeAlias = Literal["quick", "standard", "full"]
 Place: TypeAlias = str | PathLike[str]
 """A file or folder; a datasheet stands for the folder of its run."""
@@ -88,6 +91,7 @@ def measure(
     review: bool | None = None,
     limits: RunLimits | Mapping[str, Any] | None = None,
     progress: bool | None = None,
+    consent: ConsentLike = (),
 ) -> NotebookSheet:
     """Measure judges and return the datasheet; a run that was cut resumes.
 
@@ -97,9 +101,13 @@ def measure(
     Arguments from `profile` to `review` are the keys of a study file and override those of `study`.
     `data` is a file, or a mapping with `path` and `columns`. `progress` prints a line of progress; by
     default on a terminal and in a notebook. If the run stops early, `SteelyardError` is raised and every
-    reply is kept.
+    reply is kept. `consent` is what the file `study` may do beyond its folder: read other "files", send
+    "keys" to addresses that are not the vendor's; True is both. Arguments need none.
     """
     built, folder, generation = _open_study(judges, study, out, locals())
+    if study is not None:
+        writers = () if generation is None else generation.roles.models
+        check_keys(Path(study), (*(() if judges else built.judges), *writers), consent_to(consent))
     within = RunLimits.of(limits)
     with progress_line(is_watched() if progress is None else progress) as line:
         built = with_reference_labels(built, folder, within, line)
@@ -125,6 +133,7 @@ def plan(
     validator: RoleLike | None = None,
     editing: Mapping[str, Any] | None = None,
     review: bool | None = None,
+    consent: ConsentLike = (),
 ) -> CostEstimate:
     """Count the calls, tokens and dollars that `measure` with the same arguments will take; makes no call."""
     built, folder, generation = _open_study(judges, study, out, locals())
@@ -223,7 +232,7 @@ def _open_study(
     if isinstance(keys.get("data"), str):
         keys["data"] = {"path": keys["data"]}
     named = {"judges": [_judge_spec(judge) for judge in judges]} if judges else {}
-    config = load_config(path, {**keys, **named}, "arguments")
+    config = load_config(path, {**keys, **named}, "arguments", consent_to(arguments["consent"]))
     built = build_study(config, Path() if path is None else path.parent)
     folder = RunFolder(Path(out)) if out else RunFolder.default(built)
     generation = generation_plan(config)

@@ -32,6 +32,7 @@ def study(action: str, config: Path, out: Path | None) -> None:
     from steelyard.core.atomic_write import atomic_write_text
     from steelyard.errors import ConfigError
     from steelyard.study.harness_config import convert_config
+    from steelyard.study.study_files import files_of
 
     if out is not None and out.exists():
         raise ConfigError(f"{out}: is there already; remove it, or choose another --out.")
@@ -44,6 +45,10 @@ def study(action: str, config: Path, out: Path | None) -> None:
         made, notes = convert_config(body, config.parent, Path() if out is None else out.parent)
     except ConfigError as error:
         raise ConfigError(f"{config}: {error}") from error
+    outside = [file for file in files_of(out or Path("study.yaml"), made, {}) if file.is_outside]
+    notes += [
+        f"{file}: lies outside the study file's folder, so it is read after a question" for file in outside
+    ]
     for note in notes:
         warn(f"{note}.")
     text = yaml.safe_dump(made, sort_keys=False, allow_unicode=True, width=120)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import POSITIVE, option
+from steelyard.cli.options import POSITIVE, option, yes_option
 from steelyard.cli.output import display_path, plain, warn
+from steelyard.cli.study import consent_of
 from steelyard.core.text import pluralize
 from steelyard.datasheet.words.text import escape_control_chars
 
@@ -38,6 +39,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @option("--junit", type=FILE, metavar="FILE", help="Write the result as JUnit XML.")
 @option("--markdown", type=FILE, metavar="FILE", help="Write the result as Markdown.")
 @option("--all", "every", is_flag=True, help="List passed checks too.")
+@yes_option
 @option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def gate(
     target: Path,
@@ -50,6 +52,7 @@ def gate(
     junit: Path | None,
     markdown: Path | None,
     every: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Decide by a policy whether the judges of a run may be used, and write a certificate; makes no calls.
@@ -71,7 +74,7 @@ def gate(
     now = datetime.now(UTC)
     if certificate is not None or check:
         path = certificate or target / "certificate.json"
-        valid = check_certificate(target, path, now, judges, policy)
+        valid = check_certificate(target, path, now, judges, policy, consent_of(yes=yes))
         until = "does not expire" if valid.expires is None else f"expires {valid.expires:%Y-%m-%d %H:%M %Z}"
         names = ", ".join(judge.name for judge in valid.judges)
         click.echo(f"Certificate holds: {escape_control_chars(names)}; {until}.")

@@ -203,7 +203,7 @@ confidence_option = option(
 yes_option = option(
     "--yes",
     is_flag=True,
-    help="Do not ask before a study file sends a variable of yours as a key to a foreign address.",
+    help="Let a study file read files outside its folder and send keys to foreign addresses.",
 )
 
 

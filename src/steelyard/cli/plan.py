@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from steelyard.cli.options import option, study_options, until_option
+from steelyard.cli.options import option, study_options, until_option, yes_option
 from steelyard.cli.study import open_study
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
@@ -32,6 +32,7 @@ from steelyard.errors import ConfigError
     metavar="N",
     help="Items per system, for --rank.",
 )
+@yes_option
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan(
     until: str | None, by_probe: bool, rank: Path | None, items: int, as_json: bool, **options: Any

@@ -38,9 +38,11 @@ def print_study_plan(
 ) -> None:
     from steelyard.commands.reference_run import plan_before_judges
 
-    study, rows = plan_before_judges(study, folder, generation)
+    with without_code():
+        study, rows = plan_before_judges(study, folder, generation)
+        plan = make_plan(study)
     writers = () if generation is None else generation.roles.models
-    print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe, writers=writers)
+    print_plan(plan, folder, as_json, rows, by_probe=by_probe, writers=writers)
     if rows and generation is not None and not as_json:
         tries = generation.roles.attempts
         click.echo(
@@ -76,6 +78,7 @@ def print_plan(
                 name: {"address": place.address, "key_variable": place.key_variable}
                 for name, place in places.items()
             },
+            "reads": list(made.study.reads),
             "handed_in": len(waiting),
         }
         click.echo(json.dumps(body, indent=1))
@@ -107,6 +110,8 @@ def plan_table(
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
     for name, place in places.items():
         console.print(Text.assemble("Calls of ", plain(name), " ", plain(place.text), "."), soft_wrap=True)
+    if study.reads:
+        console.print(Text.assemble("Reads ", plain(", ".join(study.reads)), "."), soft_wrap=True)
     answered = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
     console.print(f"{answered}; baselines add {pluralize(free, 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.output import describe_calls, display_path, plain, print_results
-from steelyard.cli.study import open_study, print_destinations, run_limits
+from steelyard.cli.study import consent_of, open_study, print_destinations, run_limits
+from steelyard.core.foreign_code import without_code
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 
@@ -72,7 +73,8 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
         study = sizes(profile)
         if not looks:
             require_same_study(folder, study)
-        plan = make_plan(study)
+        with without_code():
+            plan = make_plan(study)
         baselines = {judge.name for judge in study.judges if judge.baseline}
         looks.append((profile, [row for row in plan_rows(plan, done) if row.judge not in baselines]))
         done |= {trial.key for trial in plan.calls}
@@ -120,7 +122,8 @@ def _form(options: dict[str, Any]) -> str:
     from steelyard.study.study_file import load_config
     from steelyard.study.task_config import build_task
 
-    config = load_config(options["study"], data_overrides(options))
+    consent = consent_of(yes=options["yes"])
+    config = load_config(options["study"], data_overrides(options), consent=consent)
     if config.data is None:
         return BUILT_IN
     return form_of(build_task(config.task, config.data, scores=False))
@@ -144,7 +147,8 @@ def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | 
     from steelyard.runner.planner import make_plan
     from steelyard.sequential.decide import sample_units
 
-    plan = make_plan(study)
+    with without_code():
+        plan = make_plan(study)
     drawn = [
         trial for judge in study.judges for unit in sample_units(plan, judge, rule, cap) for trial in unit
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +13,13 @@ import click
 from click.core import ParameterSource
 
 from steelyard.cli.output import print_error, warn
-from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
     from steelyard.authoring.generation_plan import GenerationPlan
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.progress import Progress
+    from steelyard.study.consent import Consent
     from steelyard.study.study import Study
     from steelyard.trials.judge import Judge
 
@@ -32,8 +32,9 @@ def open_study(
     from steelyard.cli.options import data_overrides
     from steelyard.core.foreign_code import without_code
     from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.study.consent import check_keys
     from steelyard.study.study_copy import copy_study
-    from steelyard.study.study_file import build_study, load_config
+    from steelyard.study.study_file import build_study, open_config
 
     overrides: dict[str, Any] = {
         name: options[name] for name in ("profile", "seed", "replicates") if options[name] is not None
@@ -41,7 +42,8 @@ def open_study(
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
     overrides |= data_overrides(options)
-    config = load_config(path, overrides)
+    consent = consent_of(yes=options["yes"])
+    config, files = open_config(path, overrides, "command line", consent)
     generation = generation_plan(config, accept_all)
     with nullcontext() if calls else without_code():
         study = build_study(
@@ -53,9 +55,10 @@ def open_study(
     for note in (*study.notes, *(generation.roles.cautions(study.judges) if generation else ())):
         if not quiet:
             warn(note)
-    if calls and path is not None and not quiet and not options["yes"]:
-        _confirm_keys(path, _judges_of_file(options, study, generation))
-    study = replace(study, command=argv_for_rerun())
+    if calls and path is not None:
+        check_keys(path, _judges_of_file(options, study, generation), consent)
+    reads = tuple(str(file) for file in files if file.path.exists())
+    study = replace(study, command=argv_for_rerun(), reads=reads)
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
     return study, folder, generation
 
@@ -70,18 +73,24 @@ def _judges_of_file(
     )
 
 
-def _confirm_keys(path: Path, judges: Iterable[Judge]) -> None:
-    """Ask before a study file sends a variable of its choice to an address of its choice."""
-    from steelyard.providers.provider import destinations
+def consent_of(*, yes: bool) -> Consent:
+    """What the user says to a study file: --yes to all, on a terminal when asked, else no; once a command."""
+    from steelyard.study.consent import refuse
 
-    for name, place in destinations(judges).items():
-        if place.foreign_variable is None:
-            continue
-        sends = f"judge {name} sends the value of {place.foreign_variable} to {place.address}"
-        if not (sys.stdin is not None and sys.stdin.isatty()):
-            raise ConfigError(f"{path}: {sends}, which is not the vendor's; add --yes if that is meant.")
-        print_error(f"{path}: {sends}, which is not the vendor's.")
-        click.confirm("Go on?", abort=True, err=True)
+    context = click.get_current_context(silent=True)
+    answered: set[str] = set() if context is None else context.meta.setdefault(__name__, set())
+
+    def check(kind: str, does: str, instead: str = "") -> None:
+        if does in answered:
+            return
+        if not yes and not (sys.stdin is not None and sys.stdin.isatty()):
+            refuse(kind, does, instead)
+        print_error(f"{does}.")
+        if not yes:
+            click.confirm("Go on?", abort=True, err=True)
+        answered.add(does)
+
+    return check
 
 
 def print_destinations(

@@ -37,6 +37,12 @@ def import_place(place: str) -> ModuleType:
         return _from_file(Path(place)) if place.endswith(".py") else import_module(place)
 
 
+def file_of(address: str) -> str | None:
+    """The file of `FILE.py:NAME`; None of `MODULE:NAME`, which is no path."""
+    place = address.rpartition(":")[0]
+    return place if place.endswith(".py") else None
+
+
 class _FreshLoader(SourceFileLoader):
     """Compiles the file as it is; bytecode on disk is that of another text where both are of one second."""
 

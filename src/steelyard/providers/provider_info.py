@@ -79,6 +79,8 @@ class ProviderInfo:
     """Answers by the labels of the data: it has `set_labels`, and can be no reference for them."""
     is_recording: bool = False
     """Its model is a file of recorded verdicts, and it has `set_replies`."""
+    file_of: Callable[[str], str | None] = lambda _: None
+    """The file that a model's name holds, seen from the working folder; None where it holds none."""
     context: int | None = None
     """Tokens that it reads where a judge does not say; runs of agents are shortened to fit."""
     seconds_per_call: float = REMOTE_SECONDS

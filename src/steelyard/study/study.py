@@ -88,6 +88,8 @@ class Study:
     reference: str | None = None
     """Judge whose verdicts on the items are their labels, where nobody else gave any."""
     writers: Mapping[str, Any] | None = None
+    reads: tuple[str, ...] = field(default=(), compare=False)
+    """Files that its study file names, for plans. Decides nothing."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the study was put together, in sentences; decides nothing."""
     command: tuple[str, ...] | None = field(default=None, compare=False)

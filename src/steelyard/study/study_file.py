@@ -21,10 +21,12 @@ from steelyard.probes.suites import asks_for_runs, asks_for_scores, expand_suite
 from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.study.composite_judges import CompositeJudge, with_known_names
+from steelyard.study.consent import Consent, refuse
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.reference import check_reference, with_placeholder_labels
 from steelyard.study.role_config import EditingConfig, parse_roles, read_prompts
 from steelyard.study.study import ProbeCache, Study, data_source
+from steelyard.study.study_files import NamedFile, check_files, files_of
 from steelyard.study.study_probes import (
     DEFAULT_PROBES,
     RUN_PROBES,
@@ -74,25 +76,45 @@ class StudyConfig(BaseModel):
     review: bool = False
 
 
-def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "command line") -> StudyConfig:
+def load_config(
+    path: Path | None,
+    overrides: Mapping[str, Any],
+    source: str = "command line",
+    consent: Consent = refuse,
+) -> StudyConfig:
     """Read a study file (or none) and lay options over it; `source` names these in messages."""
+    return open_config(path, overrides, source, consent)[0]
+
+
+def open_config(
+    path: Path | None, overrides: Mapping[str, Any], source: str, consent: Consent
+) -> tuple[StudyConfig, tuple[NamedFile, ...]]:
+    """The configuration, and the files that the study file names; those outside its folder need consent."""
     where, folder = (source, Path()) if path is None else (str(path), path.parent)
-    body = study_body(path, overrides, source)
+    own = _read_study(path)
+    body = _laid_over(own, path, overrides, source)
     task = body.get("task", {})
     if "task" in body:
         body["task"] = {key: str(part) if isinstance(part, Path) else part for key, part in task.items()}
     config = checked(StudyConfig, body, where)
     check_scale(config.task, where)
+    files = () if path is None else files_of(path, own, overrides)
+    if path is not None:
+        check_files(path, files, consent)
     parts: dict[str, Any] = {"task": config.task.model_copy(update=read_texts(task, folder, where))}
     if config.editing is not None:
         parts["editing"] = read_prompts(config.editing, folder, where)
-    return config.model_copy(update={key: part for key, part in parts.items() if key in body})
+    return config.model_copy(update={key: part for key, part in parts.items() if key in body}), files
 
 
 def study_body(
     path: Path | None, overrides: Mapping[str, Any], source: str = "command line"
 ) -> dict[str, Any]:
     """The keys of a study file with options laid over them; nothing is checked but what a run keeps."""
+    return _laid_over(_read_study(path), path, overrides, source)
+
+
+def _read_study(path: Path | None) -> dict[str, Any]:
     body = {} if path is None else read_yaml(path)
     if path is not None and FROZEN.items() <= body.items():
         folder = quote(str(path.parent))
@@ -100,7 +122,13 @@ def study_body(
             f"{path}: is what a run keeps of its study, expected a study file; repeat the command of the run "
             f"with --out {folder}, or see its figures with `steelyard report {folder}`."
         )
-    body = {**body, **overrides, **_merge_overrides(body, overrides, source if path is None else str(path))}
+    return body
+
+
+def _laid_over(
+    own: Mapping[str, Any], path: Path | None, overrides: Mapping[str, Any], source: str
+) -> dict[str, Any]:
+    body = {**own, **overrides, **_merge_overrides(own, overrides, source if path is None else str(path))}
     if path is not None:
         body.setdefault("name", path.stem)
     return body

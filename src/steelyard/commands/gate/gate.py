@@ -36,6 +36,7 @@ from steelyard.errors import CertificateError, ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.runner.planner import make_plan
+from steelyard.study.consent import Consent, refuse
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.judge import Judge
 from steelyard.version import __version__
@@ -80,11 +81,11 @@ class Instruments:
     version: str
 
     @classmethod
-    def of(cls, target: Path) -> Instruments:
+    def of(cls, target: Path, consent: Consent) -> Instruments:
         if not target.is_file():
             sheet = read_datasheet(target)
             return cls(str(target), sheet.judges, sheet.stimulus_set, sheet.version)
-        study = build_study(load_config(target, {}), target.parent)
+        study = build_study(load_config(target, {}, consent=consent), target.parent)
         judges = tuple(JudgeEntry.of(judge, judge.protocols) for judge in study.judges)
         return cls(str(target), judges, make_plan(study).stimuli.hash, __version__)
 
@@ -276,8 +277,9 @@ def check_certificate(
     now: datetime,
     judges: Sequence[str] = (),
     given: PolicyLike | None = None,
+    consent: Consent = refuse,
 ) -> Certificate:
-    instruments = Instruments.of(target)
+    instruments = Instruments.of(target, consent)
     names = select_judges(instruments.judges, judges, str(target))
     certificate = read_certificate(certificate_file)
     policy = None if given is None else find_policy(given)

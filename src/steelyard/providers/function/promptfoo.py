@@ -166,6 +166,7 @@ class PromptfooJudge:
     info = ProviderInfo(
         uses_prompt=False,
         is_code=True,
+        file_of=lambda model: model.partition(":")[0],
         can_write=False,
         can_compare=False,
         can_choose=False,

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from steelyard.core.content_hash import content_hash
 from steelyard.core.dotenv import known_keys
-from steelyard.core.foreign_code import import_place
+from steelyard.core.foreign_code import file_of, import_place
 from steelyard.core.registry import Spec
 from steelyard.core.threads import run_in_daemon_thread, run_in_lasting_loop
 from steelyard.core.validation import format_value
@@ -169,6 +169,7 @@ class PythonFunction:
     info = ProviderInfo(
         uses_prompt=False,
         is_code=True,
+        file_of=file_of,
         can_write=False,
         options=FunctionOptions,
         complete_options=with_code_hash,

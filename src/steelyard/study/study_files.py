@@ -1,0 +1,172 @@
+"""Files that a study names: one walk finds them all, for the check of what is read and for copies of a study.
+
+A study file may be somebody else's. So it reads regular files below its own folder, as they are after links
+and `..` are resolved; others need consent. What a caller lays over the file is the caller's own.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from steelyard.core.foreign_code import file_of
+from steelyard.errors import ConfigError, UsageError
+from steelyard.providers.provider import model_info
+from steelyard.study.composite_judges import CompositeJudge
+from steelyard.study.consent import FILES, Consent
+from steelyard.study.judge_address import judge_place
+from steelyard.study.judge_protocols import names_file
+from steelyard.study.task_config import part_names_file
+from steelyard.tasks.adapters.adapter import FILE as DATASET
+
+PART, TEXT, FILE, CODE = "part", "text", "file", "code"
+"""Text of the task or its file, text of a judge or its file, a file, a file seen from the working folder."""
+NAMES_FILE: Mapping[str, Callable[[str], bool]] = {PART: part_names_file, TEXT: names_file}
+JUDGE_TEXTS = ("prompt", "system", "rubric")
+"""Keys of a judge that hold a text or the name of a file."""
+
+Visit = Callable[[str, str, str], str]
+"""Takes kind, name and key of a file, and gives the name that is to stand there."""
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    key: str
+    name: str
+    path: Path
+    root: Path
+    """Folder of the study file."""
+
+    @property
+    def real(self) -> Path:
+        try:
+            return self.path.resolve()
+        except (OSError, RuntimeError, ValueError):  # a loop of links or a NUL: nobody can read it either
+            return self.path.absolute()
+
+    @property
+    def is_outside(self) -> bool:
+        return not self.real.is_relative_to(self.root)
+
+    def datasets(self) -> Iterator[NamedFile]:
+        """What is read of a folder of data."""
+        if self.key.startswith("data.") and self.path.is_dir():
+            yield from (replace(self, path=path) for path in sorted(self.path.rglob(DATASET)))
+
+    def __str__(self) -> str:
+        written = f": {self.name}" if self.is_outside and str(self.real) != self.name else ""
+        return f"{self.real if self.is_outside else self.path} ({self.key}{written})"
+
+
+def files_of(study: Path, body: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[NamedFile, ...]:
+    """The files that a study file itself names, each once for every key."""
+    own = {key: value for key, value in body.items() if key not in overrides or key in ("task", "data")}
+    for key in ("task", "data"):
+        if isinstance(own.get(key), Mapping):
+            own[key] = {part: own[key][part] for part in own[key] if part not in overrides.get(key, {})}
+    found: list[NamedFile] = []
+    root = study.parent.resolve()
+
+    def visit(kind: str, name: str, key: str) -> str:
+        path = Path(name) if kind == CODE else study.parent / name
+        found.append(file := NamedFile(key, name, path, root))
+        if not file.is_outside:
+            found.extend(file.datasets())
+        return name
+
+    visit_files(own, visit)
+    return tuple(found)
+
+
+def check_files(study: Path, files: tuple[NamedFile, ...], consent: Consent) -> None:
+    outside = [file for file in files if file.is_outside]
+    if outside:
+        reads = f"{study}: reads {', '.join(map(str, outside))} outside its folder"
+        consent(FILES, reads, f"expected files below {outside[0].root}: copy them there, or ")
+    for file in (each for named in files for each in (named, *named.datasets())):
+        try:
+            mode = file.real.stat().st_mode
+        except (OSError, ValueError):
+            continue  # whoever reads it says what is wrong
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise ConfigError(
+                f"{study}: {file.key}: {file.name} is a pipe, a socket or a device, expected a regular file; "
+                "copy what it gives into one."
+            )
+
+
+def visit_files(body: dict[str, Any], visit: Visit) -> None:
+    """Have `visit` see every file of a study, and put what it gives into the place of the name."""
+    editing = body.get("editing")
+    for place, under, keys, kind in (
+        (body.get("task"), "task.", ("instruction", "rubric"), PART),
+        (body.get("task"), "task.", ("rubrics",), FILE),
+        (body.get("data"), "data.", ("path",), FILE),
+        ((body.get("data") or {}).get("responses"), "data.responses.", ("path",), FILE),
+        *((stage, f"editing.{role}.", ("prompt",), TEXT) for role, stage in (editing or {}).items()),
+    ):
+        _visit_keys(place, keys, kind, under, visit)
+    if "judges" in body:
+        body["judges"] = [_visit_judge(judge, visit) for judge in body["judges"]]
+    for probe in body.get("probes", ()):
+        for name, options in probe.items() if isinstance(probe, dict) else ():
+            cues = options.get("cues") if isinstance(options, dict) else None
+            for cue in cues if isinstance(cues, list) else ():
+                function = cue.get("function") if isinstance(cue, dict) else None
+                if isinstance(function, str) and (file := file_of(function)) is not None:
+                    visit(CODE, file, f"probes.{name}.cues")
+
+
+def _visit_keys(place: Any, keys: tuple[str, ...], kind: str, under: str, visit: Visit) -> None:
+    for key in keys if isinstance(place, dict) else ():
+        value = place.get(key)
+        if isinstance(value, Path) or (isinstance(value, str) and NAMES_FILE.get(kind, bool)(value)):
+            place[key] = visit(kind, str(value), f"{under}{key}")
+
+
+def _visit_judge(given: Any, visit: Visit) -> Any:
+    composite = CompositeJudge.of(given)
+    if composite is not None:
+        members = [_visit_judge(member, visit) for member in composite.member_specs]
+        if members == list(composite.member_specs):
+            return given
+        changed = {"jury": members} if composite.config.jury else {"of": members[0]}
+        return {**composite.config.model_dump(exclude_unset=True), **changed}
+    under = f"{judge_place(given)}: "
+    if isinstance(given, str):
+        return _visit_address(given, under, visit)
+    if isinstance(given.get("model"), str):
+        given["model"] = _visit_address(given["model"], under, visit)
+    _visit_keys(given, JUDGE_TEXTS, TEXT, under, visit)
+    protocols = given.get("protocols")
+    for name, protocol in protocols.items() if isinstance(protocols, dict) else ():
+        _visit_keys(protocol, JUDGE_TEXTS, TEXT, f"{under}protocols.{name}.", visit)
+        _visit_keys(protocols, (name,), TEXT, f"{under}protocols.", visit)
+    return given
+
+
+def _visit_address(given: str, under: str, visit: Visit) -> str:
+    address, mark, query = given.partition("?")
+    pairs = dict(parse_qsl(query, keep_blank_values=True))
+    visited = {**pairs}
+    _visit_keys(visited, JUDGE_TEXTS, TEXT, under, visit)
+    if "model" in pairs:  # a query may say any key of a judge
+        visited["model"] = _visit_model(pairs["model"], under, visit)
+    return _visit_model(address, under, visit) + mark + (query if visited == pairs else urlencode(visited))
+
+
+def _visit_model(address: str, under: str, visit: Visit) -> str:
+    provider, slash, name = address.partition("/")
+    try:
+        info = model_info(address) if slash else None  # without a slash it is another judge's name
+    except UsageError:
+        return address  # refused when the judge is built
+    if info is not None and info.is_recording:
+        return provider + slash + visit(FILE, name, f"{under}model")
+    if info is not None and (file := info.file_of(name)):
+        visit(CODE, file, f"{under}model")
+    return address
