@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -126,3 +127,58 @@ def test_the_files_name_what_the_script_reads() -> None:
     [hook] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert hook["entry"] == "steelyard gate"
     assert hook["pass_filenames"] is False
+
+
+INDEX = re.compile(
+    r"\b(?:install|(?:uv|pdm|poetry) add|uvx|pipx run)\b[^\n`]*?[\s'\"]steelyard(?=[\s'\"`,;:.)=<>~@\[]|$)"
+    r"|nstall `steelyard`"
+    r"|\bsteelyard\["
+    r"|dependencies\s*=\s*\[[^\]]*[\"']steelyard[\"'\[<>=~ ]",
+    re.MULTILINE,
+)
+"""Words that have the package fetched by its name; paths and addresses are no such words."""
+
+
+def test_nothing_has_steelyard_installed_from_an_index() -> None:
+    """Nobody owns the name there: whoever takes it would run code beside the user's keys."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    told = []
+    for name in filter(None, names):
+        path = ROOT / name
+        if name != "tests/test_ci.py" and path.suffix not in (".png", ".gz", ".parquet") and path.is_file():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            told += [f"{name}: {match[0]}" for match in INDEX.finditer(text)]
+    assert not told
+    for words in (
+        "pip install steelyard",
+        "pip install -q 'steelyard[ray]'",
+        "uv add steelyard==1",
+        "uvx steelyard",
+    ):
+        assert INDEX.search(words), words
+    for words in (
+        "pip install '.[ray]'",
+        'pip install "$GITHUB_ACTION_PATH"',
+        "pip install ./steelyard",
+        "pipx install .",
+    ):
+        assert not INDEX.search(words), words
+
+
+def test_gitlab_installs_from_a_stated_place_alone(shell: Any) -> None:
+    run, folder = shell
+    before = "\n".join(
+        yaml.safe_load((ROOT / "ci/judge-gate.gitlab-ci.yml").read_text())[".judge-gate"]["before_script"]
+    )
+    pip = folder.parent / "bin" / "pip"
+    pip.write_text('#!/bin/sh\necho "$@"\n')
+    pip.chmod(0o755)
+    unset = run(before, STEELYARD_SOURCE="")
+    assert (unset.returncode != 0, unset.stdout) == (True, "")
+    assert (
+        "STEELYARD_SOURCE: set it to the folder or git address that you install Steelyard from"
+        in unset.stderr
+    )
+    assert run(before, STEELYARD_SOURCE="vendor/steelyard").stdout == "install --quiet vendor/steelyard\n"

@@ -122,7 +122,7 @@ def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProviderRefusedError, match="inspect_ai refused it"):
         asyncio.run(connect(Judge("j", "inspect", "nobody/x", PROTOCOLS)).open())
     monkeypatch.setattr(inspect_bridge, "PACKAGE", "inspect_ai_that_is_not_there")
-    with pytest.raises(ConfigError, match=r"not installed; install steelyard\[inspect\]"):
+    with pytest.raises(ConfigError, match=r"not installed; run pip install inspect_ai"):
         connect(Judge("j", "inspect", "openai/gpt-4o", PROTOCOLS))
 
 

@@ -347,7 +347,7 @@ def test_without_the_package_the_extra_is_named(command: Command, monkeypatch: p
     judge = "openai/m?base_url=http://127.0.0.1:9/v1"
     done = command("measure", "-j", judge, "-p", "vacuum", "--engine", "ray", "--out", "run")
     assert done.code == 2
-    assert "engine: ray is not installed; run pip install 'steelyard[ray]'" in done.err
+    assert "engine: ray is not installed; run pip install ray" in done.err
 
 
 @needs_ray

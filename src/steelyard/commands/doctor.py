@@ -41,16 +41,16 @@ def machine_checks() -> Iterator[DoctorCheck]:
     free = shutil.disk_usage(Path.cwd()).free
     yield DoctorCheck("disk", "ok" if free > 1e9 else "broken", f"{free / 1e9:.1f} GB free here")
     missing = parquet_missing()
-    missing_text = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
+    missing_text = f"{missing}, so runs have no {PARQUET}; run pip install pyarrow"
     yield DoctorCheck(
         "Parquet", "absent" if missing else "ok", missing_text if missing else f"runs have {PARQUET}"
     )
-    for name, package, extra, purpose in (
-        ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
-        ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
+    for name, package, purpose in (
+        ("XLSX", "openpyxl", "data in .xlsx and .xlsm"),
+        ("Ray", "ray", "--engine ray, calls by workers of a cluster"),
     ):  # providers say of theirs themselves
         there = find_spec(package) is not None
-        missing_text = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
+        missing_text = f"{package} is not installed; run pip install {package} for {purpose}"
         yield DoctorCheck(name, "ok" if there else "absent", purpose if there else missing_text)
     unset: list[str] = []
     for name in PROVIDERS.in_order():

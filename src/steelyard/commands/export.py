@@ -49,7 +49,7 @@ class ExportedTable(NamedTuple):
 
 def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTable]:
     if form == PARQUET and (missing := parquet_missing()) is not None:
-        raise ConfigError(f"--parquet: {missing}; run pip install 'steelyard[parquet]'.")
+        raise ConfigError(f"--parquet: {missing}; run pip install pyarrow.")
     run = ViewedRun(folder)
     loaded = run.load()
     try:

@@ -19,7 +19,7 @@ def require_inspect(wanted: str) -> None:
         import inspect_ai  # noqa: F401
     except ImportError as error:
         raise ConfigError(
-            f"{wanted}: needs inspect_ai, which is not installed; run pip install 'steelyard[inspect]'."
+            f"{wanted}: needs inspect_ai, which is not installed; run pip install inspect_ai."
         ) from error
 
 

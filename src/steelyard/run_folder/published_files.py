@@ -135,7 +135,7 @@ def write_xlsx(path: Path, results: Results) -> None:
         from openpyxl.cell import WriteOnlyCell
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
     except ImportError as error:
-        raise ConfigError("--xlsx: openpyxl is not installed; run pip install 'steelyard[xlsx]'.") from error
+        raise ConfigError("--xlsx: openpyxl is not installed; run pip install openpyxl.") from error
     if len(results) > MAX_SHEET_ROWS:
         raise ConfigError(
             f"--xlsx: {pluralize(len(results), 'row')}, and a sheet holds {MAX_SHEET_ROWS:,}; use --parquet."

@@ -42,7 +42,7 @@ class Cluster:
             ray = await asyncio.to_thread(import_module, "ray")
         except ImportError as error:
             raise ConfigError(
-                "engine: ray is not installed; run pip install 'steelyard[ray]', or use --engine local."
+                "engine: ray is not installed; run pip install ray, or use --engine local."
             ) from error
         async with self._starting:
             if self._fault is not None:

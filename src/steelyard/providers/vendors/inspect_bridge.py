@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
 
 PACKAGE = "inspect_ai"
-EXTRA = "install steelyard[inspect]"
+EXTRA = f"run pip install {PACKAGE}"
 
 _FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length", "content_filter": "filter"}
 
@@ -44,7 +44,8 @@ class InspectBridge:
         checks=_checks,
         examples=(
             JudgeExample(
-                "inspect/PROVIDER/MODEL", f"a model by a provider of inspect_ai, with its keys; {EXTRA}"
+                "inspect/PROVIDER/MODEL",
+                "a model by a provider of inspect_ai, with its keys; needs that package",
             ),
         ),
     )

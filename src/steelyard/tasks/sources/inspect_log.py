@@ -46,8 +46,7 @@ def open_log(path: Path) -> Any:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
         raise DataError(
-            f"{path}: Inspect logs need inspect_ai, which is not installed; "
-            "run pip install 'steelyard[inspect]'."
+            f"{path}: Inspect logs need inspect_ai, which is not installed; run pip install inspect_ai."
         ) from error
     if not path.is_file():
         raise DataError(f"{path}: no such file; correct the path.")

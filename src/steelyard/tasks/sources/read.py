@@ -66,7 +66,7 @@ def read_parquet(path: Path) -> Table:
         import pyarrow.parquet
     except ImportError as error:
         raise DataError(
-            f"{path}: Parquet needs pyarrow, which is not installed; run pip install 'steelyard[parquet]'."
+            f"{path}: Parquet needs pyarrow, which is not installed; run pip install pyarrow."
         ) from error
     data = read_bytes(path)
     try:
@@ -110,7 +110,7 @@ def _sheet(path: Path) -> list[tuple[Any, ...]]:
         import openpyxl
     except ImportError as error:
         raise DataError(
-            f"{path}: XLSX needs openpyxl, which is not installed; run pip install 'steelyard[xlsx]'."
+            f"{path}: XLSX needs openpyxl, which is not installed; run pip install openpyxl."
         ) from error
     data = read_bytes(path)
     check_archive(path)
