@@ -31,6 +31,10 @@ Path('ran').write_text('x')
 
 def judge(request, first, second, *, tie='tie'):
     return tie
+
+
+def cue(text):
+    return text + '!'
 """
 
 
@@ -77,7 +81,8 @@ def test_a_plan_shows_address_and_key_and_runs_no_code(command: Command, tmp_pat
     (tmp_path / "evil.py").write_text(EVIL)
     (tmp_path / "s.yaml").write_text(
         "judges: [python/evil.py:judge, openai/m, {model: openai/x, base_url: 'http://h.example/v1', "
-        "api_key_env: MYPRIVATE_TOKEN}]\nprobes: [vacuum]\n"
+        "api_key_env: MYPRIVATE_TOKEN}]\nprobes: [vacuum, {tradeoff: {cues: [{name: c, function: "
+        "evil.py:cue}]}}]\n"
     )
     for words in (("plan",), ("measure", "--dry-run"), ("plan", "--until", "verdict")):
         done = command(*words, "s.yaml", "--out", "run")

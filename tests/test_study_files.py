@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -12,11 +13,17 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
 import steelyard as api
 from commands import Command
 from servers import ScriptedServer, says
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, SteelyardError
+from steelyard.study.judge_config import JudgeConfig
+from steelyard.study.role_config import AuthorConfig, StageConfig, ValidatorConfig
+from steelyard.study.study_file import StudyConfig
+from steelyard.study.task_config import TaskConfig
+from steelyard.tasks.data_config import DataConfig, ResponsesConfig
 
 SECRET = "MYPRIVATE-0123456789"
 ROWS = "q,a,l\n" + "".join(f"Why {n}?,Because {n}.,{n % 2}\n" for n in range(4))
@@ -170,6 +177,61 @@ def test_a_study_file_reads_nothing_outside_its_folder_unasked(
         assert SECRET not in str(refused.value) + capsys.readouterr().out
     assert not server.requests
     assert not (foreign.parent / "run").exists()
+
+
+OPENED: list[str] = []
+WATCHED: list[str] = []
+"""Folders whose opened files are noted; a hook can not be taken out again."""
+
+
+def note_opened(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and WATCHED and str(arguments[0]).startswith(WATCHED[0]):
+        OPENED.append(str(arguments[0]))
+
+
+sys.addaudithook(note_opened)
+PARTS: dict[str, type[BaseModel]] = {
+    "": StudyConfig,
+    "task": TaskConfig,
+    "data": DataConfig,
+    "data.responses": ResponsesConfig,
+    "judges": JudgeConfig,
+    "author": AuthorConfig,
+    "validator": ValidatorConfig,
+    "editing.planner": StageConfig,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_key_of_a_study_file_opens_a_file_elsewhere(
+    foreign: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """Whatever the key: one that names files and that the check does not know would be seen here."""
+    private = str(foreign.parent / "private")
+    monkeypatch.setattr(sys.modules[__name__], "WATCHED", [private])
+    OPENED.clear()
+    roles = {
+        "author": {"model": "openai/w"},
+        "validator": {"model": "openai/v"},
+        "editing": {"planner": {"model": "openai/p"}},
+    }
+    given = roles if part in ("author", "validator", "editing.planner") else {}
+    given = {"data": {"responses": {"path": "items.csv", "key": "q"}}} if part == "data.responses" else given
+    for field in PARTS[part].model_fields:
+        for name in ("x.md", "x.csv", "rubrics.yaml", "code.py:judge"):
+            path = study(foreign, server, **given)
+            body = place = yaml.safe_load(path.read_text())
+            for key in filter(None, part.split(".")):
+                place = place[key][0] if key == "judges" else place[key]
+            place[field] = f"{private}/{name}"
+            if field == "rubrics":  # beside a rubric it is refused before it is read
+                del place["rubric"]
+            path.write_text(json.dumps(body))
+            with contextlib.suppress(SteelyardError):
+                api.plan(study=path)
+    assert not OPENED
+    Path(private, "x.md").read_text()
+    assert [OPENED.pop()] == [f"{private}/x.md"]
 
 
 @pytest.mark.parametrize(
