@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -253,6 +254,37 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < limit
         time.sleep(0.1)
+
+
+@needs_ray
+def test_without_an_address_a_cluster_is_started_and_ends_with_the_run(
+    process: Callable[..., subprocess.CompletedProcess[str]], command: Command, tmp_path: Path
+) -> None:
+    """In folders of its own: Ray joins what the shared one names, and leaves a token in the home folder."""
+    made = tempfile.TemporaryDirectory(prefix="ray")  # a short name: its sockets lie below
+    with made as at, ScriptedServer(lambda request: says("1" if request.chance % 2 else "2")) as server:
+        arguments = (
+            "measure",
+            "-j",
+            f"openai/m?base_url={server.url}&reader=choice",
+            "-p",
+            "vacuum",
+            "--out",
+        )
+        own = {"RAY_ADDRESS": "", "RAY_TMPDIR": at, "RAY_USAGE_STATS_ENABLED": "0", "HOME": str(tmp_path)}
+        far = process(*arguments, "far", "--engine", "ray", **own)
+        asked = len(server.requests)
+        near = command(*arguments, "near")
+        wait_until(lambda: not is_running(at))
+    assert (far.returncode, near.code, asked) == (0, 0, 12), far.stderr
+    results = [(tmp_path / run / "results.csv").read_bytes() for run in ("far", "near")]
+    assert results[0] == results[1]
+
+
+def is_running(word: str) -> bool:
+    """Whether the command line of any process has this word."""
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return word in found.stdout
 
 
 @needs_ray

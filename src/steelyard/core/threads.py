@@ -13,8 +13,11 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-async def run_in_daemon_thread(work: Callable[[], Result], name: str) -> Result:
-    """What the work returns or raises; whoever stops waiting leaves the thread to itself."""
+async def run_in_daemon_thread(work: Callable[[], Result], name: str, keep_alive: bool = False) -> Result:
+    """What the work returns or raises; whoever stops waiting leaves the thread to itself.
+
+    `keep_alive` lets the thread live as long as the process, for child processes that end with their thread.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
     context = copy_context()
@@ -39,6 +42,8 @@ async def run_in_daemon_thread(work: Callable[[], Result], name: str) -> Result:
             error = RuntimeError(repr(raised))
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(settle, result, error)
+        if keep_alive and error is None:
+            threading.Event().wait()
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return await future

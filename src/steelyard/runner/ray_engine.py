@@ -77,14 +77,17 @@ async def _check_reachable(address: str | None) -> None:
 
 
 async def _start(ray: Any, address: str | None) -> None:
-    """In a thread that nobody has to wait for: what listens may be no cluster, and Ray would wait on."""
+    """In a thread that nobody has to wait for: what listens may be no cluster, and Ray would wait on.
+
+    It stays until the program ends: processes that Ray starts are killed once their parent thread has ended.
+    """
 
     def start() -> None:
         ray.init(address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
 
     try:
         async with asyncio.timeout(START_SECONDS):
-            await run_in_daemon_thread(start, "ray")
+            await run_in_daemon_thread(start, "ray", keep_alive=True)
     except TimeoutError:
         raise TimeoutError(f"it is not ready after {START_SECONDS:g} s") from None
 
