@@ -2,8 +2,9 @@
 
 from deepeval.metrics import ArenaGEval, DAGMetric, FaithfulnessMetric, GEval
 from deepeval.metrics.dag import BinaryJudgementNode, DeepAcyclicGraph, VerdictNode
-from deepeval.models import GPTModel
+from deepeval.models import DeepEvalBaseLLM, GPTModel
 from deepeval.test_case import LLMTestCaseParams as P
+from openai import AsyncOpenAI
 
 model = GPTModel(model="gpt-4o")
 params = [P.INPUT, P.ACTUAL_OUTPUT]
@@ -27,3 +28,26 @@ node = BinaryJudgementNode(
 graph = DAGMetric(name="Graph", dag=DeepAcyclicGraph(root_nodes=[node]), model=model, include_reason=False)
 arena = ArenaGEval(name="Arena", evaluation_steps=["Which is better?"], evaluation_params=params, model=model)
 faithful = FaithfulnessMetric(model=model)
+client = AsyncOpenAI(max_retries=0)
+PREFIX = "Judge it."
+
+
+class OwnModel(DeepEvalBaseLLM):
+    def load_model(self):
+        return "gpt-4o"
+
+    def get_model_name(self):
+        return "own"
+
+    def generate(self, prompt):
+        raise NotImplementedError
+
+    async def a_generate(self, prompt):
+        message = {"role": "user", "content": f"{PREFIX} {prompt}"}
+        reply = await client.chat.completions.create(model=self.model, messages=[message])
+        return reply.choices[0].message.content
+
+
+by_own_model = GEval(
+    name="Correctness", evaluation_steps=["Is the answer right?"], evaluation_params=params, model=OwnModel()
+)

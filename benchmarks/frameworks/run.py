@@ -4,9 +4,9 @@
     PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py --guide FILE…
 
 Exit code 1 where a judge that is right by construction is not 20 of 20 with a request for each call, where a
-failure became a grade, or where a changed prompt made no new calls. Each framework has an environment of its
-own: `make test-frameworks` makes them, or takes those of FRAMEWORK_ENVS. The framework's page in
-`docs/guides/frameworks` is followed; `--guide` renews the table of `failures.md` there.
+failure became a grade, or where a changed prompt or model made no new calls or kept its certificate. Each
+framework has an environment of its own: `make test-frameworks` makes them, or takes those of FRAMEWORK_ENVS.
+The framework's page in `docs/guides/frameworks` is followed; `--guide` renews the table of `failures.md`.
 """
 
 from __future__ import annotations
@@ -71,6 +71,14 @@ ALLOWED = {
 }
 ASKED, CHANGED = "Is the answer right", "Is it true"
 """Words of each prompt, and those that make another judge of it."""
+MODEL = ("gpt-4o", "gpt-4o-mini")
+CHANGES = {
+    "deepeval": (("by_own_model", *MODEL), ("by_own_model", "Judge it.", "Judge it well.")),
+    "inspect": (("by_own_scorer", *MODEL),),
+    "openevals": (("by_messages", ASKED, CHANGED), ("by_function", ASKED, CHANGED)),
+    "ragas": (("correct", *MODEL), ("aspect", *MODEL)),
+}
+"""Further judges, each with words of its file and those that make another judge of it."""
 PATIENCE = 15.0
 """Seconds for one call; a framework that is still trying then is cut off, as `--timeout` does."""
 
@@ -113,7 +121,7 @@ def measured(
     single = {"request": "q", "response": "a", "label": "ok", "reference": "ref", "context": "ctx"}
     pair = {"request": "q", "response_1": "x", "response_2": "y", "label": "ok"}
     sheet = steelyard.measure(
-        {"model": address, "name": judge, "concurrency": 16},
+        as_measured(judge, address),
         probes=["position" if paired else probe],
         data={
             "path": str(folder / ("pairs.csv" if paired else "rows.csv")),
@@ -291,7 +299,8 @@ def main(framework: str, target: str | None) -> int:
         rows = list(every_judge(framework, server, folder, faults))
         faults += followed(framework, script, folder)
         faults += moved_points(framework, server, folder)
-        faults += changed_prompt(framework, script, server, folder)
+        for change in ((JUDGES[framework][0], ASKED, CHANGED), *CHANGES.get(framework, ())):
+            faults += changed(framework, *change, script, server, folder)
         behaviour = dict(every_failure(framework, script, faults))  # last: some go on in threads
     for fault in faults:
         print("FAULT", fault)
@@ -352,31 +361,58 @@ def moved_points(framework: str, server: ScriptedServer, folder: Path) -> list[s
     return [] if (as_written, whole) == (20, 40) else [f"points: {as_written} as written, {whole} whole"]
 
 
-def changed_prompt(framework: str, script: JudgeServer, server: ScriptedServer, folder: Path) -> list[str]:
-    """Measure, measure again, change the prompt in the file, and measure again: only then new calls.
+def certified(judge: str, address: str, folder: Path) -> str:
+    """Whether the certificate of the folder, which is issued once, speaks of the judge as it is."""
+    certificate = folder / "certificate.json"
+    if not certificate.exists():
+        steelyard.gate(folder, "smoke")
+    try:
+        steelyard.remedied(as_measured(judge, address), scale="binary", certificate=certificate)
+    except CertificateError:
+        return "refused"
+    return "certified"
 
-    The folder of the first judge is refused for the second. The scripted model is wrong on all rows after the
-    change, so that no old reply can be taken for a new one.
+
+def as_measured(judge: str, address: str) -> dict[str, Any]:
+    return {"model": address, "name": judge, "concurrency": 16}
+
+
+def changed(
+    framework: str,
+    judge: str,
+    before: str,
+    after: str,
+    script: JudgeServer,
+    server: ScriptedServer,
+    folder: Path,
+) -> list[str]:
+    """Measure, measure again, change words in the file, and measure again: only then new calls.
+
+    The folder and the certificate of the first judge are refused for the second. The scripted model is wrong
+    on all rows after the change, so that no old reply can be taken for a new one.
     """
-    judge = JUDGES[framework][0]
     source = home() / "promptfooconfig.yaml" if framework == "promptfoo" else HERE / f"evals_{framework}.py"
     place = source.with_name(f"changed_{framework}{source.suffix}")
-    steps = (("ok", ASKED, "a"), ("ok", ASKED, "a"), ("inverted", CHANGED, "a"), ("inverted", CHANGED, "b"))
+    address, first = address_of(framework, judge, place), folder / f"{judge} {after} a"
     found: list[Any] = []
     try:
-        for mode, words, out in steps:
+        for mode, words, out in (("ok", before, "a"), ("ok", before, "a"), ("inverted", after, "a")):
             script.mode = mode
-            place.write_text(source.read_text().replace(ASKED, words))
+            place.write_text(source.read_text().replace(before, words))
             try:
-                row = measured(judge, address_of(framework, judge, place), server, folder, False, out)
+                row = measured(judge, address, server, folder, False, f"{judge} {after} {out}")
                 found.append((row["right"], row["requests"]))
             except ConfigError as error:
                 found.append("refused" if "judges differ" in str(error) else str(error))
+            found.append(certified(judge, address, first))
+        row = measured(judge, address, server, folder, False, f"{judge} {after} b")
+        found.append((row["right"], row["requests"]))
     finally:
         place.unlink(missing_ok=True)
-    print("changed prompt", found, flush=True)
-    expected = [("20/20", 40), ("20/20", 0), "refused", ("0/20", 40)]
-    return [] if found == expected else [f"changed prompt: {found}"]
+    print(f"{judge}: {before!r} changed to {after!r}", found, flush=True)
+    unchanged = [("20/20", 40), "certified", ("20/20", 0), "certified"]
+    expected = [*unchanged, "refused", "refused", ("0/20", 40)]
+    return [] if found == expected else [f"{judge}: {before!r} changed to {after!r}: {found}"]
 
 
 if __name__ == "__main__":

@@ -104,6 +104,7 @@ def issue(sheet: Datasheet, policy: Policy, ruling: Ruling, now: datetime) -> di
                 "model": entries[name].model,
                 "protocols": dict(entries[name].protocols),
                 "result": worst(check.result for check in ruling.of(name)),
+                **({"caveats": told} if (told := sheet.caveats(name)) else {}),
             }
             for name in ruling.judges
         ],

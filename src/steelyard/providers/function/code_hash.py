@@ -3,6 +3,9 @@
 Seen are the function's source, defaults, closure and attributes, the constants of its module that it names,
 the functions and classes of its own package that it calls, and the versions of other packages. An object of
 another package is known by its class and version alone, and listed as unseen.
+
+Inside a framework's judge more is seen: code in any file of the user's, and what objects of pydantic declare,
+such as prompt templates and chat models. Keys are in no hash.
 """
 
 from __future__ import annotations
@@ -15,14 +18,19 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
 
 DEEPEST = 8
-_SECRET = re.compile(r"(^|_)(key|apikey|token|secret|password|passwd|credentials?)$", re.I)
+_SECRET = re.compile(
+    r"(^|[_-])(key|apikey|token|secret|password|passwd|credentials?|authorization|cookie)$", re.I
+)
 """Names of values that a fingerprint leaves out: another key is no other judge."""
+_TRANSPORT = re.compile(r"(^|_)(timeout|retries|connections|proxy|organization)$")
+"""Names of declared settings that decide no verdict."""
 
 
 def code_hash(function: Any) -> str:
@@ -30,27 +38,43 @@ def code_hash(function: Any) -> str:
 
 
 class Fingerprint:
-    """`known` gives the plain settings of an object of a known framework, or None."""
+    """`known` gives the settings of an object of a known framework, or None; it gets the fingerprint too.
 
-    def __init__(self, judge: Any, known: Callable[[Any], Mapping[str, Any] | None] = lambda _: None) -> None:
+    `outer` is the fingerprint of the framework's judge that holds this code.
+    """
+
+    def __init__(self, judge: Any, known: Known = lambda *_: None, outer: Fingerprint | None = None) -> None:
         self._known = known
+        self.in_framework = outer is not None
         module = getattr(judge, "__module__", None) or type(judge).__module__
         self._package = str(module).partition(".")[0]
         self._versions: dict[str, str] = {}
-        self._unseen: dict[str, None] = {}
+        self._unseen: dict[str, None] = {} if outer is None else outer._unseen
+        self._around: tuple[int, ...] = () if outer is None else (id(judge), *outer._around)
         self._seen: set[int] = set()
-        settings = known(judge)
-        if settings is None:
-            body = self._code(judge)
-        else:
-            self._note_version(type(judge).__module__)
-            body = {"class": _name(type(judge)), "settings": self._plain(dict(settings))}
+        settings = None if self.in_framework else known(judge, self)
+        body = self._code(judge) if settings is None else self._settings(judge, settings, DEEPEST)
         self.hash = content_hash({**body, **({"versions": self._versions} if self._versions else {})})
 
     @property
     def unseen(self) -> str | None:
         """What the hash does not cover, in words; None where it covers everything that is named."""
         return ", ".join(sorted(self._unseen)) or None
+
+    def code_hash(self, code: Any) -> str:
+        """Hash of the user's code inside a framework's judge; what it can not see is unseen here too."""
+        if id(code) in self._around:  # two judges that name each other
+            return ""
+        return Fingerprint(code, self._known, self).hash
+
+    def _settings(
+        self, judge: Any, settings: Mapping[str, Any], depth: int, name: str = ""
+    ) -> dict[str, Any]:
+        self._note_version(type(judge).__module__)
+        inside, self.in_framework = self.in_framework, True
+        plain = self._plain(dict(settings), depth, name)
+        self.in_framework = inside
+        return {"class": self._label(type(judge)) if inside else _name(type(judge)), "settings": plain}
 
     def _code(self, function: Any) -> dict[str, Any]:
         self._seen.add(id(function))
@@ -78,32 +102,57 @@ class Fingerprint:
     def _class(self, kind: type) -> dict[str, Any]:
         """A class with the values that its methods name."""
         self._seen.add(id(kind))
-        methods = {name: self._named(each) for name, each in vars(kind).items() if inspect.isfunction(each)}
-        return {"class": _source(kind), "named": {name: found for name, found in methods.items() if found}}
+        held = {name: _unwrapped(each) if self.in_framework else each for name, each in vars(kind).items()}
+        methods = {name: self._named(each) for name, each in held.items() if inspect.isfunction(each)}
+        own = [base for base in kind.__bases__ if self.in_framework and self._is_own(base.__module__)]
+        return {
+            "class": _source(kind),
+            "named": {name: found for name, found in methods.items() if found},
+            **({"bases": self._plain(own)} if own else {}),
+        }
 
     def _named(self, function: Any) -> dict[str, Any]:
         """Values of the module that the function names; modules and foreign functions by their version."""
         found = {}
-        for name in sorted(_names(function.__code__)):
+        for name in sorted(_names(function.__code__, "LOAD_GLOBAL", "LOAD_NAME")):
             value = function.__globals__.get(name)
             if name not in function.__globals__ or id(value) in self._seen or _SECRET.search(name):
                 continue
             if isinstance(value, ModuleType):
-                self._note_version(value.__name__)
+                found[name] = self._module(value, _names(function.__code__, "LOAD_ATTR", "LOAD_METHOD"))
             else:
                 found[name] = self._plain(value, DEEPEST, name)
         return {name: value for name, value in found.items() if value is not None}
 
+    def _module(self, module: ModuleType, attributes: set[str]) -> dict[str, Any] | None:
+        """Values of the user's module among these attributes; any other is known by its version."""
+        self._note_version(module.__name__)
+        if not self.in_framework or not self._is_own(module.__name__) or id(module) in self._seen:
+            return None
+        self._seen.add(id(module))
+        named = {name: vars(module)[name] for name in sorted(attributes & vars(module).keys())}
+        plain: dict[str, Any] = self._plain(
+            {
+                name: self._module(each, attributes) if isinstance(each, ModuleType) else each
+                for name, each in named.items()
+            }
+        )
+        return plain
+
     def _state(self, owner: Any) -> Any:
-        return self._plain(dict(getattr(owner, "__dict__", {})))
+        return self._plain(_attributes(owner))
 
     def _plain(self, value: Any, depth: int = DEEPEST, name: str = "") -> Any:
-        if isinstance(value, dict) and depth:  # whether or not all of it is plain: a key in it stays out
+        if isinstance(value, (dict, list, tuple)) and depth:  # plain or not: a key in it stays out
             return self._walk(value, depth, name)
         try:
             canonical_json(value)
         except (TypeError, ValueError, RecursionError):
-            return self._walk(value, depth, name) if depth else self._label(type(value))
+            if depth:
+                return self._walk(value, depth, name)
+            if self.in_framework:
+                self._note_unseen(value, name)
+            return self._label(type(value))
         return value
 
     def _walk(self, value: Any, depth: int, name: str) -> Any:
@@ -114,17 +163,14 @@ class Fingerprint:
             return [self._plain(inner, depth - 1, name) for inner in value]
         if isinstance(value, enum.Enum):
             return self._plain(value.value, depth - 1, name)
-        settings = self._known(value)
+        settings = self._known(value, self)
         if settings is not None:
-            self._note_version(type(value).__module__)
-            return {"class": _name(type(value)), "settings": self._plain(dict(settings), depth - 1, name)}
+            return self._settings(value, settings, depth - 1, name)
         place = getattr(value, "__module__", None) or type(value).__module__
         is_code = inspect.isroutine(value) or inspect.isclass(value)
         if not self._is_own(place):
             self._note_version(place)
-            if not is_code and place != "builtins":
-                self._unseen[f"{name} ({_name(type(value))})" if name else _name(type(value))] = None
-            return _name(value if is_code else type(value))
+            return _name(value) if is_code else self._foreign(value, name)
         if id(value) in self._seen:
             return self._label(type(value))
         self._seen.add(id(value))
@@ -132,30 +178,88 @@ class Fingerprint:
             return self._class(value)
         if is_code:
             return self._code(value)
-        return {**self._class(type(value)), "state": self._plain(vars(value), depth - 1, name)}
+        left = DEEPEST if self.in_framework else depth - 1
+        return {**self._class(type(value)), "state": self._plain(_attributes(value), left, name)}
+
+    def _foreign(self, value: Any, name: str) -> Any:
+        """An object of another package, or a built-in value without a plain form."""
+        kind = type(value)
+        if self.in_framework:
+            if isinstance(value, (range, bytes, float)):
+                return repr(value)
+            if id(value) in self._seen:
+                return _name(kind)
+            if (declared := _declared(value)) is not None:
+                self._seen.add(id(value))
+                return {"class": _name(kind), "fields": self._walk(declared, DEEPEST, name)}
+        if self.in_framework or kind.__module__ != "builtins":
+            self._note_unseen(value, name)
+        return _name(kind)
+
+    def _note_unseen(self, value: Any, name: str) -> None:
+        kind = self._label(type(value))
+        self._unseen[f"{name} ({kind})" if name else kind] = None
 
     def _label(self, kind: Any) -> str:
         """A class by its name; in a file of the user's without the module, which is named for its place."""
         return str(kind.__qualname__) if self._is_own(kind.__module__) else _name(kind)
 
     def _is_own(self, module: str) -> bool:
-        return str(module).partition(".")[0] == self._package
+        package = str(module).partition(".")[0]
+        return package == self._package or (self.in_framework and _is_users_file(package))
 
     def _note_version(self, module: str) -> None:
         package = str(module).partition(".")[0]
         if package in sys.stdlib_module_names or package in (self._package, "builtins", "steelyard"):
             return
-        stated = getattr(sys.modules.get(package), "__version__", None)
-        try:
-            self._versions[package] = str(stated or version(package))
-        except PackageNotFoundError:
-            self._versions[package] = "?"
+        if not (self.in_framework and self._is_own(package)):
+            self._versions[package] = _version(package)
 
 
-def _names(code: CodeType) -> set[str]:
+Known = Callable[[Any, Fingerprint], Mapping[str, Any] | None]
+
+
+def _version(package: str) -> str:
+    stated = getattr(sys.modules.get(package), "__version__", None)
+    try:
+        return str(stated or version(package))
+    except PackageNotFoundError:
+        return "?"
+
+
+@functools.cache
+def _is_users_file(package: str) -> bool:
+    """Whether no version says when this module changes, since nobody installed it."""
+    module = sys.modules.get(package)
+    if module is None or package in sys.stdlib_module_names or _version(package) != "?":
+        return False
+    return not {"site-packages", "dist-packages"} & set(Path(getattr(module, "__file__", None) or "").parts)
+
+
+def _declared(value: Any) -> dict[str, Any] | None:
+    """The fields of an object of pydantic but for those that it excludes, such as clients; None of others."""
+    fields = getattr(type(value), "model_fields", None)
+    if not isinstance(fields, dict):
+        return None
+    names = [name for name, field in fields.items() if not field.exclude and not _TRANSPORT.search(name)]
+    return {name: getattr(value, name, None) for name in names}
+
+
+def _unwrapped(attribute: Any) -> Any:
+    """The function that a user wrote, behind a property or what a framework wrapped around it."""
+    function = getattr(attribute, "fget", None) or getattr(attribute, "__func__", attribute)
+    return inspect.unwrap(function) if callable(function) else function
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    return dict(getattr(value, "__dict__", {}))
+
+
+def _names(code: CodeType, *operations: str) -> set[str]:
+    """Names that these operations load, in functions inside too."""
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    own = {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return own.union(*map(_names, inner))
+    own = {each.argval for each in dis.get_instructions(code) if each.opname in operations}
+    return own.union(*(_names(each, *operations) for each in inner))
 
 
 def _name(kind: Any) -> str:

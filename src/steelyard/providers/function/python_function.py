@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -151,9 +151,10 @@ def asked_of_a_function(scale: Scale, options: Any) -> Mapping[str, Protocol]:
 def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
     """The options with the hash of the function's code, so that an edited function is another judge."""
     if may_run(model):
-        judge = function_at(model)
-        adapter, seen = adapter_for(judge), Fingerprint(judge, settings_of)
-        unseen = seen.unseen if adapter is None else adapter.unseen
+        judge, variables = function_at(model), _variables(model, options.llm)
+        adapter, seen = adapter_for(judge), Fingerprint(judge, partial(settings_of, module=variables))
+        left_out = None if adapter is None else adapter.unseen
+        unseen = ", ".join(each for each in (left_out, seen.unseen) if each) or None
         told = () if adapter is None else (adapter.caveat, adapter.left_out)
         caveat = "; ".join(each for each in told if each) or None
         template = (None if adapter is None else adapter.template) or ""

@@ -44,7 +44,7 @@ class FrameworkAdapter(ABC):
     unchecked: ClassVar[re.Pattern[str] | None] = None
     """Numbers in a model's reply that the framework grades by, although they are off its scale."""
     unseen: str | None = "the client of its model (address, sampling)"
-    """What `settings` do not cover."""
+    """What `settings` leave out on purpose; what could not be looked into is told beside it."""
 
     def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:
         """`module` holds the variables of the user's file."""
@@ -60,6 +60,12 @@ class FrameworkAdapter(ABC):
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:
         """What decides a verdict, for the fingerprint."""
+
+    @classmethod
+    def model_settings(cls, model: Any) -> Mapping[str, Any] | None:
+        """What decides a verdict of the framework's model, for the fingerprint; None for all else."""
+        del model
+        return None
 
     @property
     def template(self) -> str | None:

@@ -59,8 +59,15 @@ class DeepEvalMetric(FrameworkAdapter):
         own = {key: getattr(self.judge, key, None) for key in (*_PLAIN, *_NAMED)}
         rubric = [getattr(each, "__dict__", each) for each in own["rubric"] or ()]
         dag = getattr(self.judge, "dag", None)
-        own["temperature"] = getattr(getattr(self.judge, "model", None), "temperature", None)
+        model = getattr(self.judge, "model", None)
+        own["temperature"] = getattr(model, "temperature", None)
+        if self.model_settings(model) is not None and not type(model).__module__.startswith("deepeval."):
+            own["model"] = model  # of a class that the user wrote
         return {**own, "rubric": rubric, **({} if dag is None else {"dag": _graph(dag)})}
+
+    @classmethod
+    def model_settings(cls, model: Any) -> Mapping[str, Any] | None:
+        return {} if has_base(model, _PACKAGE, "DeepEvalBaseLLM") else None
 
     @property
     def _writes_steps(self) -> bool:

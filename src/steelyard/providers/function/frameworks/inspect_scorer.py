@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, require, with_cell
+from steelyard.providers.function.frameworks.adapter import (
+    FrameworkAdapter,
+    Grade,
+    has_base,
+    require,
+    with_cell,
+)
 from steelyard.trials.presentation import Slots
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0}
@@ -30,6 +36,13 @@ class InspectScorer(FrameworkAdapter):
             "name": self.judge.__registry_info__.name,
             "params": {key: str(params[key]) for key in params},
         }
+
+    @classmethod
+    def model_settings(cls, model: Any) -> Mapping[str, Any] | None:
+        if not has_base(model, "inspect_ai", "Model"):
+            return None
+        address = getattr(model.api, "base_url", None)
+        return {"model": str(model), "config": model.config, "args": model.model_args, "base_url": address}
 
     @property
     def template(self) -> str | None:

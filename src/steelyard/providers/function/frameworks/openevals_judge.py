@@ -45,6 +45,8 @@ class OpenevalsJudge(FrameworkAdapter):
         client = self._closure.get("judge")
         model = getattr(client, "model_name", None) or getattr(client, "model", None)
         own = {name: self._closure.get(name) for name in _SETTINGS}
+        if given := self._closure.get("structured_output_kwargs"):
+            own["structured_output_kwargs"] = given
         sampling = {name: getattr(client, name, None) for name in ("temperature", "seed", "max_tokens")}
         return {**own, **sampling, "client": model if isinstance(model, str) else type(client).__name__}
 

@@ -20,10 +20,13 @@ from steelyard.trials.presentation import Slots
 
 _LISTS = ("retrieved_contexts", "reference_contexts", "contexts")
 _SETTINGS = ("name", "definition", "rubrics", "allowed_values", "strictness", "mode", "with_reference")
+_NO_SETTINGS = ("client", "cache", "run_config", "generate", "agenerate", "generate_text", "agenerate_text")
+"""Attributes of a model: its client, and what wraps its methods."""
 
 
 class RagasMetric(FrameworkAdapter):
     name = "Ragas"
+    unseen = "the client of its model (address)"
     unchecked = re.compile(r'"verdict":\s*(?![01]\b)-?\d+')
 
     @classmethod
@@ -33,7 +36,19 @@ class RagasMetric(FrameworkAdapter):
     @property
     def settings(self) -> Mapping[str, Any]:
         own = {name: getattr(self.judge, name, None) for name in _SETTINGS}
-        return {**own, "prompt": self._prompt, "model": getattr(self._llm, "model", None)}
+        held: dict[str, Any] = getattr(self.judge, "__dict__", {})
+        prompts = {
+            name: [each.instruction, getattr(each, "examples", None)]
+            for name, each in held.items()
+            if hasattr(each, "instruction")
+        }
+        return {**own, "prompt": self._prompt, "prompts": prompts, "llm": self._llm}
+
+    @classmethod
+    def model_settings(cls, model: Any) -> Mapping[str, Any] | None:
+        if not has_base(model, "ragas.llms", "BaseRagasLLM", "InstructorBaseRagasLLM"):
+            return None
+        return {name: value for name, value in vars(model).items() if name not in _NO_SETTINGS}
 
     @property
     def _llm(self) -> Any:
