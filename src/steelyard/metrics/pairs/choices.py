@@ -184,7 +184,7 @@ class BesideRule:
 
     def estimate(self, context: EstimateContext, excluded: Mapping[str, int]) -> Estimate:
         value, *limits = self.limits(self.alpha / 2)
-        below, above = self.alpha * SURER, self.alpha / 2  # one-sided below: the rarer part is small
+        below, above = self.alpha / 2 * SURER, self.alpha / 2
         decides = self.limits(below)[1], limits[1]
         calls = round(float(self.table.sum())) + len(self.neither.points)
         shift = chance_shift(value, CHANCE_OF_PAIRS, calls, sum(excluded.values()))
