@@ -19,7 +19,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.key_figures import KeyFigure, key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.merit import merit_estimates
+from steelyard.metrics.merit import merit_estimates, merit_test_status
 from steelyard.verdicts.observations import Observation, Observations
 
 ANSWERS = ("1", "2", "tie", "unreadable")
@@ -234,3 +234,11 @@ def test_of_pairs_won_by_the_longer_text_a_good_judge_is_told_from_one_that_coun
         for name in ("right", "words")
     ]
     assert gates == [0, 3]
+
+
+def test_lost_calls_counted_as_chance_refute_nothing_that_the_others_show() -> None:
+    """Above chance on the calls at hand, .49 with the lost ones as chance, and below .70 either way."""
+    ends = (Interval("wilson_cluster", 0.51, 0.66), Interval("decides", 0.49, 0.68))
+    lossy = Estimate("j", "ladder", "merit", {"protocol": "base"}, "call", 0.59, intervals=ends)
+    assert merit_test_status(lossy) == "inconclusive"
+    assert merit_test_status(replace(lossy, intervals=ends[1:])) == "flagged"
