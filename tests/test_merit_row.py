@@ -242,3 +242,26 @@ def test_lost_calls_counted_as_chance_refute_nothing_that_the_others_show() -> N
     lossy = Estimate("j", "ladder", "merit", {"protocol": "base"}, "call", 0.59, intervals=ends)
     assert merit_test_status(lossy) == "inconclusive"
     assert merit_test_status(replace(lossy, intervals=ends[1:])) == "flagged"
+
+
+def test_a_baseline_that_is_as_good_leaves_merit_open_and_is_the_row() -> None:
+    right = ladder([RIGHT] * 25)
+    assert check_row(right) == "fine"
+    assert check_row(right, ladder([RIGHT] * 25, "b")) == "undecided"
+    baselines = {"longest": Observations.of(ladder([RIGHT] * 25, "b"))}
+    shown = row(merit_estimates("j", Observations.of(right), baselines, 7))
+    assert shown is not None
+    assert shown.name == "tells good from bad over the baseline longest"
+    assert (shown.estimate.value, shown.limit) == (0.0, "above chance 0.00")
+
+
+def test_at_the_larger_steps_each_limit_has_the_whole_error() -> None:
+    """27 of 30 pairs right at three steps and more: two-sided the lower limit is below .75, one-sided not."""
+    seen = [call for n in range(30) for call in pair(f"p{n}", WRONG if n < 3 else RIGHT, "u", delta=3)]
+    (large,) = [e for e in merit_estimates("j", Observations.of(seen), {}, 7) if "steps" in e.group]
+    usual, decides = large.intervals
+    assert usual.low is not None
+    assert decides.low is not None
+    assert usual.low < 0.75 < decides.low
+    assert (usual.confidence, decides.confidence) == (0.95, 0.9)
+    assert check_row(seen) == "fine"
