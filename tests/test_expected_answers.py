@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from steelyard.metrics.scores.shares import followed
 from steelyard.tasks.pack import pack
 
 POLICIES = ("smoke", "default", "strict")
-Line = Mapping[str, str | int]
+Line = Mapping[str, str | int | None]
 
 
 def line(probe: str, item: str, score: int, expected: int, edit: str | None = None) -> Line:
@@ -74,7 +75,7 @@ def test_a_judge_that_follows_no_flip_has_a_fault_and_fails_every_shipped_policy
     assert "follows a changed label  0.00   [0.00, 0.02]    at least 0.65  too low" in screen
     assert results(steelyard, tmp_path / "run") == dict.fromkeys(POLICIES, 3)
     sheet = (tmp_path / "run" / "datasheet.md").read_text(encoding="utf-8").replace("\\", "")
-    assert "Follows a changed label in only 0 of 250 calls, 0.00 [0.00, 0.02], floor 0.65" in sheet
+    assert "Follows a changed label in only 0 of 250 calls, 0.00 [0.00, 0.02]; floor 0.65" in sheet
     page = (tmp_path / "run" / "datasheet.html").read_text(encoding="utf-8")
     assert "Follows a changed label" in page
     assert "Expected answers" in page
@@ -89,7 +90,36 @@ def test_the_floor_is_compared_with_the_whole_interval(
     row = next(each for each in screen.splitlines() if each.strip().startswith("follows a changed label"))
     assert row.rstrip().endswith(f"at least 0.65  {word}")
     assert ("usable with care" in screen) == (word == "too low")
-    assert results(steelyard, tmp_path / "run")["smoke"] == (3 if word == "too low" else 0)
+    codes = results(steelyard, tmp_path / "run")
+    assert codes["smoke"] == (3 if word == "too low" else 0)
+    assert codes["strict"] == {"fine": codes["strict"], "undecided": 4, "too low": 3}[word]
+
+
+@pytest.mark.parametrize("lost", ["unreadable", "failed"])
+def test_lost_flips_are_in_the_interval_that_the_row_shows(
+    steelyard: Steelyard, tmp_path: Path, lost: str
+) -> None:
+    """50 of 50 followed and 50 lost: at worst 50 of 100, which is below the floor."""
+    lines = flips(100, 100)
+    lines = [
+        {**each, "score": None, "outcome": lost} if "edit" in each and n % 4 == 1 else each
+        for n, each in enumerate(lines)
+    ]
+    screen = imported(steelyard, tmp_path, lines)
+    row = next(each for each in screen.splitlines() if each.strip().startswith("follows a changed label"))
+    low, high = (float(end) for end in row.partition("[")[2].partition("]")[0].split(","))
+    assert low < 0.65 < high
+    assert row.rstrip().endswith("undecided")
+
+
+def test_abstentions_on_flips_are_told(steelyard: Steelyard, tmp_path: Path) -> None:
+    lines = [
+        {**each, "score": None, "outcome": "abstain"} if "edit" in each and n % 4 == 1 else each
+        for n, each in enumerate(flips(100, 100))
+    ]
+    imported(steelyard, tmp_path, lines)
+    sheet = (tmp_path / "run" / "datasheet.md").read_text(encoding="utf-8")
+    assert "abstains in 50 of 100 calls" in sheet
 
 
 @pytest.mark.parametrize("constant", [False, True])
@@ -140,6 +170,14 @@ def test_on_a_scale_a_score_follows_where_it_lies_nearer_to_the_changed_label(sc
     context = EstimateContext.for_protocol("j", "label_flip", "base", 7)
     found = followed(context, collect_scores(rows))
     assert (found.numerator, found.denominator) == (goes, 2)
+
+
+def test_on_a_scale_a_flip_is_compared_with_its_item_whosever_label_that_has() -> None:
+    changed = call("a", 5, 6, probe="label_flip", scale="1-6")
+    context = EstimateContext.for_protocol("j", "label_flip", "base", 7)
+    assert followed(context, collect_scores([changed])).value is None
+    plain = replace(call("a", 1, 1, scale="1-6"), own_label=True)
+    assert followed(context, collect_scores([plain, changed])).value == 1.0
 
 
 def test_the_built_in_flips_are_measured_and_gated(steelyard: Steelyard, tmp_path: Path) -> None:

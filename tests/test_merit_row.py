@@ -265,3 +265,71 @@ def test_at_the_larger_steps_each_limit_has_the_whole_error() -> None:
     assert usual.low < 0.75 < decides.low
     assert (usual.confidence, decides.confidence) == (0.95, 0.9)
     assert check_row(seen) == "fine"
+
+
+def test_pairs_of_equal_length_show_merit_where_the_longer_text_wins_all_others() -> None:
+    rule = [TIE] * 90 + [RIGHT] * 10
+    judge = [RIGHT] * 100
+    assert check_row(natural(judge), natural(rule, "b")) == "fine"
+    beside = beside_rule([RIGHT] * 80 + [WRONG] * 10 + [RIGHT] * 10, rule)
+    assert (beside.value, beside.n_calls) == (pytest.approx(80 / 90), 180)
+
+
+def test_a_refuted_merit_asks_for_the_calls_that_refute_it() -> None:
+    """A count of words on 80 pairs, 72 won by the longer text: ½ whatever the length, and not sure yet."""
+    rule = [RIGHT] * 72 + [WRONG] * 8
+    baselines = {"longest": Observations.of(natural(rule, "b"))}
+    found = merit_estimates("j", Observations.of(natural(rule)), baselines, 7)[0]
+    assert found.status == "inconclusive"
+    assert found.calls_needed is not None
+    assert found.calls_needed > found.n_calls
+
+
+def test_the_gate_prints_the_test_that_decided_and_takes_merit_of_the_prompt_base_alone(
+    steelyard: Steelyard, tmp_path: Path
+) -> None:
+    """Steps one right and larger ones by slot; then the same calls, all under another prompt."""
+    lines = [
+        {
+            "judge": "j",
+            "probe": "ladder",
+            "protocol": protocol,
+            "task": f"t{n}",
+            "pair": f"t{n}",
+            "delta": delta,
+        }
+        | {"kind": "prefix", "better": "u", "first": first, "answer": answer, "replicate": 0}
+        for protocol in ("base", "strict")
+        for n in range(60)
+        for delta in (1 + n % 5,)
+        for first in ("u", "v")
+        for answer in ("1" if first == "u" or (delta > 2 and protocol == "base") else "2",)
+    ]
+    for name, protocols, code in (("both", ("base", "strict"), 3), ("strict", ("strict",), 4)):
+        kept = [json.dumps(each) for each in lines if each["protocol"] in protocols]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(kept), encoding="utf-8")
+        assert steelyard("import", tmp_path / f"{name}.jsonl", "--out", tmp_path / name).returncode == 0
+        done = steelyard("gate", tmp_path / name, "--policy", "smoke", "--json")
+        assert done.returncode == code
+        merit = [each for each in json.loads(done.stdout)["checks"] if each["metric"] == "merit"]
+        if name == "both":
+            assert [each["figure"] for each in merit] == ["Quality ladder, base · steps 3 and more"]
+            assert merit[0]["high"] < 0.75
+        else:
+            assert [each["result"] for each in merit] == ["INCONCLUSIVE"]
+
+
+def test_recorded_pairs_without_texts_do_not_clear_a_judge_of_counting_words(
+    steelyard: Steelyard, tmp_path: Path
+) -> None:
+    lines = [
+        {"judge": "j", "probe": "position", "protocol": "base", "task": f"t{n}", "pair": f"t{n}"}
+        | {"kind": "natural", "better": "u", "first": first, "answer": "1" if first == "u" else "2"}
+        for n in range(200)
+        for first in ("u", "v")
+    ]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    done = steelyard("import", tmp_path / "pairs.jsonl", "--out", tmp_path / "run")
+    assert "What is undecided may still hide a fault." in done.stdout
+    sheet = (tmp_path / "run" / "datasheet.md").read_text(encoding="utf-8")
+    assert "hese data cannot show whether it goes by length" in sheet

@@ -17,7 +17,7 @@ from math import ceil, inf, isfinite, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION, Figure, jackknife
 from steelyard.metrics.stats.clusters import Tally, effective_size, quantile, wilson_cluster
@@ -167,6 +167,14 @@ def _interval_with_missing(estimate: Estimate) -> Span | None:
         score(least, size, 1.0)[0] if down else low,
         score(most, size, 1.0)[1] if up else high,
     )
+
+
+def with_deciding_interval(estimate: Estimate) -> Estimate:
+    """The estimate with the interval that its word is read from, where missing verdicts make it another."""
+    reach, interval = _interval_with_missing(estimate), estimate.interval
+    if reach is None or interval is None or reach == (interval.low, interval.high):
+        return estimate
+    return replace(estimate, intervals=(*estimate.intervals, Interval(DECIDES, *reach)))
 
 
 def _shares(estimate: Estimate) -> Span:

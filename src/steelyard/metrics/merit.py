@@ -302,9 +302,9 @@ def _forecast(merit: Estimate, tests: Iterable[Estimate]) -> Estimate:
     """
     if merit.status != INCONCLUSIVE:
         return merit
-    undecided = (each for each in tests if merit_test_status(each) == INCONCLUSIVE and each.decides)
-    totals = [
-        calls_total(replace(each, intervals=each.intervals[-1:], excluded={}), (merit_limits(each)[0], inf))
-        for each in undecided
-    ]
+    totals = []
+    for test in (each for each in tests if merit_test_status(each) == INCONCLUSIVE and each.decides):
+        shown, refuted = merit_limits(test)
+        limit = shown if (test.value or 0.0) > shown else refuted
+        totals.append(calls_total(replace(test, intervals=test.intervals[-1:], excluded={}), (limit, inf)))
     return replace(merit, calls_needed=max((total for total in totals if total is not None), default=None))

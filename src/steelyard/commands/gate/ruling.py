@@ -7,7 +7,7 @@ however the missing verdicts had come out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -150,7 +150,9 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
     absent: dict[str, None] = {}
     for judge in judges:
         mine = sheet.look_up.of_judge(judge)
-        of_agents = JudgeEstimates(judge, sheet.look_up).of_agents
+        own = JudgeEstimates(judge, sheet.look_up)
+        of_agents = own.of_agents
+        named = {rule.metric for rule in policy.rules}
         for rule in policy.rules:
             figures = _figures(rule, mine, shipped=policy.shipped)
             if not figures and not policy.shipped:
@@ -162,6 +164,8 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
                 checks.append(replace(missing, metric=rule.metric))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
+            if rule.metric == MERIT.id and rule.uses_sheet_limit:
+                figures = [_deciding(own, figure) for figure in figures]
             found = [check(rule, estimate, of_agents=of_agents) for estimate in figures]
             passed = [each for each in found if each.result == PASS]
             # Of merit those figures count that show it, where none refutes it.
@@ -169,7 +173,7 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
                 found = passed
             checks += found
             if rule.metric == MERIT.id and rule.uses_sheet_limit:
-                checks += _missed_answers(mine, of_agents=of_agents)
+                checks += _missed_answers(mine, named, of_agents=of_agents)
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
@@ -177,12 +181,26 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 
-def _missed_answers(mine: Sequence[Estimate], *, of_agents: bool) -> Iterator[Check]:
+def _deciding(own: JudgeEstimates, merit: Estimate) -> Estimate:
+    """The test of merit that decides, with the word and the forecast of all of them."""
+    if merit.value is None:
+        return merit
+    test = own.deciding_merit(merit).estimate
+    return replace(
+        test,
+        status=merit.status,
+        missing_decides=merit.missing_decides,
+        calls_needed=merit.calls_needed,
+    )
+
+
+def _missed_answers(mine: Sequence[Estimate], named: Collection[str], *, of_agents: bool) -> Iterator[Check]:
     """Checks that fail: of texts written for an answer that the judge is shown not to give.
 
-    They go with merit: who misses such answers does not tell good from bad there.
+    They go with merit, unless a rule names the figure: who misses such answers does not tell good from bad
+    there.
     """
-    for metric in EXPECTED:
+    for metric in (each for each in EXPECTED if each.id not in named):
         assert metric.limit is not None, metric.id
         rule = PolicyRule(metric.id, metric.limit.value, None, None, {}, uses_sheet_limit=True)
         missed = (each for each in mine if each.metric == metric.id and each.is_overall)
@@ -200,7 +218,10 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
         label_changing_probes() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
     )
     figures = [figure for figure in figures if figure.probe not in moving]
-    if not shipped or rule.metric == MERIT.id:
+    if rule.metric == MERIT.id and "protocol" not in rule.group:
+        # A verdict is of the prompt “base”: what another one shows passes nobody.
+        return [figure for figure in figures if figure.group.get("protocol", "base") == "base"]
+    if not shipped:
         return figures
     return [
         figure

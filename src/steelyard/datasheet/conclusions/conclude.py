@@ -45,6 +45,8 @@ from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MISSING_DECIDE
+from steelyard.metrics.pairs.length import LENGTH_LEAN
+from steelyard.stimuli.natural import NATURAL_PROBE
 
 MOST_FACTS = 3
 SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
@@ -178,7 +180,7 @@ class JudgeEvidence:
         """Merit is shown and nothing is flagged: what is known to be right, and what is open."""
         right = [titles.MERIT, *(title for title in RIGHT if self._word(title) == CLEAR)]
         known = [ConclusionReason(title, sentence(self.findings[title], self.figures)) for title in right]
-        undecided = [*self._undecidable_slot_bias(), *self._open()]
+        undecided = [*self._undecidable_slot_bias(), *self._unknown_lengths(), *self._open()]
         facts = [*self._partial(), *known[: MOST_FACTS - len(undecided)], *undecided]
         if self.unfinished is not None:
             return self._conclusion(TOO_LITTLE, facts, NO_GROUND)
@@ -247,6 +249,15 @@ class JudgeEvidence:
                 "Undecided", f"these data cannot show whether it favours a slot: {hidden.sentence}"
             )
         ]
+
+    def _unknown_lengths(self) -> list[ConclusionReason]:
+        """That a count of words would look the same, as on recorded pairs without their texts."""
+        natural = self.figures.of_probe(NATURAL_PROBE, MERIT.id, protocol="base")
+        lean = self.figures.of_probe(NATURAL_PROBE, LENGTH_LEAN.id, protocol="base")
+        if natural is None or lean is not None:
+            return []
+        why = "no pair has texts of known and different length"
+        return [ConclusionReason("Undecided", f"these data cannot show whether it goes by length: {why}")]
 
     def _undecided(self, title: str) -> bool:
         return self._word(title) == INCONCLUSIVE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from steelyard.core.text import pluralize
 from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
 from steelyard.datasheet.findings.answer import Answer, limit_of, undefined_answer, worst
 from steelyard.datasheet.findings.more_data import more_calls
@@ -218,7 +219,7 @@ def expected_answers(figures: JudgeEstimates) -> Answer | None:
         return next((undefined_answer(estimate) for estimate, _ in kinds if estimate is not None), None)
     known.sort(key=lambda kind: kind[0].status != FLAGGED)
     parts = [
-        f"{tell(estimate)}, floor {limit_of(metric_named(estimate.metric)):g}{more_calls(estimate)}"
+        f"{tell(estimate)}; floor {limit_of(metric_named(estimate.metric)):g}{more_calls(estimate)}"
         for estimate, tell in known
     ]
     return worst(*(estimate.status or INCONCLUSIVE for estimate, _ in known)), "; ".join(parts)
@@ -226,13 +227,14 @@ def expected_answers(figures: JudgeEstimates) -> Answer | None:
 
 def _follows(share: Estimate) -> str:
     only = "only " if share.status == FLAGGED else ""
-    return f"follows a changed label in {only}{times(share, 'call')}, {figure(share)}"
+    return f"follows a changed label in {only}{times(share, 'call')}, {figure(share)}{abstentions(share)}"
 
 
 def _ranks(rank: Estimate) -> str:
     words = {CLEAR: "ranks", FLAGGED: "does not rank"}
     how = words.get(rank.status or "", "too few data to say whether it ranks")
-    return f"{how} texts written for each level by that level: rank agreement {figure(rank)}"
+    apart = f"; {pluralize(rank.left_out, 'call')} abstained, which that leaves out" if rank.left_out else ""
+    return f"{how} texts written for each level by that level: rank agreement {figure(rank)}{apart}"
 
 
 def _false_rates(figures: JudgeEstimates, shift: Estimate) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 from steelyard.core.text import plural, pluralize
@@ -215,7 +215,8 @@ def _candidates(summary: Summary, judge: str) -> list[KeyFigure]:
         if each.metric == MERIT.id:
             rows.append(_of_merit(judge_figures.deciding_merit(each), title))
         else:
-            rows.append(KeyFigure(each, title, _allowed(each), _is_tested(each)))
+            shown = each if each.decides is None else replace(each, intervals=(each.decides,))
+            rows.append(KeyFigure(shown, title, _allowed(each), _is_tested(each)))
     return rows
 
 
@@ -320,7 +321,9 @@ def counterpart(figure: KeyFigure, summary: Summary, judge: str) -> KeyFigure | 
         )
         if same and numbers.defined(estimate):
             if estimate.metric == MERIT.id:
-                return _of_merit(MeritTest.of(estimate), figure.title)
+                own = JudgeEstimates(judge, summary.datasheet.look_up)
+                whole = next((each for each in own.merits() if each.probe == estimate.probe), estimate)
+                return _of_merit(own.deciding_merit(whole), figure.title)
             return KeyFigure(estimate, figure.title, _allowed(estimate), _is_tested(estimate))
     return None
 

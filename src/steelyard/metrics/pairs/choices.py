@@ -26,10 +26,10 @@ SURER = 0.1
 NO_BETTER = "no pair has a better text"
 ONE_SLOT = "the better text stood in one slot only"
 LONGER_ONLY = Reason(
-    "longer_only", "people prefer the longer text in every pair, as a rule that counts words would"
+    "longer_only", "people prefer the longer text in every pair whose texts differ in length"
 )
 SHORTER_ONLY = Reason(
-    "shorter_only", "people prefer the shorter text in every pair, as a rule that counts words could"
+    "shorter_only", "people prefer the shorter text in every pair whose texts differ in length"
 )
 NO_VERDICT = "no call with a known answer ended in a verdict"
 
@@ -126,7 +126,8 @@ class BesideRule:
     """Calls on natural pairs, those on which a rule that reads nothing is right weighed like the others.
 
     A call counts 1, ½ or 0, as in `Choices`. Pairs on which the rule names neither text, as equal lengths,
-    are a part of their own, whose weight is their share.
+    are a part of their own, whose weight is their share. They count alone where the rule is right on all
+    others, or wrong on all.
     """
 
     rule: str
@@ -162,6 +163,10 @@ class BesideRule:
 
     @property
     def defined(self) -> bool:
+        return self._has_both_parts or self.neither.defined
+
+    @property
+    def _has_both_parts(self) -> bool:
         return bool(self.table.sum(axis=(0, 2)).all())
 
     @property
@@ -183,12 +188,16 @@ class BesideRule:
         return joined, joined - down, joined + up
 
     def estimate(self, context: EstimateContext, excluded: Mapping[str, int]) -> Estimate:
-        value, *limits = self.limits(self.alpha / 2)
+        here = context.for_subgroup(weighed_against=self.rule)
         below, above = self.alpha / 2 * SURER, self.alpha / 2
+        if not self._has_both_parts:
+            return replace(self.neither, excluded=excluded).estimate(here, (below, above))
+        value, *limits = self.limits(self.alpha / 2)
         decides = self.limits(below)[1], limits[1]
-        calls = round(float(self.table.sum())) + len(self.neither.points)
+        tied = len(self.neither.points) if self.neither.defined else 0
+        calls = round(float(self.table.sum())) + tied
         shift = chance_shift(value, CHANCE_OF_PAIRS, calls, sum(excluded.values()))
-        return context.for_subgroup(weighed_against=self.rule).estimate(
+        return here.estimate(
             MERIT,
             unit="call",
             value=value,

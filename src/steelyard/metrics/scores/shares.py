@@ -12,6 +12,7 @@ from steelyard.metrics.basis import LABELLED, Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Reason
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
+from steelyard.metrics.findings import with_deciding_interval
 from steelyard.metrics.metric import LOW, Limit, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
@@ -54,6 +55,7 @@ FALSE_NEGATIVE_RATE = Metric(
 )
 
 NO_LABELS = "no item has a reference label"
+NO_LABEL_BEFORE = "no changed text has a label, and an item that was shown as it is"
 OWN_LABELS = Reason("own_labels", "its own verdicts are the reference")
 
 
@@ -139,15 +141,17 @@ def within_one(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def followed(context: EstimateContext, scores: Scores) -> Estimate:
-    """Changed texts whose verdict goes with the change; exact where an item was not shown as it is."""
-    rows = scores.where(scores.labelled & ~scores.original)
-    plain = scores.where(scores.labelled & scores.original)
+    """Changed texts whose verdict goes with the change; on a scale only of items shown as they are too."""
+    plain = scores.where(scores.original)
     labels = np.full(len(scores.items), np.nan)
-    labels[plain.item] = plain.expected
-    before = labels[rows.item]
-    nearer = np.abs(rows.score - rows.expected) < np.abs(rows.score - before)
-    goes = rows.decided & np.where(np.isnan(before), rows.right, nearer)
-    return _of_calls(context, FOLLOWED, rows, goes, reason=None if len(rows) else unlabelled(scores))
+    labels[plain.item] = plain.expected  # the judge's own verdict among them, where that is the reference
+    rows = scores.where(scores.labelled & ~scores.original)
+    rows = rows.where(rows.binary | np.isfinite(labels[rows.item]))
+    before = np.where(rows.binary, 1 - rows.expected, labels[rows.item])
+    goes = rows.decided & (np.abs(rows.score - rows.expected) < np.abs(rows.score - before))
+    reason = None if len(rows) else unlabelled(scores, NO_LABEL_BEFORE)
+    estimate = _of_calls(context, FOLLOWED, rows, goes, reason=reason)
+    return with_deciding_interval(estimate)
 
 
 def false_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
