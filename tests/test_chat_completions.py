@@ -174,7 +174,7 @@ def test_fields_are_left_out_when_there_is_nothing_to_say() -> None:
 def test_logprobs_are_asked_for_and_kept_by_token() -> None:
     top = [
         {"token": "1", "logprob": -0.4},
-        {"token": " 1", "logprob": -2.0},
+        {"token": "▁1", "logprob": -2.0},  # a blank, as some servers spell it
         {"token": "2", "logprob": -1.5},
         {"token": "tie", "logprob": "broken"},
         "broken",

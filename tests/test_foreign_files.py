@@ -135,7 +135,7 @@ def test_a_study_file_sends_no_variable_elsewhere_unasked(
         assert command("measure", "-j", named, "-p", "vacuum", "--out", "own").code == 0
 
 
-@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 1)])
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 2)])
 def test_on_a_terminal_the_user_is_asked(command, tmp_path: Path, monkeypatch, typed: str, code: int) -> None:
     import io
 

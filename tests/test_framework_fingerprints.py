@@ -6,6 +6,7 @@ Inspect is real here; classes stand in for other frameworks, which `make test-fr
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -255,3 +256,56 @@ def test_no_verdict_of_another_model_is_reported_or_certified(
     assert (refused.code, "judges differ" in refused.err) == (2, True)
     with pytest.raises(CertificateError, match="the judge has changed since it was certified"):
         steelyard.remedied(address, scale="binary", certificate=certificate)
+
+
+DEFAULT_MODEL = """
+    from inspect_ai.scorer import model_graded_qa
+
+    judge = model_graded_qa(template="{question} {criterion} {answer} {instructions}")
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_another_model_of_inspects_own_settings_is_another_judge(
+    judge_in: JudgeIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai")
+    prints = []
+    for model in ("openai/gpt-4o", "openai/gpt-4o", "openai/gpt-3.5-turbo"):
+        monkeypatch.setenv("INSPECT_EVAL_MODEL", model)
+        prints.append(judge_in(DEFAULT_MODEL, "judge").fingerprint("base"))
+    assert prints[0] == prints[1] != prints[2]
+
+
+CACHED = """
+    import functools
+
+    CHOICES = [{"token": "A"}, {"token": "B"}]
+
+    @functools.cache
+    def client():
+        return "large"
+
+    def judge(request, response):
+        return int(client() == "large" and response == CHOICES[0]["token"])
+"""
+
+
+def test_a_cached_helper_counts_by_its_code_and_a_list_by_all_that_it_holds(
+    command: Command, tmp_path: Path
+) -> None:
+    """In processes of their own: an address in memory would differ in each."""
+    prints = []
+    for text in (CACHED, CACHED, CACHED.replace('"large"\n', '"small"\n'), CACHED.replace('"A"', '"Z"')):
+        (tmp_path / "evals.py").write_text(dedent(text))
+        code = (
+            "from pathlib import Path; from steelyard.study.judge_config import parse_judge; "
+            "from steelyard.tasks.scale import Binary; "
+            "print(parse_judge('python/evals.py:judge', Path(), Binary()).fingerprint('base'))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        prints.append(done.stdout)
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3

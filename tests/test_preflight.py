@@ -212,7 +212,7 @@ def test_a_server_that_refuses_every_call_alike_is_asked_eight_times(
             last = done.err.splitlines()[-1]
             assert "judge openai/m: stopped after 8 calls, which the server refused alike" in last
             assert "the server answered 400 (No connected db.); correct the request; 0 of 1," in last
-            assert "check the judge's key, model and settings and run again" in last
+            assert "check the judge's key, model and settings with" in last
             assert "--no-preflight" in last
         broken = False
         mended = command("measure", *words, "--profile", "standard", "--out", "run")

@@ -54,6 +54,9 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "def cue(text):\n    return text + '!'\n"
     )
     (private / "promptfoo.yaml").write_text(f"tests: {SECRET}\n")
+    (folder / ".env").write_text(f"OPENAI_API_KEY={SECRET}\n")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "x.csv").write_text(f"q,a,l\n{SECRET},Because.,1\nWhy?,No.,0\n")
     (folder / "rubric.md").write_text("Right is what is true.")
     (folder / "items.csv").write_text(ROWS)
     (folder / "link.md").symlink_to(private / "x.md")
@@ -88,6 +91,8 @@ J: dict[str, Any] = {"name": "m", "model": "openai/x", "base_url": "SERVER"}
 WRITERS = {"author": "openai/w?base_url=SERVER", "validator": "openai/v?base_url=SERVER"}
 OUTSIDE: dict[str, tuple[dict[str, Any], str, str]] = {
     "environment": ({"task": {"rubric": "/proc/self/environ"}}, "task.rubric", ": /proc/self/environ)"),
+    "hidden": ({"task": {"rubric": ".env"}}, "task.rubric", ".env (task.rubric"),
+    "in a hidden folder": ({"data": {"path": ".git/x.csv"}}, "data.path", ".git/x.csv (data.path"),
     "whole path": ({"task": {"rubric": "@/x.md"}}, "task.rubric", "@/x.md"),
     "above": ({"task": {"rubric": "../private/x.md"}}, "task.rubric", "@/x.md"),
     "link": ({"task": {"rubric": "link.md"}}, "task.rubric", "@/x.md (task.rubric: link.md)"),
@@ -166,12 +171,15 @@ def test_a_study_file_reads_nothing_outside_its_folder_unasked(
         done = command(*words, path, "--out", foreign.parent / "run")
         assert done.code == 2, done.out + done.err
         assert (key in done.err, name in done.err) == (True, True), done.err
-        assert f"outside its folder; expected files below {foreign}: copy them there, or" in done.err
+        told = (
+            f"outside its folder, or hidden in it; expected other files below {foreign}: copy them there, or"
+        )
+        assert told in done.err
         assert "--yes" in done.err
         assert len(done.err.strip().splitlines()) == 1
         assert SECRET not in done.out + done.err
     for call in (api.measure, api.plan):
-        with pytest.raises(ConfigError, match=r"expected files below .*consent") as refused:
+        with pytest.raises(ConfigError, match=r"expected other files below .*consent") as refused:
             call(study=path, out=foreign.parent / "run")
         assert key in str(refused.value)
         assert SECRET not in str(refused.value) + capsys.readouterr().out
@@ -279,7 +287,7 @@ def test_consent_is_listed_and_lets_the_study_run(
     assert command("measure", path, "--out", "run").code == 2
 
 
-@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 1)])
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 2)])
 def test_a_terminal_asks_once(
     command: Command, foreign: Path, server: ScriptedServer, monkeypatch, typed: str, code: int
 ) -> None:
@@ -293,6 +301,7 @@ def test_a_terminal_asks_once(
     )
     done = command("plan", path, "--until", "verdict")
     assert (done.code, done.err.count("judge 'm': prompt")) == (code, 1), done.err
+    assert ("no consent: nothing of it was read or sent" in done.err) == (code == 2)
 
 
 def test_a_pipe_is_refused_even_with_consent(command: Command, foreign: Path, server: ScriptedServer) -> None:

@@ -174,3 +174,34 @@ def test_two_forms_of_braces_in_one_template_are_refused() -> None:
         ConfigError, match=r"found \{\{ question \}\} beside .* write \{request\}, or every name"
     ):
         rendered("Question: {{ question }}\nAnswer: {response}")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "{{question}}",
+        "{{ inputs.question }}",
+        "{{ question | trim }}",
+        "{ request }",
+        "{request!r}",
+        "{question:s}",
+    ],
+)
+def test_a_variable_in_another_form_is_refused_beside_single_braces(other: str) -> None:
+    columns = {"inputs": "request"}
+    judge = {"model": "openai/m", "prompt": f"Question: {other}\nAnswer: {{response}}\n"}
+    with pytest.raises(ConfigError, match=r"beside names in single braces.* write \{request\}"):
+        parse_judge(judge, Path(), Binary(), columns=columns)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{verdict}}", "$x_{i}$", "a^{n}", r"\p{L}", "{score:.2f}", '{"result": {"score": 1}}', "{color: red}"],
+)
+def test_braces_that_name_no_variable_are_text(text: str) -> None:
+    sent = text.replace("{{verdict}}", "{verdict}")
+    assert rendered(f"{{request}} {{response}} {text}") == f"Q ONE {sent}"
+
+
+def test_doubled_braces_around_objects_in_objects_are_read_in_pairs() -> None:
+    assert rendered('{response} {{"a": {{"b": 1}}}} {"c": {"d": 1}}') == 'ONE {"a": {"b": 1}} {"c": {"d": 1}}'

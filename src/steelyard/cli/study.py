@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from steelyard.cli.output import print_error, warn
+from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
     from steelyard.authoring.generation_plan import GenerationPlan
@@ -86,8 +87,8 @@ def consent_of(*, yes: bool) -> Consent:
         if not yes and not (sys.stdin is not None and sys.stdin.isatty()):
             refuse(kind, does, instead)
         print_error(f"{does}.")
-        if not yes:
-            click.confirm("Go on?", abort=True, err=True)
+        if not yes and not click.confirm("Go on?", err=True):
+            raise ConfigError("no consent: nothing of it was read or sent; correct the study file.")
         answered.add(does)
 
     return check

@@ -146,7 +146,7 @@ class _NextSteps:
     def with_step(self, verdict: Conclusion) -> Conclusion:
         run = self.sheet.facts
         if run.partial:
-            unread = verdict.word == UNFIT and _of_failures(verdict)
+            unread = verdict.so == NO_SERVER or (verdict.word == UNFIT and _of_failures(verdict))
             purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
             return self._resume_step(verdict, purpose, self._unanswered)
         if verdict.so == NO_SERVER:

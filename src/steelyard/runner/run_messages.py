@@ -37,8 +37,8 @@ PREFLIGHT_ADVICE = (
 )
 
 REFUSED_ADVICE = (
-    "check the judge's key, model and settings and run again: {folder} can be reused, because it holds no "
-    "reply of the judge; to continue anyway, add --no-preflight"
+    "check the judge's key, model and settings with `steelyard doctor`, then run again: {folder} can be "
+    "reused if the judge keeps its name; to continue anyway, add --no-preflight"
 )
 
 NONE_ABORTED: Mapping[str, SteelyardError] = {}

@@ -1,7 +1,8 @@
 """Files that a study names: one walk finds them all, for the check of what is read and for copies of a study.
 
 A study file may be somebody else's. So it reads regular files below its own folder, as they are after links
-and `..` are resolved; others need consent. What a caller lays over the file is the caller's own.
+and `..` are resolved; others need consent, and so do hidden ones such as `.env`. What a
+caller lays over the file is the caller's own.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ class NamedFile:
 
     @property
     def is_outside(self) -> bool:
-        return not self.real.is_relative_to(self.root)
+        """Outside the folder, or hidden below it: there lie keys and settings, and no texts for a judge."""
+        if not self.real.is_relative_to(self.root):
+            return True
+        return any(part.startswith(".") for part in self.real.relative_to(self.root).parts)
 
     def datasets(self) -> Iterator[NamedFile]:
         """What is read of a folder of data."""
@@ -85,8 +89,8 @@ def files_of(study: Path, body: Mapping[str, Any], overrides: Mapping[str, Any])
 def check_files(study: Path, files: tuple[NamedFile, ...], consent: Consent) -> None:
     outside = [file for file in files if file.is_outside]
     if outside:
-        reads = f"{study}: reads {', '.join(map(str, outside))} outside its folder"
-        consent(FILES, reads, f"expected files below {outside[0].root}: copy them there, or ")
+        reads = f"{study}: reads {', '.join(map(str, outside))} outside its folder, or hidden in it"
+        consent(FILES, reads, f"expected other files below {outside[0].root}: copy them there, or ")
     for file in (each for named in files for each in (named, *named.datasets())):
         try:
             mode = file.real.stat().st_mode

@@ -217,12 +217,18 @@ _SIGNS = re.compile(r"\{(" + "|".join((*_NAMES, *_EMPTY_NAMES)) + r")\}|\{\{|\}\
 _LITERALS = {"{{": "{", "}}": "}", "{#": '{{ "{#" }}'}
 
 
-_BARE = re.compile(r"\\[A-Za-z]{2,}(?:\{\w*\})+|\{\{|\}\}|\{([^\W\d]\w*)\}")
-"""A name alone in braces is the group; no doubled brace is one, and no argument of a LaTeX command."""
+_BARE = re.compile(r"\\(?:[A-Za-z]{2,}|[pP])(?:\{\w*\})+|[_^]\{\w*\}|\{\{|\}\}|\{([^\W\d]\w*)\}")
+"""A name alone in braces is the group; no doubled brace is one, nor an index, a power, or the argument of a
+LaTeX command."""
 
 
-_SPACED = re.compile(r"\{\{\s+([^\W\d]\w*)\s+\}\}")
-"""A variable of Jinja2, which a template of single braces would send as text."""
+_SPACED = re.compile(r"\{\{\s+[^\W\d]\w*\s+\}\}")
+_NAME = r"([^\W\d]\w*)"
+_OTHER_FORM = re.compile(
+    rf"\{{\{{\s*{_NAME}\s*(?:[.|\[][^{{}}]*)?\}}\}}"
+    rf"|(?<!\{{)\{{\s+{_NAME}\s*\}}|(?<!\{{)\{{{_NAME}(?:[.!\[][^{{}}]*|:[^{{}}\s,\"']+)\}}"
+)
+"""A variable in another form, which a template of single braces would send as text: `{{ x }}`, `{x!r}`."""
 
 
 def check_braces(
@@ -238,12 +244,14 @@ def check_braces(
     `jinja` says that the text is never read as a template of single braces.
     """
     single = not jinja and _has_single_braces(text)
-    if single and (mixed := _SPACED.search(text)):
-        near = nearest_name(mixed[1], allowed, columns)
-        raise ConfigError(
-            f"{origin}: found {mixed[0]} beside names in single braces, expected one form; write "
-            f"{{{near or 'request'}}}, or every name in double braces."
-        )
+    for found in _OTHER_FORM.finditer(text) if single else ():
+        name = next(filter(None, found.groups()))
+        near = nearest_name(name, allowed, columns) or ("request" if _SPACED.fullmatch(found[0]) else None)
+        if near is not None:
+            raise ConfigError(
+                f"{origin}: found {found[0]} beside names in single braces, expected one form; write "
+                f"{{{near}}}, or every name in double braces."
+            )
     for part in [text] if single else _literal_parts(text):
         for name in (found[1] for found in _BARE.finditer(part) if found[1]):
             if not (single and (name in _EMPTY_NAMES or _NAMES.get(name) in allowed)):
@@ -278,10 +286,15 @@ def as_jinja(text: str) -> str:
     """A template of single braces in our own form; every other text as it is."""
     if not _has_single_braces(text):
         return text
-    return _SIGNS.sub(_in_jinja, text)
+    open_pairs = 0
 
-
-def _in_jinja(sign: re.Match[str]) -> str:
-    if sign[1] is None:
+    def in_jinja(sign: re.Match[str]) -> str:
+        nonlocal open_pairs
+        if sign[1] is not None:
+            return "" if sign[1] in _EMPTY_NAMES else f"{{{{ {_NAMES[sign[1]]} }}}}"
+        if sign[0] == "}}" and not open_pairs:
+            return sign[0]  # two objects of JSON end here
+        open_pairs += {"{{": 1, "}}": -1}.get(sign[0], 0)
         return _LITERALS[sign[0]]
-    return "" if sign[1] in _EMPTY_NAMES else f"{{{{ {_NAMES[sign[1]]} }}}}"
+
+    return _SIGNS.sub(in_jinja, text)

@@ -25,10 +25,10 @@ from typing import Any
 from steelyard.core.content_hash import canonical_json, content_hash
 
 DEEPEST = 8
-_SECRET = re.compile(
-    r"(^|[_-])(key|apikey|token|secret|password|passwd|credentials?|authorization|cookie)$", re.I
-)
+_SECRET = re.compile(r"(^|_)(key|apikey|token|secret|password|passwd|credentials?)$", re.I)
 """Names of values that a fingerprint leaves out: another key is no other judge."""
+_SECRET_HEADER = re.compile(r"-(key|token)$|^(authorization|cookie)$", re.I)
+"""The same inside a framework's judge, whose clients hold headers."""
 _TRANSPORT = re.compile(r"(^|_)(timeout|retries|connections|proxy|organization)$")
 """Names of declared settings that decide no verdict."""
 
@@ -87,6 +87,8 @@ class Fingerprint:
             return self._class(function)
         if not hasattr(function, "__code__"):
             call = type(function).__call__
+            if (wrapped := inspect.unwrap(function)) is not function:  # `functools.cache` and its like
+                return self._code(wrapped)
             own = self._code(call) if hasattr(call, "__code__") else {"builtin": repr(function)}
             return {**own, "state": self._state(function)}
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -116,7 +118,7 @@ class Fingerprint:
         found = {}
         for name in sorted(_names(function.__code__, "LOAD_GLOBAL", "LOAD_NAME")):
             value = function.__globals__.get(name)
-            if name not in function.__globals__ or id(value) in self._seen or _SECRET.search(name):
+            if name not in function.__globals__ or id(value) in self._seen or self._is_secret(name):
                 continue
             if isinstance(value, ModuleType):
                 found[name] = self._module(value, _names(function.__code__, "LOAD_ATTR", "LOAD_METHOD"))
@@ -143,7 +145,8 @@ class Fingerprint:
         return self._plain(_attributes(owner))
 
     def _plain(self, value: Any, depth: int = DEEPEST, name: str = "") -> Any:
-        if isinstance(value, (dict, list, tuple)) and depth:  # plain or not: a key in it stays out
+        held = (dict, list, tuple) if self.in_framework else dict
+        if isinstance(value, held) and depth:  # plain or not: a key in it stays out
             return self._walk(value, depth, name)
         try:
             canonical_json(value)
@@ -157,7 +160,7 @@ class Fingerprint:
 
     def _walk(self, value: Any, depth: int, name: str) -> Any:
         if isinstance(value, dict):
-            open_keys = {str(key): inner for key, inner in value.items() if not _SECRET.search(str(key))}
+            open_keys = {str(key): inner for key, inner in value.items() if not self._is_secret(str(key))}
             return {key: self._plain(inner, depth - 1, key) for key, inner in open_keys.items()}
         if isinstance(value, (list, tuple)):
             return [self._plain(inner, depth - 1, name) for inner in value]
@@ -195,6 +198,9 @@ class Fingerprint:
         if self.in_framework or kind.__module__ != "builtins":
             self._note_unseen(value, name)
         return _name(kind)
+
+    def _is_secret(self, name: str) -> bool:
+        return bool(_SECRET.search(name) or (self.in_framework and _SECRET_HEADER.search(name)))
 
     def _note_unseen(self, value: Any, name: str) -> None:
         kind = self._label(type(value))

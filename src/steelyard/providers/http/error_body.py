@@ -143,7 +143,7 @@ def first_token_logprobs(tokens: Any) -> dict[str, float] | None:
             spellings[token] = max(logprob, spellings.get(token, logprob))
     names: dict[str, list[float]] = {}
     for token, logprob in spellings.items():
-        names.setdefault(clean_text(token.strip()), []).append(logprob)
+        names.setdefault(clean_text(token.strip().lstrip("▁Ġ")), []).append(logprob)
     return {name: _log_of_sum(logprobs) for name, logprobs in names.items()} or None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -32,9 +33,11 @@ class InspectScorer(FrameworkAdapter):
     @property
     def settings(self) -> Mapping[str, Any]:
         params = dict(getattr(self.judge, "__registry_params__", None) or {})
+        default = None if params.get("model") else os.environ.get("INSPECT_EVAL_MODEL")
         return {
             "name": self.judge.__registry_info__.name,
             "params": {key: str(params[key]) for key in params},
+            **({"default_model": default} if default else {}),
         }
 
     @classmethod
