@@ -15,7 +15,7 @@ from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, best_baseline_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
-from steelyard.metrics.merit import LADDER, LEVEL_AGREEMENT
+from steelyard.metrics.merit import LADDER, LEVEL_AGREEMENT, STEPS
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
 from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
@@ -58,7 +58,9 @@ def measure(figures: JudgeEstimates, estimate: Estimate) -> str:
     match estimate.probe:
         case probe if probe == LADDER:
             large = figures.of_probe(LADDER, MERIT.id, protocol="base", steps=LARGE_STEPS)
-            at_large = f"; {figure(large)} at three steps and more" if defined(large) else ""
+            decides_there = STEPS in figures.deciding_merit(estimate).estimate.group
+            told_apart = defined(large) and not decides_there
+            at_large = f"; {figure(large)} at three steps and more" if told_apart else ""
             share = f"chooses the better text in {figure(estimate)} of calls"
             return f"{share}, a tie counted half, {chance}{at_large}{_wanted(figures, estimate)}"
         case probe if probe == NATURAL_PROBE:
