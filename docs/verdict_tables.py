@@ -306,8 +306,8 @@ fault, *expected remedy* over those with a remedy that one would expect (first 2
 too much merit is not offered."""
 
 LEGEND = """\
-The next table has the judges that got a wrong word in some run; the others never did. N is "no fault found
-at this size", C "usable with care", U "unfit", T "too little data", each with its per cent of runs. *Due* is
+The next table has the judges that got a wrong word in some run; the others never did. N is "no fault
+found", C "usable with care", U "unfit", T "too little data", each with its per cent of runs. *Due* is
 right at the largest size; a word in bold is wrong at its size. *Named first* is the planted fault, with how
 often it is the first fact at each size; without one, the commonest first fact at the largest size. *Default
 policy* has the three sizes: P is PASS, F is FAIL, I is INCONCLUSIVE. *Until verdict* is `measure --until

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import sqrt
 
-from steelyard.datasheet.conclusion import CARE, Conclusion, ConclusionReason, Finding
+from said import decision, fact
+from steelyard.datasheet.conclusion import CARE, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.causes import Advice
+from steelyard.datasheet.questions.question import Decision
+from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.metrics.estimate import Estimate, Interval
 
 FAILING = "Mistral7B"
@@ -269,9 +273,9 @@ def baselines() -> Iterator[Estimate]:
     yield threshold("longest", "base", 5.0, 5.0, None, "right")
 
 
-def read(judge: str, **sentences: tuple[str, str]) -> Iterator[Finding]:
+def read(judge: str, **sentences: tuple[str, str]) -> Iterator[Decision]:
     for title, (word, sentence) in sentences.items():
-        yield Finding(judge, title.replace("_", " "), word, sentence)
+        yield decision(judge, title.replace("_", " "), word, sentence)
 
 
 FINDINGS = (
@@ -317,6 +321,14 @@ FINDINGS = (
 
 
 def example() -> Datasheet:
+    """The sheet, whose decisions have the tests that its figures give them."""
+    sheet = _example()
+    computed = {(d.judge, d.title): d.tests for d in decisions_of(sheet.judges, sheet.estimates)}
+    findings = (replace(d, tests=computed.get((d.judge, d.title), ())) for d in sheet.findings)
+    return replace(sheet, findings=tuple(findings))
+
+
+def _example() -> Datasheet:
     strict = {"base": "sha256:" + "c3" * 32, "strict": "sha256:" + "d4" * 32}
     return Datasheet(
         name="open-weight judges",
@@ -347,8 +359,13 @@ def renamed(datasheet: Datasheet, old: str, new: str) -> Datasheet:
         datasheet,
         judges=tuple(replace(j, name=new) if j.name == old else j for j in datasheet.judges),
         estimates=tuple(replace(e, judge=new) if e.judge == old else e for e in datasheet.estimates),
-        findings=tuple(replace(r, judge=new) if r.judge == old else r for r in datasheet.findings),
+        findings=tuple(_renamed(r, new) if r.judge == old else r for r in datasheet.findings),
     )
+
+
+def _renamed(finding: Decision, judge: str) -> Decision:
+    tests = (replace(test, estimate=replace(test.estimate, judge=judge)) for test in finding.tests)
+    return replace(finding, judge=judge, tests=tuple(tests))
 
 
 def crowd(count: int) -> Datasheet:
@@ -394,10 +411,8 @@ def pointwise() -> Datasheet:
 
 def judged(sheet: Datasheet) -> Datasheet:
     """The sheet with a verdict on every judge, so that words stand by judge and question."""
-    fact = ConclusionReason(
-        "Position", "favours the first text in 25 of 120 pairs", "docs/guides/fix-a-judge.md#position"
-    )
+    first = fact("Position", "favours the first text in 25 of 120 pairs")
     names = [judge.name for judge in sheet.judges if not judge.baseline]
     return replace(
-        sheet, verdicts=tuple(Conclusion(name, CARE, (fact,), "Ask in both orders.") for name in names)
+        sheet, verdicts=tuple(Conclusion(name, CARE, (first,), Advice.BOTH_ORDERS) for name in names)
     )

@@ -13,11 +13,11 @@ from pathlib import Path
 from random import Random
 
 from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.conclude import conclusions_of
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, UNFIT, Conclusion
-from steelyard.datasheet.conclusions.conclude import conclusions_of
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.run.losses import loss_estimates
@@ -87,7 +87,7 @@ def verdicts_on(
         estimates += [*loss_estimates(judge.name, seen, seed), *merit_estimates(judge.name, seen, {}, seed)]
     entries = tuple(_entry(judge) for judge in measured)
     sheet = Datasheet("faults", seed, "sha256:0", "0", "standard", entries, tuple(estimates))
-    return _verdicts(replace(sheet, findings=tuple(findings_of(entries, estimates))))
+    return _verdicts(replace(sheet, findings=tuple(decisions_of(entries, estimates))))
 
 
 def judged_scores(

@@ -65,9 +65,12 @@ def test_a_baseline_of_the_run_that_is_better_is_the_one() -> None:
 def test_the_name_of_a_rule_is_told_whole() -> None:
     """A name may hold what separates the parts of a note; an older sheet names no rule in a field."""
     found = gain(judged([1] * 40 + [0] * 20), {"regex; v2": judged([1] * 33 + [0] * 27)})
-    assert (found.rival, best_baseline_name(found)) == ("the baseline regex; v2", "the baseline regex; v2")
-    assert best_baseline_name(replace(found, rival="the baseline coin")) == "tossing a coin"
-    assert best_baseline_name(replace(found, rival=None)) == "the best rule that reads nothing"
+    assert (found.details["rival"], best_baseline_name(found)) == (
+        "the baseline regex; v2",
+        "the baseline regex; v2",
+    )
+    assert best_baseline_name(replace(found, details={"rival": "the baseline coin"})) == "tossing a coin"
+    assert best_baseline_name(replace(found, details={})) == "the best rule that reads nothing"
 
 
 def test_a_baseline_that_was_not_asked_everything_is_no_rule() -> None:

@@ -17,8 +17,9 @@ from batch_server import BatchServer, MessageBatchServer, second_wins
 from commands import Command, StartedCommand
 from servers import Answer, ScriptedServer, drop, fails, hang, says, sends
 from steelyard.core.content_hash import content_hash
-from steelyard.datasheet.conclusions.conclude import JudgeEvidence
+from steelyard.datasheet.conclude import JudgeEvidence
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.render.clauses import fact_text
 from steelyard.datasheet.run_facts import RunFacts
 from steelyard.providers.batch.anthropic import AnthropicBatchApi
 from steelyard.providers.batch.openai import OpenAIBatchApi
@@ -610,6 +611,6 @@ def test_what_became_of_calls_that_have_not_ended(asked: int, waiting: int, told
 
 def test_a_verdict_says_that_calls_wait() -> None:
     """Calls in batches were asked, and have not ended."""
-    case = JudgeEvidence(JudgeEstimates("a", EstimateIndex(())), {}, "Partial: 8 of 12 calls", waiting=True)
-    assert case.conclude().facts[0].sentence == "8 of 12 calls have ended, others wait in batches"
-    assert replace(case, waiting=False).conclude().facts[0].sentence == "8 of 12 calls were asked"
+    case = JudgeEvidence(JudgeEstimates("a", EstimateIndex(())), {}, "8 of 12 calls", waiting=True)
+    assert fact_text(case.conclude().facts[0]) == "8 of 12 calls have ended, others wait in batches"
+    assert fact_text(replace(case, waiting=False).conclude().facts[0]) == "8 of 12 calls were asked"

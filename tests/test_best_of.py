@@ -92,7 +92,7 @@ def test_figures_by_hand() -> None:
     assert counts(found, "rotation_vote_accuracy") == (1, 2)  # each response of b has one vote
     assert [counts(found, "slot_share", slot=slot) for slot in (1, 2, 3)] == [(4, 6), (1, 6), (1, 6)]
     preference = find(found, "slot_preference")
-    assert (preference.value, preference.answer) == (pytest.approx(4 / 6 - 1 / 3), 1)
+    assert (preference.value, preference.details["answer"]) == (pytest.approx(4 / 6 - 1 / 3), 1)
 
 
 def test_a_lost_call_is_no_choice() -> None:

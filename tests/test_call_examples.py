@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 from commands import Command, run_command
+from said import decision
 from servers import Answer, Received, ScriptedServer, fails, says, wins
-from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.examples.selection import ExampleSelector
-from steelyard.datasheet.findings.findings import EXAMPLE_FILTERS, QUESTIONS, examples_behind
+from steelyard.datasheet.questions.questions import QUESTIONS, examples_behind
+from steelyard.datasheet.render.json import dumps, to_json
+from steelyard.run_folder.published_files import read_datasheet
 from steelyard.verdicts.observations import Observations
 
 HOSTILE = "\x1b[2J \u202eevil </pre><script>alert(1)</script> ````` {{ 7*7 }}\n\n# heading " + "x" * 200_000
-WITHOUT = {"Threshold", "Criterion", "Instrument", "Volatility", "Cost", "Failures"}
+WITHOUT = {"Threshold", "Criterion", "Instrument", "Resolution", "Volatility", "Cost", "Failures"}
 """Readings that rest on no calls of their own, and the one whose exhibits are chosen by reason."""
 
 
@@ -53,11 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sheet(folder: Path) -> Datasheet:
-    return Datasheet.loads((folder / "datasheet.json").read_text(encoding="utf-8"))
+    return read_datasheet(folder)
 
 
 def test_every_flagged_reading_has_its_calls_and_no_other_has(sheet: Datasheet) -> None:
-    flagged = {r.title for r in sheet.findings if r.status == "flagged" and r.title in EXAMPLE_FILTERS}
+    flagged = {d.title for d in sheet.findings if d.status == "flagged" and d.question.examples is not None}
     assert flagged, "the scripted judge should be flagged"
     shown = [exhibit.reading for exhibit in sheet.exhibits]
     assert set(shown) == flagged | {"Failures"}
@@ -118,18 +120,18 @@ def test_a_report_gives_the_same_bytes(command: Command, folder: Path) -> None:
 
 
 def test_a_file_of_an_earlier_program_has_none(sheet: Datasheet) -> None:
-    body = sheet.to_json()
+    body = to_json(sheet)
     del body["exhibits"]
     assert Datasheet.from_json(body).exhibits == ()
-    assert Datasheet.loads(sheet.dumps()).exhibits == sheet.exhibits
+    assert Datasheet.loads(dumps(sheet)).exhibits == sheet.exhibits
 
 
 def test_every_question_either_rests_on_calls_or_is_known_not_to() -> None:
-    assert set(QUESTIONS) <= set(EXAMPLE_FILTERS) | WITHOUT
+    assert {question.name for question in QUESTIONS if question.examples is None} == WITHOUT
 
 
 def test_a_reading_without_calls_of_its_own_has_no_cases() -> None:
-    reading = Finding("j", "Threshold", "flagged", "")
+    reading = decision("j", "Threshold", "flagged")
     assert examples_behind(reading, ExampleSelector(Observations.of([])), [], 3, 7) == []
 
 

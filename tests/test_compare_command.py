@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,14 @@ import pytest
 from rich.console import Console
 
 import test_html
+from commands import run_command
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
+from steelyard.datasheet.comparison import markdown
 from steelyard.datasheet.comparison import terminal as comparison_terminal
 from steelyard.datasheet.comparison.page import render
+from steelyard.datasheet.comparison.rows import label, state
+from steelyard.datasheet.comparison.rows import name as term
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.errors import ConfigError
 from test_html import Page
@@ -88,6 +93,91 @@ def test_two_measured_runs_of_the_same_stimuli(steelyard, tmp_path: Path) -> Non
     assert "B − A, figure by figure" in page
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of one judge that draws anew, a better one and one that names the first text always."""
+    folder = tmp_path_factory.mktemp("measured")
+    judges = {
+        "one": PROBIT, "again": f"{PROBIT}&seed=9", "sharp": "planted/probit?s=3&tau=0.3&sigma=0.2&beta=0",
+        "first": "planted/first",
+    }  # fmt: skip
+    for name, judge in judges.items():
+        run_command(
+            folder, "measure", "-j", judge, "-p", "vacuum", "-p", "ladder", "-p", "criterion", "--out", name
+        )
+    return folder
+
+
+@pytest.mark.parametrize("other", ["again", "sharp", "first"])
+def test_two_judges_are_compared_on_one_screen(measured: Path, other: str) -> None:
+    sheet = compared(measured, "one", other)
+    text = printed(sheet, 100)
+    lines_shown = text.splitlines()
+    assert len(lines_shown) <= 24
+    assert lines_shown[0] == sheet.answered.headline
+    assert "not shown" not in text
+    assert not {"clear", "flagged", "inconclusive"} & set(re.findall(r"\w+", text))
+    for head in ("Alike within", "Undecided ("):
+        assert sum(line.startswith(head) for line in lines_shown) <= 1
+    assert sum(line.startswith("Next: ") for line in lines_shown) == 1
+    # Every row has its word, and every word of the screen is that of JSON's finding.
+    for each in sheet.defined:
+        assert {"alike": "clear", "undecided": "inconclusive"}.get(state(each), "flagged") == each.status
+    for each in sheet.answered.shown:
+        assert re.search(rf"^{re.escape(label(each))} .* {state(each)} *$", text, re.MULTILINE)
+
+
+def test_unchanged_judges_are_called_neither_better_nor_worse(measured: Path) -> None:
+    text = printed(compared(measured, "one", "again"), 100)
+    assert text.startswith("Neither is shown to be better.\n")
+    assert "Next: measure both with --profile " in text
+
+
+def test_a_better_judge_is_called_better_and_its_gate_is_next(measured: Path) -> None:
+    sheet = compared(measured, "first", "sharp")
+    text = printed(sheet, 100)
+    assert text.startswith("B (planted/probit) is better than A (planted/first): in ")
+    assert re.search(r"^tells good from bad +0\.50 +0\.9\d .* better *$", text, re.MULTILINE)
+    assert "steelyard gate " in text
+    assert "; A: 72 never asked." in text
+
+
+def test_all_figures_are_behind_full_and_behind_a_fold(measured: Path) -> None:
+    sheet = compared(measured, "one", "sharp")
+    full, short = printed(sheet, 140, full=True), printed(sheet, 140)
+    assert all(label(each) in full for each in sheet.asked_of_both)
+    assert len(short.splitlines()) < 24 < len(full.splitlines())
+    before, _, behind = markdown.render(sheet).partition("<details>")
+    assert f"**{sheet.answered.headline}**" in before.replace("\\", "")
+    for each in sheet.defined:
+        assert f"| {term(each)} |" in behind
+    assert before.count("\n| ") == len(sheet.answered.shown) + 2 - (0 if sheet.answered.shown else 2)
+    assert behind.rstrip().endswith("</details>")
+
+
+def test_json_keeps_its_keys(measured: Path) -> None:
+    body = compared(measured, "one", "sharp").to_json()
+    assert set(body) >= {
+        "schema", "version", "first", "second", "matched", "margin", "answer", "together", "comparisons",
+    }  # fmt: skip
+    keys = (
+        "probe metric group unit first second difference n_shared n_pairs n_clusters dropped_first "
+        "dropped_second gained lost intervals bounds p flipped q differs against_margin mcnemar_exact "
+        "mcnemar_mid_p minimum_detectable finding note"
+    )
+    assert set(body["comparisons"][0]) >= set(keys.split())
+    assert {row["finding"] for row in body["comparisons"]} <= {"clear", "flagged", "inconclusive", None}
+
+
+def test_markdown_is_written_and_its_names_stay_text(steelyard, imported, tmp_path: Path) -> None:
+    imported("a", lines("<b>[x](y)", "1 1"))
+    imported("b", lines("z|z", "1 2"))
+    assert steelyard("compare", "a", "b", "--markdown", "c.md").stdout.endswith("Markdown: c.md\n")
+    text = (tmp_path / "c.md").read_text(encoding="utf-8")
+    assert "A: \\<b\\>\\[x\\](y)" in text
+    assert "z\\|z" in text
+
+
 def test_the_table_of_two_judges_in_one_folder(steelyard, imported) -> None:
     folder = imported(
         "both", lines("x:1/y", "1 1 1 2 tie 1 1 2 1 1"), lines("z", "1 2 2 2 2 2 2 2 2 unreadable")
@@ -95,11 +185,14 @@ def test_the_table_of_two_judges_in_one_folder(steelyard, imported) -> None:
     done = steelyard("compare", f"{folder}:x:1/y", f"{folder}:z")
     assert done.returncode == 0, done.stderr
     assert "A  x:1/y (recorded)  both" in done.stdout
-    assert "matched by name" in done.stdout
-    assert "B 1 unreadable: accuracy" in done.stdout
-    accuracy = next(line for line in done.stdout.splitlines() if line.startswith("accuracy"))
+    assert "accuracy" not in done.stdout.split("Undecided")[0]
+    full = steelyard("compare", f"{folder}:x:1/y", f"{folder}:z", "--full").stdout
+    assert full.startswith(done.stdout.replace("All figures: --full\n", ""))
+    assert "Left out, tells good from bad, accuracy, tie rate: B: 1 unreadable." in full
+    accuracy = next(line for line in full.splitlines() if line.startswith("accuracy"))
     # Nine shared calls: A is right in 6, B in 1.
     assert accuracy.split()[1:4] == ["0.67", "0.11", "−0.56"]
+    assert accuracy.endswith("undecided")
 
 
 def test_a_name_is_asked_for_where_it_is_needed(imported, tmp_path: Path) -> None:
@@ -145,9 +238,9 @@ def test_hostile_names_stay_text(imported, tmp_path: Path) -> None:
     assert "{{ 7*7 }}" in page
 
 
-def printed(sheet: ComparisonSheet, width: int) -> str:
+def printed(sheet: ComparisonSheet, width: int, *, full: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width)
-    comparison_terminal.render(sheet, console)
+    comparison_terminal.render(sheet, console, full=full)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return str(text)
 
@@ -159,10 +252,11 @@ def test_the_table_fits_and_keeps_its_figures(imported, tmp_path: Path) -> None:
     sides = (replace(side, folder="runs") for side in (sheet.first, sheet.second))
     named = replace(sheet, **dict(zip(("first", "second"), sides, strict=True)))
     for width in (60, 80, 100, 140):
-        text = printed(named, width)
+        assert max(map(len, printed(named, width).splitlines())) <= width
+        text = printed(named, width, full=True)
         assert max(map(len, text.splitlines())) <= width
         assert "−0.25" in text, width
-        assert ("detects" in text) == (width >= 80), width
+        assert ("q detects" in text) == (width >= 96), width
 
 
 def test_wrong_folders(steelyard, imported, tmp_path: Path) -> None:

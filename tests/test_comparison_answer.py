@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -10,10 +11,11 @@ import pytest
 
 from steelyard.api import measure
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.datasheet.comparison.answer import ComparisonAnswer, main_first, winner
-from steelyard.datasheet.comparison.page import render
+from steelyard.datasheet.comparison.answer import ComparisonAnswer
+from steelyard.datasheet.comparison.page import forest, render
+from steelyard.datasheet.comparison.rows import label, main_first, state
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
-from steelyard.datasheet.findings.more_data import profile_calls
+from steelyard.datasheet.questions.more_data import profile_calls
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.estimate import Interval
@@ -44,34 +46,49 @@ def row(metric: str, first: float, second: float, finding: str = FLAGGED, **more
     return replace(base, **more)  # type: ignore[arg-type]
 
 
-def told(*rows: Comparison) -> list[str]:
-    return list(ComparisonAnswer.of(rows).sentences("A", "B", 0.1))
+def answer(*rows: Comparison, p: float | None = None) -> ComparisonAnswer:
+    return ComparisonAnswer(tuple(main_first(rows)), "A", "B", 0.1, p)
+
+
+def step(*rows: Comparison) -> str:
+    return answer(*rows).next_step(["old", "new"], ["a", "b"])[0]
 
 
 @pytest.mark.parametrize(
     ("metric", "first", "second", "better"),
     [
-        ("accuracy", 0.8, 0.9, "B"),
-        ("accuracy", 0.9, 0.8, "A"),
-        ("dark_current", 0.1, 0.5, "A"),
-        ("dark_current", 0.5, 0.1, "B"),
-        ("target_sensitivity", 0.5, 0.9, "B"),
-        ("failed_rate", 0.0, 0.2, "A"),
-        ("tie_rate", 0.1, 0.5, None),
+        ("accuracy", 0.8, 0.9, "better"),
+        ("accuracy", 0.9, 0.8, "worse"),
+        ("dark_current", 0.1, 0.5, "worse"),
+        ("dark_current", 0.5, 0.1, "better"),
+        ("target_sensitivity", 0.5, 0.9, "better"),
+        ("failed_rate", 0.0, 0.2, "worse"),
+        ("tie_rate", 0.1, 0.5, "different"),
         # Best at zero: the nearer one, where it is nearer by more than chance gives (±.05 here).
-        ("net_slot_preference", 0.02, 0.51, "A"),
-        ("net_slot_preference", -0.40, -0.10, "B"),
-        ("length_lean", -0.20, 0.22, None),
-        ("leniency", -0.05, 0.30, "A"),
+        ("net_slot_preference", 0.02, 0.51, "worse"),
+        ("net_slot_preference", -0.40, -0.10, "better"),
+        ("length_lean", -0.20, 0.22, "different"),
+        ("leniency", -0.05, 0.30, "worse"),
     ],
 )
 def test_the_metric_says_which_way_is_better(metric: str, first: float, second: float, better: str) -> None:
-    assert winner(row(metric, first, second)) == better
+    """The word in text, Markdown and JSON, and the colour and marker of the forest plot."""
+    shown = row(metric, first, second)
+    assert state(shown) == better
+    colour = {"better": "good", "worse": "bad", "different": "accent"}[better]
+    drawing = forest([shown], 0.1, "a", "b")
+    assert f"{better}." in drawing
+    assert f"var(--{colour})" in drawing
+    assert not {f"var(--{other})" for other in ("good", "bad") if other != colour} & set(
+        re.findall(r"var\(--\w+\)", drawing)
+    )
 
 
-def test_a_difference_that_is_not_shown_has_no_winner() -> None:
-    assert winner(row("accuracy", 0.8, 0.9, INCONCLUSIVE)) is None
-    assert winner(row("accuracy", 0.8, 0.8)) is None
+def test_words_of_json_have_one_word_for_people_each() -> None:
+    assert state(row("accuracy", 0.8, 0.9, INCONCLUSIVE)) == "undecided"
+    # A difference that is shown and lies within the margin is no winner's.
+    assert state(row("accuracy", 0.80, 0.83, CLEAR, differs=True)) == "alike"
+    assert state(replace(row("accuracy", 0.8, 0.9), difference=None, status=None)) == "not measured"
 
 
 def test_every_limit_says_a_direction_and_it_is_the_side_that_keeps_it() -> None:
@@ -82,39 +99,71 @@ def test_every_limit_says_a_direction_and_it_is_the_side_that_keeps_it() -> None
             assert metric.better == (HIGH if metric.limit.side == "min" else LOW)
 
 
-def test_the_answer_comes_first_with_the_better_share_first() -> None:
-    assert told(row("accuracy", 0.97, 0.81)) == [
-        "A is better in accuracy (0.97 against 0.81, by 0.16 [0.11, 0.21])."
-    ]
-    assert told(row("dark_current", 0.5, 0.1, probe="vacuum")) == [
-        "B is better in “reacts to nothing” (dark current; 0.10 against 0.50, by 0.40 [0.35, 0.45])."
+def test_the_answer_comes_first_and_names_who_is_better() -> None:
+    assert answer(row("accuracy", 0.97, 0.81)).headline == (
+        "A is better than B: in 1 of 1 figure, worse in none."
+    )
+    assert answer(row("dark_current", 0.5, 0.1, probe="vacuum")).sentences() == [
+        "B is better than A: in 1 of 1 figure, worse in none.",
+        "B is better in reacts to nothing (0.50 → 0.10, −0.40 [−0.45, −0.35]).",
     ]
 
 
 def test_each_may_be_better_in_something_and_some_differences_have_no_better() -> None:
-    first, second = told(
+    both = answer(
         row("dark_current", 0.1, 0.5, probe="vacuum"),
         row("target_sensitivity", 0.5, 0.9),
         row("tie_rate", 0.1, 0.3),
     )
-    assert first.startswith(
-        "Each is better in something: A is better in “reacts to nothing” (dark current; 0.10 against 0.50"
-    )
-    assert ", while B is better in “chooses the better text” (target sensitivity; 0.90 against 0.50" in first
-    assert second == "They also differ in tie rate, all pairs (A 0.10, B 0.30)."
-
-
-def test_what_is_alike_and_what_is_open_are_told_apart() -> None:
-    sentences = told(
-        row("dark_current", 0.1, 0.11, CLEAR, probe="vacuum"),
-        row("accuracy", 0.80, 0.90, INCONCLUSIVE, probe="original", minimum_detectable=0.20),
-    )
-    assert sentences == [
-        "Neither is shown to be better.",
-        "Alike within ±0.1: “reacts to nothing” (dark current).",
-        # Half the detectable difference takes four times the rows: 300 beside the 100.
-        "Not told apart: accuracy, unchanged items (+0.10; about 300 more rows would show that).",
+    assert both.sentences() == [
+        "Each is better in something: B in 1 of 3 figures, A in 1.",
+        "B is better in chooses the better text (0.50 → 0.90, +0.40 [+0.35, +0.45]).",
+        "B is worse in reacts to nothing (0.10 → 0.50, +0.40 [+0.35, +0.45]).",
+        "They are different in tie rate, all pairs (0.10 → 0.30, +0.20 [+0.15, +0.25]).",
     ]
+    assert answer(row("tie_rate", 0.1, 0.3)).headline == (
+        "Neither is shown to be better; they differ in 1 of 1 figure."
+    )
+
+
+def test_what_is_alike_and_what_is_undecided_are_one_line_each() -> None:
+    alike = row("dark_current", 0.1, 0.11, CLEAR, probe="vacuum")
+    open_ones = [
+        row(metric, 0.80, 0.90, INCONCLUSIVE, probe="original")
+        for metric in ("accuracy", "merit", "leniency")
+    ]
+    whole = answer(alike, *open_ones)
+    assert whole.headline == "Neither is shown to be better."
+    assert whole.lists() == [
+        "Alike within ±0.1 (1): reacts to nothing.",
+        "Undecided (3): accuracy, unchanged items; tells good from bad, unchanged items; "
+        "errs leniently, unchanged items.",
+    ]
+    assert whole.lists(60)[1] == "Undecided (3): accuracy, unchanged items; 2 more."
+    assert answer(alike).headline == "They are alike within ±0.1 in 1 of 1 figure."
+    assert answer(*open_ones, p=0.01).headline == (
+        "Neither is shown to be better; they differ (p = 0.01), no single figure says where."
+    )
+
+
+def test_the_next_step_goes_by_the_answer() -> None:
+    better, worse = row("accuracy", 0.8, 0.9), row("dark_current", 0.1, 0.5, probe="vacuum")
+    places = ["my runs/old", "new"], ["a", "b"]
+    assert answer(better).next_step(*places) == (
+        "see whether B is good enough by itself", "steelyard gate new -j b --policy default"
+    )  # fmt: skip
+    assert answer(worse).next_step(*places)[1] == "steelyard gate 'my runs/old' -j a --policy default"
+    assert answer(better, worse).next_step(*places)[1] == "steelyard view 'my runs/old' new"
+    assert step(row("accuracy", 0.8, 0.81, CLEAR)) == "take the one that costs less"
+
+
+def test_rows_that_would_show_a_difference_are_counted() -> None:
+    # Half the detectable difference takes four times the rows: 300 beside the 100.
+    few = row("accuracy", 0.80, 0.90, INCONCLUSIVE, probe="original", minimum_detectable=0.20)
+    assert step(few) == (
+        "measure both on about 300 more rows, which would show a difference like that of "
+        "“accuracy, unchanged items” (+0.10)"
+    )
 
 
 def test_pairs_of_the_catalogue_are_bought_by_the_profile() -> None:
@@ -123,21 +172,18 @@ def test_pairs_of_the_catalogue_are_bought_by_the_profile() -> None:
     sizes = {profile: calls // 2 for profile, calls in profile_calls("ladder", (("delta", 1),)).items()}
     few = row("target_sensitivity", 0.80, 0.90, INCONCLUSIVE, group=group, minimum_detectable=0.20)
     for pairs, words in (
-        (sizes["standard"] // 4 - 1, "profile standard would show that"),
-        (sizes["full"] // 4 - 1, "profile full would show that"),
-        (sizes["full"], "no profile would show that"),
+        (sizes["standard"] // 4 - 1, "measure both with --profile standard, which"),
+        (sizes["full"] // 4 - 1, "measure both with --profile full, which"),
+        (sizes["full"], "take the one that costs less: no feasible number"),
     ):
-        told_of = told(replace(few, n_pairs=pairs, n_clusters=pairs))
-        assert told_of[-1].endswith(f"(target sensitivity; +0.10; {words}).")
+        assert step(replace(few, n_pairs=pairs, n_clusters=pairs)).startswith(words)
 
 
-def test_the_largest_change_is_named_though_other_figures_come_first() -> None:
-    open_ones = [
-        row(metric, 0.50, 0.51, INCONCLUSIVE, minimum_detectable=0.20)
-        for metric in ("accuracy", "dark_current", "target_sensitivity", "merit")
-    ]
-    large = row("tie_rate", 0.10, 0.45, INCONCLUSIVE, minimum_detectable=0.50)
-    assert told(*open_ones, large)[-1].startswith("Not told apart: tie rate, all pairs (+0.35; ")
+def test_the_main_figure_that_more_data_would_decide_is_the_next_step() -> None:
+    far = row("accuracy", 0.500, 0.501, INCONCLUSIVE, probe="original", minimum_detectable=0.50)
+    near = row("merit", 0.50, 0.60, INCONCLUSIVE, probe="original", minimum_detectable=0.20)
+    large = row("leniency", 0.10, 0.45, INCONCLUSIVE, probe="original", minimum_detectable=0.50)
+    assert "“tells good from bad, unchanged items” (+0.10)" in step(far, large, near)
 
 
 def test_no_number_is_given_where_more_units_would_not_help() -> None:
@@ -145,28 +191,23 @@ def test_no_number_is_given_where_more_units_would_not_help() -> None:
         undecided = row(
             "accuracy", 0.5, 0.5 + difference, INCONCLUSIVE, probe="original", minimum_detectable=detectable
         )
-        assert "would show" not in told(undecided)[-1]
+        assert step(undecided).startswith("take the one that costs less: no feasible number of calls")
 
 
-def test_a_sentence_names_one_figure_of_a_metric_and_counts_the_rest() -> None:
+def test_the_screen_has_one_row_of_a_metric_and_direction_and_counts_the_rest() -> None:
+    whole = row("target_sensitivity", 0.5, 0.9)
     steps = [row("target_sensitivity", 0.5, 0.9, group={"protocol": "base", "delta": d}) for d in (1, 2, 3)]
-    assert told(*steps)[0].endswith(
-        "“chooses the better text, Δ1” (target sensitivity; 0.90 against 0.50, by 0.40 [0.35, 0.45]); "
-        "2 more figures."
-    )
-
-
-def test_the_main_figure_is_named_first_though_others_of_its_metric_come_last() -> None:
-    """Accuracy on unchanged items leads; on edited texts it stands behind everything, and is counted."""
-    said = told(
-        row("accuracy", 0.9, 0.7, probe="format_invariance_1"),
-        row("dark_current", 0.1, 0.5, probe="vacuum"),
-        row("accuracy", 0.9, 0.8, probe="stochastic_stability"),
-    )
-    assert said[0].startswith("A is better in accuracy, Same input again (0.90 against 0.80, by 0.10 [0.05")
-    assert said[0].endswith(
-        "; “reacts to nothing” (dark current; 0.10 against 0.50, by 0.40 [0.35, 0.45]); 1 more figure."
-    )
+    strict = row("target_sensitivity", 0.9, 0.5, group={"protocol": "strict"})
+    many = answer(*steps, strict, whole)
+    assert many.shown == [whole, strict]
+    assert many.remarks() == ["3 more figures differ."]
+    other = {"protocol": "base", "weighed_against": "longest"}
+    merits = [
+        row("merit", 0.5, 0.9, probe="position", group=group) for group in ({"protocol": "base"}, other)
+    ]
+    assert [label(each) for each in answer(*merits).shown] == [
+        "tells good from bad", "tells good from bad, whatever the length"
+    ]  # fmt: skip
 
 
 def test_main_figures_come_first_whatever_the_order() -> None:
@@ -185,23 +226,25 @@ def test_a_comparison_begins_with_its_answer_also_in_json() -> None:
     sides = [Side(name, "planted/coin", "run", "sha256:0") for name in ("mine", "theirs")]
     sheet = ComparisonSheet(*sides, "content", 0.1, "0", (row("dark_current", 0.5, 0.1, probe="vacuum"),))
     assert sheet.answer() == [
-        "B (theirs) is better in “reacts to nothing” (dark current; 0.10 against 0.50, by 0.40 [0.35, 0.45])."
+        "B (theirs) is better than A (mine): in 1 of 1 figure, worse in none.",
+        "B (theirs) is better in reacts to nothing (0.50 → 0.10, −0.40 [−0.45, −0.35]).",
     ]
-    assert sheet.to_json()["answer"] == sheet.answer()
+    body = sheet.to_json()
+    assert body["answer"] == sheet.answer()
+    assert (body["comparisons"][0]["finding"], body["comparisons"][0]["state"]) == ("flagged", "better")
+    assert body["next"]["command"] == "steelyard gate run -j theirs --policy default"
     assert replace(sheet, rows=()).answer() == []
     long = replace(sheet, first=replace(sides[0], judge="x" * 40))
-    assert long.answer()[0].startswith("B is better in “reacts to nothing”")
+    assert long.answer()[0].startswith("B is better than A")
 
 
 def test_what_few_clusters_show_is_told_of_these_alone() -> None:
     """Fewer than six clusters: signs of pairs were flipped, and no judge is called better."""
     few = row("dark_current", 0.5, 0.1, probe="vacuum", flipped="pairs", n_clusters=2)
-    first, second, *_ = told(few)
-    assert first == "Neither is shown to be better."
-    assert second == (
-        "In these 2 clusters alone, which say nothing of others, differ “reacts to nothing” "
-        "(dark current; A 0.50, B 0.10)."
-    )
+    assert answer(few).headline == "Neither is shown to be better; they differ in 1 of 1 figure."
+    assert answer(few).remarks() == [
+        "“different” of reacts to nothing: in these 2 clusters alone, which say nothing of others."
+    ]
 
 
 def test_two_sides_of_one_name_are_told_apart() -> None:
@@ -234,10 +277,3 @@ def test_a_judge_made_of_others_is_told_with_whom_it_asks(tmp_path: Path) -> Non
     assert told in " ".join(render(sheet).split())
     assert (sheet.first.model, sheet.second.model_suffix) == ("jury/vote", "")
     assert sheet.to_json()["first"]["made"] == told.strip("()")
-
-
-def test_nothing_is_also_different_where_neither_is_better() -> None:
-    assert told(row("tie_rate", 0.1, 0.3)) == [
-        "Neither is shown to be better.",
-        "They differ in tie rate, all pairs (A 0.10, B 0.30).",
-    ]

@@ -172,9 +172,10 @@ def assert_every_row_survives_the_file_and_contradicts_itself_nowhere(rows: Rows
         if figure.difference is None:
             assert figure.intervals == ()
             continue
-        wide, narrow = figure.intervals
+        (wide, narrow), low, high = figure.intervals[:2], *figure.decides
         assert (wide.confidence, narrow.confidence) == (0.95, 0.90)
-        reach = figure.reach
+        reach = figure.paired.reach
+        assert low <= wide.low <= wide.high <= high or 0 in (low, high)
         assert -reach <= wide.low <= narrow.low <= narrow.high <= wide.high <= reach
         total = figure.difference * figure.n_shared
         assert sum(figure.sums.values()) == pytest.approx(total)
@@ -186,10 +187,10 @@ def assert_every_row_survives_the_file_and_contradicts_itself_nowhere(rows: Rows
         assert figure.differs == (figure.q <= 0.05)
         if figure.against_margin == WITHIN:
             assert figure.status == "clear"
-            assert -0.1 < narrow.low <= narrow.high < 0.1
+            assert -0.1 < low <= high < 0.1
         if figure.against_margin == BEYOND:
-            assert figure.differs
-            assert narrow.low > 0.1 or narrow.high < -0.1
+            assert figure.status == "flagged"
+            assert low > 0.1 or high < -0.1
 
 
 @settings(max_examples=40)
@@ -280,4 +281,6 @@ def test_two_questions_have_one_answer_in_words(
     differs: bool | None, against: str | None, words: str
 ) -> None:
     figure = row(rows_of((["11", "12"], ["tt", "12"])), "raw_false_preference")
-    assert replace(figure, differs=differs, against_margin=against).conclusion_text == words
+    status = "clear" if against == WITHIN else "flagged" if differs else "inconclusive"
+    told = replace(figure, differs=differs, against_margin=against, status=status)
+    assert told.conclusion_text == words

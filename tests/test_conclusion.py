@@ -14,6 +14,8 @@ from rich.console import Console
 
 from example_datasheet import FAILING, example, rate, renamed
 from planted_faults import verdicts_on
+from said import decision
+from steelyard.datasheet.conclude import REASONS_OF_NO_MERIT, concluded, conclusions_of
 from steelyard.datasheet.conclusion import (
     CARE,
     JSON_WORDS,
@@ -22,37 +24,42 @@ from steelyard.datasheet.conclusion import (
     UNFIT,
     WORDS,
     Conclusion,
-    Finding,
+    Fact,
     NextStep,
+    next_steps_in,
 )
-from steelyard.datasheet.conclusions.conclude import conclusions_of
-from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, REASONS_OF_NO_MERIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.causes import GUIDE, Cause
+from steelyard.datasheet.questions.questions import FAULTS, QUESTIONS, decisions_of
 from steelyard.datasheet.render import html, markdown, terminal
-from steelyard.datasheet.words import titles as titles_of
+from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword
+from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.probes.probe import PROBES
 
 ROOT = Path(__file__).parent.parent
+SHOWN = {"Merit": "clear"}
 
 
 def judged(
     words: Mapping[str, str], *estimates: Estimate, profile: str = "standard", run: Mapping[str, object] = {}
 ) -> Conclusion:
     """The verdict on a judge with these readings and figures; merit is shown unless said otherwise."""
+    judges = (JudgeEntry("J", "planted/J", False, {}),)
+    stated = (decision("J", title, word, f"about {title}") for title, word in {**SHOWN, **words}.items())
+    of_plugins = (d for d in decisions_of(judges, estimates) if d.question not in QUESTIONS)
     sheet = Datasheet(
         name="study",
         seed=7,
         stimulus_set="sha256:0",
         version="0",
         profile=profile,
-        judges=(JudgeEntry("J", "planted/J", False, {}),),
+        judges=judges,
         estimates=estimates,
-        findings=tuple(
-            Finding("J", title, word, f"about {title}") for title, word in {"Merit": "clear", **words}.items()
-        ),
+        findings=(*stated, *of_plugins),
         run=run,
     )
     faults = Faults()
@@ -63,6 +70,10 @@ def judged(
 
 def titles(verdict: Conclusion) -> list[str]:
     return [fact.title for fact in verdict.facts]
+
+
+def brought(fact: Fact) -> list[str]:
+    return [decision.title for decision in fact.brings]
 
 
 def told(judge: str = "J") -> Datasheet:
@@ -78,21 +89,22 @@ def told(judge: str = "J") -> Datasheet:
 def test_a_flag_with_a_remedy_is_usable_with_care() -> None:
     verdict = judged({"Position": "flagged", "Sensitivity": "clear"})
     assert (verdict.word, titles(verdict)) == (CARE, ["Position"])
-    assert verdict.so == "Ask in both orders and count a disagreement as a tie."
-    assert verdict.facts[0].guide == "docs/guides/fix-a-judge.md#position"
+    assert verdict.advice.value == "Ask in both orders and count a disagreement as a tie."
+    assert verdict.facts[0].cause.guide == "docs/guides/fix-a-judge.md#position"
 
 
 def test_a_cause_stands_for_what_it_brings() -> None:
     verdict = judged({"Dark current": "flagged", "Position": "flagged", "Sensitivity": "flagged"})
     assert titles(verdict) == ["Position"]
-    assert verdict.facts[0].brings == ("Dark current", "Sensitivity")
+    assert brought(verdict.facts[0]) == ["Dark current", "Sensitivity"]
     assert verdict.word == CARE
 
 
 def test_a_fault_that_is_told_itself_is_not_told_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    never = replace(next(r for r in FAULTS if r.title == "Accuracy" and r.when is not None), when=None)
-    rules = (never, *(rule for rule in FAULTS if rule.title in ("Leniency", "Robustness")))
-    monkeypatch.setattr("steelyard.datasheet.conclusions.conclude.FAULTS", rules)
+    question, rule = next(each for each in FAULTS if each[1].cause is Cause.NEVER_RIGHT)
+    others = (each for each in FAULTS if each[1].cause in (Cause.LENIENCY, Cause.ROBUSTNESS))
+    rules = ((question, replace(rule, when=None)), *others)
+    monkeypatch.setattr("steelyard.datasheet.conclude.FAULTS", rules)
     verdict = judged(dict.fromkeys(("Accuracy", "Leniency", "Robustness"), "flagged"))
     assert [(fact.title, fact.brings) for fact in verdict.facts] == [
         ("Accuracy", ()),
@@ -104,19 +116,19 @@ def test_a_fault_that_is_told_itself_is_not_told_with_another(monkeypatch: pytes
 def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> None:
     coin = judged({"Merit": "flagged", "Dark current": "flagged", "Sensitivity": "flagged"})
     assert (coin.word, titles(coin)) == (UNFIT, ["Merit"])
-    assert coin.facts[0].brings == ("Dark current", "Sensitivity")
+    assert brought(coin.facts[0]) == ["Dark current", "Sensitivity"]
     first = judged({"Merit": "flagged", "Dark current": "flagged", "Position": "flagged"})
     assert (first.word, titles(first)) == (UNFIT, ["Position", "Merit"])
     longest = judged({"Merit": "flagged", "Length": "flagged", "Position": "flagged"})
     assert titles(longest) == ["Length", "Merit"]
     for verdict in (coin, first, longest):
-        assert verdict.so.startswith("Do not use it")
+        assert verdict.advice.value.startswith("Do not use it")
 
 
 def test_undecided_merit_is_too_little_data_whatever_is_flagged() -> None:
     verdict = judged({"Merit": "inconclusive", "Position": "flagged", "Surface": "flagged"})
     assert (verdict.word, titles(verdict)) == (TOO_LITTLE, ["Position", "Surface", "Unknown"])
-    assert "usable" not in str(verdict)
+    assert "usable" not in conclusion_text(verdict)
     many = judged(
         {"Merit": "inconclusive", "Length": "flagged", "Robustness": "flagged", "Position": "flagged"}
     )
@@ -129,12 +141,12 @@ def test_a_judge_that_asks_several_times_is_not_told_to_do_so() -> None:
         "study", 7, "sha256:0", "0", "standard",
         judges=(JudgeEntry("J", "majority/3", False, {}, ("planted/coin",), 3),),
         estimates=(),
-        findings=(Finding("J", "Merit", "clear", "m"), Finding("J", "Repeatability", "flagged", "r")),
+        findings=(decision("J", "Merit", "clear"), decision("J", "Repeatability", "flagged")),
     )  # fmt: skip
     (verdict,) = conclusions_of(sheet, Faults())
-    assert verdict.so == "Set the temperature to 0, or take a stronger model."
+    assert verdict.advice.value == "Set the temperature to 0, or take a stronger model."
     plain = judged({"Repeatability": "flagged"})
-    assert plain.so == "Set the temperature to 0, or take the majority or the mean of three calls."
+    assert plain.advice.value == "Set the temperature to 0, or take the majority or the mean of three calls."
 
 
 def test_biased_comes_before_imprecise() -> None:
@@ -150,20 +162,22 @@ def test_three_facts_at_most() -> None:
 
 def test_pairs_in_one_order_leave_a_slot_preference_open() -> None:
     verdict = judged({"Sensitivity": "clear", "Natural pairs": "undefined"})
-    assert (verdict.word, verdict.so) == (NO_FAULT, "What is undecided may still hide a fault.")
-    assert verdict.facts[-1].sentence.startswith("these data cannot show whether it favours a slot: ")
+    assert (verdict.word, verdict.advice.value) == (NO_FAULT, "What is undecided may still hide a fault.")
+    assert fact_text(verdict.facts[-1]).startswith("these data cannot show whether it favours a slot: ")
 
 
-def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
+def test_nothing_flagged_and_right_is_no_fault_so_far() -> None:
     verdict = judged({"Sensitivity": "clear", "Position": "inconclusive", "Failures": "clear"})
     assert verdict.word == NO_FAULT
-    assert [fact.sentence for fact in verdict.facts] == [
+    assert headword(verdict) == "no fault found so far; 1 question undecided"
+    assert [fact_text(fact) for fact in verdict.facts] == [
         "about Merit",
         "about Sensitivity",
-        "too few data to decide: position",
+        "too few data to decide: leans to slot 1",
     ]
-    assert verdict.so == "What is undecided may still hide a fault."
-    assert judged({"Sensitivity": "clear", "Failures": "clear"}).so == "Nothing has to be cured."
+    assert verdict.advice.value == "What is undecided may still hide a fault."
+    settled = judged({"Sensitivity": "clear", "Failures": "clear"})
+    assert (headword(settled), settled.advice.value) == (NO_FAULT, "Nothing has to be changed.")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +195,7 @@ def test_without_a_clear_answer_about_good_and_bad_there_is_too_little_data(word
 
 def test_unlabelled_data_say_what_was_not_measured() -> None:
     verdict = judged({"Merit": "undefined", "Position": "flagged"})
-    assert [fact.sentence for fact in verdict.facts] == [
+    assert [fact_text(fact) for fact in verdict.facts] == [
         "about Position",
         "whether it tells good from bad was not measured: about Merit",
     ]
@@ -191,11 +205,11 @@ def test_a_partial_run_clears_nobody_and_still_shows_faults() -> None:
     run = {"partial": True, "asked": 3, "planned": 9, "unfinished": {"J": {"asked": 3, "planned": 9}}}
     verdict = judged({"Sensitivity": "clear"}, run=run)
     assert verdict.word == TOO_LITTLE
-    assert verdict.facts[0].sentence == "3 of 9 calls were asked"
+    assert fact_text(verdict.facts[0]) == "3 of 9 calls were asked"
     faulty = judged({"Position": "flagged"}, run=run)
     # The gate passes no judge on a part of its calls, and the word "usable" would send it into use.
     assert (faulty.word, titles(faulty)) == (TOO_LITTLE, ["Position", "Partial"])
-    assert faulty.so.startswith("Finish the run before you use it")
+    assert faulty.advice.value.startswith("Finish the run before you use it")
 
 
 def lost(metric: str, count: int) -> Estimate:
@@ -206,7 +220,6 @@ def test_most_replies_unreadable_is_unfit_and_most_calls_failed_too_little() -> 
     words = {"Sensitivity": "flagged", "Failures": "flagged"}
     unreadable = judged(words, lost("unreadable_rate", 118))
     assert (unreadable.word, titles(unreadable)) == (UNFIT, ["Failures"])
-    assert unreadable.facts[0].sentence == "no readable reply in 118 of 120 calls"
     failed = judged(words, lost("failed_rate", 110))
     assert (failed.word, titles(failed)) == (TOO_LITTLE, ["Failures"])
     few = judged(words, lost("unreadable_rate", 12))
@@ -222,13 +235,14 @@ def test_calls_without_a_reply_are_asked_again_and_others_read(
     rates = lost("failed_rate", failed), lost("unreadable_rate", unreadable)
     verdict = judged({"Sensitivity": "clear", "Failures": "flagged"}, *rates)
     assert (verdict.word, titles(verdict)) == (CARE, ["Failures"])
-    assert cure in verdict.so
+    assert cure in verdict.advice.value
 
 
 def test_a_smoke_test_never_reads_as_clearance() -> None:
     quick = judged({"Sensitivity": "clear", "Failures": "clear"}, profile="quick")
     assert quick.word == NO_FAULT
-    assert quick.so == "A quick run finds gross faults only: measure at standard size before you rely on it."
+    said = "A quick run finds gross faults only: measure at standard size before you rely on it."
+    assert quick.advice.value == said
 
 
 def test_readings_of_other_protocols_are_no_faults_of_the_judge() -> None:
@@ -240,15 +254,16 @@ def test_every_rule_has_a_section_in_the_guide_and_no_title_twice_alike() -> Non
         line.removeprefix("## ") for line in (ROOT / GUIDE).read_text(encoding="utf-8").splitlines()
         if line.startswith("## ")
     }  # fmt: skip
-    assert {rule.name for rule in FAULTS} | {reason.title for reason in REASONS_OF_NO_MERIT} <= headings
-    assert len({(rule.title, rule.severity, rule.when) for rule in FAULTS}) == len(FAULTS)
+    assert {cause.title for cause in Cause} | {rule.question.name for rule in REASONS_OF_NO_MERIT} <= headings
+    assert {rule.cause for _, rule in FAULTS} == set(Cause) - {Cause.MERIT}
+    assert len({(rule.cause.title, rule.severity, rule.when) for _, rule in FAULTS}) == len(FAULTS)
 
 
 def test_what_a_rule_brings_comes_after_it() -> None:
-    order = [rule.title for rule in FAULTS]
-    for rule in FAULTS:
-        later = order[order.index(rule.title) :]
-        assert set(rule.brings) - {titles_of.SURFACE} <= set(later), rule.title
+    order = [rule.cause for _, rule in FAULTS]
+    for _, rule in FAULTS:
+        later = order[order.index(rule.cause) :]
+        assert set(rule.brings) - {Cause.SURFACE} <= set(later), rule.cause
 
 
 def test_a_limit_of_a_plug_in_is_told_after_the_built_in_faults(
@@ -262,35 +277,42 @@ def test_a_limit_of_a_plug_in_is_told_after_the_built_in_faults(
     monkeypatch.setitem(PROBES._factories, "pitch", object)
     verdict = judged(sound, pitch(), pitch(kind="loud"))
     assert (verdict.word, titles(verdict)) == (CARE, ["Pitch"])
-    assert verdict.facts[0].sentence == "pitch error 0.75 [0.57, 0.87] is beyond its limit"
+    assert fact_text(verdict.facts[0]) == "pitch error 0.75 [0.57, 0.87] is beyond its limit"
     both = judged({**sound, "Position": "flagged"}, pitch())
     assert titles(both) == ["Position", "Pitch"]
-    assert both.so == "Ask in both orders and count a disagreement as a tie."
+    assert both.advice.value == "Ask in both orders and count a disagreement as a tie."
 
 
 # What is published.
 
 
-def test_verdicts_come_back_from_the_file_and_old_files_have_none() -> None:
-    sheet = told()
-    body = json.loads(sheet.dumps())
-    assert [(entry["judge"], entry["verdict"]) for entry in body["verdicts"]] == [
+def test_verdicts_are_written_and_made_of_the_figures_again() -> None:
+    step = NextStep("measure again", "steelyard measure", "12 calls, free", 12, 0.0)
+    sheet = concluded(replace(example(), next_steps={"Qwen14B": step}))
+    stated = json.loads(dumps(told()))
+    assert [(entry["judge"], entry["verdict"]) for entry in stated["verdicts"]] == [
         ("Llama8B", "usable_with_care"),
         ("Qwen14B", "no_fault_found"),
         ("Qwen32B", "no_fault_found"),
         (FAILING, "too_little_data"),
     ]
+    body = json.loads(dumps(sheet))
     assert set(body["verdicts"][0]) >= {"judge", "verdict", "facts", "remedy", "next"}
-    assert Datasheet.from_json(body) == sheet
-    del body["verdicts"], body["study"]["own_data"]
-    assert Datasheet.from_json(body).verdicts == ()
+    read = Datasheet.from_json(body)
+    assert (read.findings, read.verdicts, read.next_steps) == ((), (), {"Qwen14B": step})
+    assert concluded(read) == sheet
+    del body["verdicts"], body["readings"], body["study"]["own_data"]
+    bare = concluded(Datasheet.from_json(body))
+    assert bare.findings == sheet.findings
+    assert [replace(verdict, next=None) for verdict in sheet.verdicts] == list(bare.verdicts)
 
 
-def test_an_unknown_word_in_the_file_is_told() -> None:
-    body = json.loads(told().dumps())
+def test_words_that_somebody_changed_in_the_file_change_no_verdict() -> None:
+    sheet = concluded(example())
+    body = json.loads(dumps(sheet))
     body["verdicts"][0]["verdict"] = "splendid"
-    with pytest.raises(ValueError, match=r"verdicts\.0\.verdict: found 'splendid', expected one of unfit, "):
-        Datasheet.from_json(body)
+    body["readings"][0]["word"] = "clear"
+    assert concluded(Datasheet.from_json(body)) == sheet
 
 
 def test_the_words_are_spelled_as_files_promise() -> None:
@@ -330,7 +352,7 @@ def test_every_report_begins_with_the_verdicts() -> None:
     for text in published()[1]:
         word, fact, so = (
             text.find(part)
-            for part in ("usable with care", "avours the first text whatever it says", "Ask in both orders")
+            for part in ("usable with care", "avours the first text between equals", "Ask in both orders")
         )
         assert -1 < word < fact < so
         assert so < text.find("net slot preference")
@@ -338,7 +360,7 @@ def test_every_report_begins_with_the_verdicts() -> None:
 
 def test_every_report_has_the_words_of_all_judges_in_one_table() -> None:
     _, text, page = published()[1]
-    assert "| Sensitivity | **flagged** | clear | clear | not measured |" in text
+    assert "| leans to slot 1 | **too high** | undecided | undecided | not measured |" in text
     assert page.find('id="readings"') < page.find('class="matrix"') < page.find('class="cards"')
 
 
@@ -356,7 +378,7 @@ def test_a_command_can_be_copied_as_it_is() -> None:
     console = Console(file=io.StringIO(), width=60)
     terminal.render(sheet, console)
     screen = console.file.getvalue()  # type: ignore[attr-defined]
-    for shown_text in (screen, str(sheet)):
+    for shown_text in (screen, str(NotebookSheet.for_notebook(sheet, Path()))):
         lines = shown_text.splitlines()
         place = lines.index(f"  {COMMAND}")
         assert lines[place - 1].rstrip() == "  next: measure again (12 calls, free):"
@@ -365,20 +387,18 @@ def test_a_command_can_be_copied_as_it_is() -> None:
 
 
 def test_what_an_older_program_wrote_of_the_next_step_is_read() -> None:
-    """There `next` was one sentence, and the command stood in it and beside it."""
+    """There `next` was one sentence, with the command in it."""
     command = "steelyard measure -j planted/coin --profile standard"
     step = NextStep("measure at standard size", command, "660 calls, free", 660, 0.0)
-    verdict = Conclusion("j", "unfit", next=step)
-    body = verdict.to_json()
-    assert (body["next"]["command"], body["command"], body["calls"]) == (command, command, 660)
-    assert Conclusion.from_json(body) == verdict
+    sheet = replace(told(), next_steps={"Llama8B": step})
+    (first, *others) = json.loads(dumps(concluded(sheet)))["verdicts"]
+    assert (first["next"]["command"], first["command"], first["calls"]) == (command, command, 660)
+    assert next_steps_in([first, *others]) == {"Llama8B": step}
     sentence = f"measure at standard size: {command} (660 calls, free)"
-    assert Conclusion.from_json({**body, "next": sentence}) == verdict
-    alone = {"next": "record more (or less)", "command": None, "calls": None, "dollars": None}
-    assert Conclusion.from_json({**body, **alone}).next == NextStep("record more (or less)")
-    assert Conclusion.from_json({**body, **alone, "next": ""}).next is None
-    with pytest.raises(ValueError, match=r"v\.next\.command: found 7"):
-        Conclusion.from_json({**body, "command": 7, "next": "sentence"}, "v")
+    assert next_steps_in([{**first, "next": sentence}]) == {"Llama8B": NextStep(sentence)}
+    assert next_steps_in([{**first, "next": ""}, "no verdict", {"judge": "K"}]) == {}
+    with pytest.raises(ValueError, match=r"verdicts\.next\.command: found 7"):
+        next_steps_in([{**first, "next": {**first["next"], "command": 7}}])
 
 
 def test_hostile_names_stay_text_in_verdicts() -> None:
@@ -400,4 +420,4 @@ def test_a_slot_does_not_excuse_a_preference_that_is_kept_in_both_orders() -> No
     judge = "planted/probit?s=2.5&sigma=2.5&beta=1&tau=0.6&lapse=0&seed=1"
     (verdict,) = verdicts_on([judge], ["vacuum", "ladder"]).values()
     assert [fact.title for fact in verdict.facts] == ["Position", "Surface"]
-    assert verdict.facts[0].brings == ("Dark current",)
+    assert brought(verdict.facts[0]) == ["Dark current"]

@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import inf
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_datasheet import example, rate
-from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Finding
-from steelyard.datasheet.conclusions.conclude import MOST_FACTS
-from steelyard.datasheet.conclusions.reasons import (
-    merit_is_reversed,
-    mostly_failed,
-    mostly_unreadable,
-    never_right,
-    never_ties,
-    only_empty_texts,
-    prefers_at_random,
-    same_answer,
-    sentence,
-)
-from steelyard.datasheet.conclusions.rules import FAULTS, GUIDE, Severity, guide_to
+from said import answered, question, short
+from steelyard.datasheet.conclude import MOST_FACTS, concluded
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.sections.key_figures import KeyFigure, key_figures
+from steelyard.datasheet.questions.causes import GUIDE
+from steelyard.datasheet.questions.labels import never_right
+from steelyard.datasheet.questions.merit import merit_is_reversed, same_answer
+from steelyard.datasheet.questions.pairs import never_ties, only_empty_texts, prefers_at_random
+from steelyard.datasheet.questions.question import Severity
+from steelyard.datasheet.questions.questions import FAULTS
+from steelyard.datasheet.questions.run import mostly_failed, mostly_unreadable
+from steelyard.datasheet.render.clauses import conclusion_text
+from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.words import numbers, titles
+from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate, Interval
+from test_conclusion import brought as titles_brought
 from test_conclusion import judged
 
 BASE: dict[str, str | float] = {"protocol": "base"}
 EQUALS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": "same_subset"}
-FAULTY = sorted({rule.title for rule in FAULTS})
+FAULTY = sorted({question.name for question, _ in FAULTS})
 WORDS = ["clear", "flagged", "inconclusive", "undefined"]
 readings = st.dictionaries(st.sampled_from(FAULTY), st.sampled_from(WORDS), max_size=len(FAULTY))
 
@@ -57,7 +54,15 @@ def figure(
 
 
 def told(title: str, *estimates: Estimate) -> str:
-    return sentence(Finding("J", title, "flagged", "the long one"), of(*estimates))
+    """What is said of a question with its main figures."""
+    return short(title, of(*estimates))
+
+
+def row(title: str, *estimates: Estimate) -> str:
+    """State and limit of the only row of a question."""
+    (decision,) = question(title).decisions(of(*estimates))
+    (test,) = decision.rows
+    return f"{test.state and test.state.value}: {test.limit}"
 
 
 # Whatever the words.
@@ -75,15 +80,15 @@ def test_no_flag_is_lost_no_fact_invented_and_the_gravest_is_first(words: dict[s
         assert verdict.word in (NO_FAULT, TOO_LITTLE)
         return
     assert set(shown) <= flagged
-    brought = {title for fact in verdict.facts for title in fact.brings}
+    brought = {title for fact in verdict.facts for title in titles_brought(fact)}
     assert brought <= flagged
     if len(verdict.facts) < MOST_FACTS:
         assert flagged == {*shown, *brought}
     for fact in verdict.facts:
-        assert fact.title not in fact.brings
+        assert fact.title not in titles_brought(fact)
     # Gravest first.
     rank = {
-        title: min(rule.severity for rule in FAULTS if rule.title == title and rule.when is None)
+        title: min(rule.severity for asked, rule in FAULTS if asked.name == title and rule.when is None)
         for title in flagged
     }
     gravities = [rank[fact.title] for fact in verdict.facts if fact.title in rank]
@@ -93,16 +98,16 @@ def test_no_flag_is_lost_no_fact_invented_and_the_gravest_is_first(words: dict[s
 @settings(max_examples=150)
 @given(readings, st.sampled_from(WORDS))
 def test_merit_decides_before_all_else(words: dict[str, str], merit: str) -> None:
-    verdict = judged({**words, titles.MERIT: merit})
+    verdict = judged({**words, "Merit": merit})
     flagged = "flagged" in words.values()
     due = {"flagged": UNFIT, "clear": CARE if flagged else NO_FAULT}.get(merit, TOO_LITTLE)
     assert verdict.word == due
-    assert ("usable" in str(verdict)) == (due == CARE)
+    assert ("usable" in conclusion_text(verdict)) == (due == CARE)
     if due == NO_FAULT:
-        one_order = words.get(titles.NATURAL_PAIRS) == "undefined"
+        one_order = words.get("Natural pairs") == "undefined"
         unsure = one_order or any(word == "inconclusive" for word in words.values())
-        assert verdict.so == (
-            "What is undecided may still hide a fault." if unsure else "Nothing has to be cured."
+        assert verdict.advice.value == (
+            "What is undecided may still hide a fault." if unsure else "Nothing has to be changed."
         )
 
 
@@ -117,9 +122,9 @@ def test_a_larger_flag_set_never_makes_a_verdict_better() -> None:
 
 
 def test_every_rule_leads_to_its_heading() -> None:
-    for rule in FAULTS:
-        assert guide_to(rule.title) == f"{GUIDE}#{rule.title.lower().replace(' ', '-')}"
-        assert rule.remedy.endswith(".")
+    for _, rule in FAULTS:
+        assert rule.cause.guide == f"{GUIDE}#{rule.cause.title.lower().replace(' ', '-')}"
+        assert rule.remedy.value.endswith(".")
         assert rule.severity in Severity
 
 
@@ -142,17 +147,17 @@ def step(metric: str, k: int, n: int, delta: int) -> Estimate:
 
 def test_a_judge_whose_answers_never_vary_is_told_what_it_answers() -> None:
     always = of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 6, 6, 3))
-    said = "answers tie whatever the texts are: in 14 of 14 calls on texts that differ in quality"
-    assert same_answer(always) == said
+    counted = "a tie in {0} of {0} calls on texts that differ in quality; "
+    assert same_answer(always) == ("answers tie whatever the texts are", counted.format(14))
     padded = share("ladder", "raw_false_preference", 4, 4, {**BASE, "delta": 0, "kind": "filler"})
     by_length = of(step("miss_by_tie", 8, 8, 1), padded)
-    assert same_answer(by_length) == "answers tie in 8 of 8 calls on texts that differ in quality"
+    assert same_answer(by_length) == ("answers tie where texts differ", counted.format(8))
     assert same_answer(of(step("miss_by_tie", 8, 8, 1), step("miss_by_tie", 5, 6, 3))) is None
     by_slot = [share("position", "accuracy", k, 20, {**BASE, "slot": slot}) for slot, k in ((1, 20), (2, 0))]
-    assert same_answer(of(*by_slot)) == "names the first text whatever the texts are"
+    assert same_answer(of(*by_slot)) == ("names the first text whatever the texts are", "")
     net = figure("ladder", "net_slot_preference", -1.0, 0.1, EQUALS)
     half = replace(figure("ladder", "merit", 0.5, 0.1), chance=0.5)
-    assert same_answer(of(net, half)) == "names the second text whatever the texts are"
+    assert same_answer(of(net, half)) == ("names the second text whatever the texts are", "")
     assert same_answer(of(net, replace(half, value=0.6))) is None
 
 
@@ -209,79 +214,95 @@ def test_most_calls_failed_by_their_count_alone() -> None:
 # The sentences.
 
 
-def test_without_its_figures_a_fact_is_the_reading() -> None:
+def test_without_its_figures_a_question_is_not_asked() -> None:
     for title in FAULTY:
-        assert told(title) == "the long one"
+        assert answered(title, of()) is None
 
 
 def test_the_zero_point_of_pairs_and_of_single_texts() -> None:
     nothing = share("vacuum", "dark_current", 30, 40)
-    assert told(titles.DARK_CURRENT, nothing) == (
-        "gives texts without content more than the lowest score in 30 of 40 calls"
+    assert told("Dark current", nothing) == (
+        "gives texts without content more than the lowest score in 30 of 40 calls, 0.75 [0.57, 0.87]"
     )
     same = share("vacuum", "dark_current", 10, 10, {**BASE, "kind": "identical"})
-    assert told(titles.DARK_CURRENT, nothing, same) == (
-        "prefers one of two texts that do not differ in 30 of 40 calls"
+    assert told("Dark current", nothing, same) == (
+        "prefers one of two texts that do not differ in 30 of 40 calls, 0.75 [0.57, 0.87]"
     )
 
 
 @pytest.mark.parametrize(("value", "slot"), [(0.5, "first"), (-0.5, "second")])
 def test_the_slot_that_is_favoured(value: float, slot: str) -> None:
-    net = figure("ladder", "net_slot_preference", value, 0.1, EQUALS)
+    net = replace(figure("ladder", "net_slot_preference", value, 0.1, EQUALS), status="flagged")
     same = share("ladder", "positional_false_preference", 12, 20, EQUALS)
     sign = "+" if value > 0 else "−"
     ends = sorted((abs(value) - 0.1, abs(value) + 0.1), reverse=value < 0)
-    assert told(titles.POSITION, net, same) == (
-        f"favours the {slot} text whatever it says: same slot in both orders for 12 of 20 pairs of equals, "
-        f"net preference {sign}0.50 [{sign}{ends[0]:.2f}, {sign}{ends[1]:.2f}]"
+    lean = f"net slot-1 preference {sign}0.50 [{sign}{ends[0]:.2f}, {sign}{ends[1]:.2f}]"
+    assert told("Position", net, same) == f"favours the {slot} text between equals: {lean}"
+    assert answered("Position", of(net, same)) == (
+        "flagged",
+        f"favours the {slot} text between equals: {lean}; same slot in both orders for 12 of 20 pairs, "
+        "0.60 [0.36, 0.80]",
     )
-    natural = figure("position", "net_slot_preference", value, 0.1)
+    natural = replace(figure("position", "net_slot_preference", value, 0.1), status="flagged")
     stays = share("position", "order_consistency", 4, 20)
-    assert told(titles.NATURAL_PAIRS, natural, stays).startswith(f"favours the {slot} text, net preference ")
-    assert told(titles.NATURAL_PAIRS, natural, stays).endswith("in both orders for only 4 of 20 pairs")
+    assert told("Natural pairs", natural, stays) == f"favours the {slot} text: {lean}"
+    _, whole = answered("Natural pairs", of(natural, stays)) or ("", "")
+    assert "; names the same text in both orders for only 4 of 20 natural pairs, 0.20 [" in whole
 
 
 def test_wording_that_is_preferred() -> None:
     stable = share("ladder", "stable_cross_sensitivity", 7, 20, EQUALS)
-    assert told(titles.SURFACE, stable) == (
-        "prefers one of two equally good wordings, in both orders, for 7 of 20 pairs"
+    assert told("Surface", stable) == (
+        "prefers one of two equally good wordings, in both orders, for 7 of 20 pairs, 0.35 [0.16, 0.60]"
     )
 
 
 def test_a_step_that_is_seen_now_and_then() -> None:
     seen = share("ladder", "target_sensitivity", 8, 40, {**BASE, "delta": 1})
-    assert told(titles.SENSITIVITY, seen) == (
+    assert told("Sensitivity", seen) == (
         "sees which text is better by one step in 8 of 40 calls, 0.20 [0.10, 0.37]"
     )
 
 
 def test_merit_on_each_kind_of_evidence() -> None:
-    assert told(titles.MERIT, merit(0.5, 0.1, "flagged")) == (
+    assert told("Merit", merit(0.5, 0.1, "flagged")) == (
         "does not tell good from bad: merit 0.50 [0.40, 0.60] on texts that differ in quality, where 0.70 is "
         "wanted"
     )
-    assert told(titles.MERIT, merit(0.2, 0.1, "flagged")).startswith("says the opposite of what is right: ")
-    both = told(titles.MERIT, merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position"))
+    assert told("Merit", merit(0.2, 0.1, "flagged")).startswith("says the opposite of what is right: ")
+    both = told("Merit", merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position"))
     assert both.startswith("tells good from bad: ")
     assert "merit 0.80 [0.70, 0.90] on natural pairs" in both
 
 
 @pytest.mark.parametrize(
-    ("estimate", "allowed", "tested", "said"),
+    ("value", "reach", "finding", "said"),
     [
-        (figure("ladder", "net_slot_preference", 0.2, 0.12, EQUALS), (-0.1, 0.1), True, "fine: ±0.10"),
-        (merit(0.8, 0.1, "inconclusive"), (0.5, inf), False, "above chance 0.50"),
-        (merit(0.8, 0.1, "clear"), (0.5, inf), False, "above chance 0.50"),
-        (merit(0.4, 0.2, "inconclusive", "original"), (0.3, inf), False, "above 0.30"),
+        (0.03, 0.05, "clear", "fine: within ±0.10"),
+        (0.08, 0.12, "inconclusive", "undecided: within ±0.10"),
+        (0.2, 0.12, "flagged", "too high: at most 0"),
+        (-0.2, 0.12, "flagged", "too low: at least 0"),
     ],
 )
-def test_a_key_figure_names_the_limit_that_decides_it(
-    estimate: Estimate, allowed: tuple[float, float], tested: bool, said: str
+def test_the_row_of_a_difference_names_the_limit_that_decides_it(
+    value: float, reach: float, finding: str, said: str
 ) -> None:
-    shown = KeyFigure(estimate, "", allowed, tested)
-    assert shown.limit == said
-    flagged = replace(shown, estimate=replace(estimate, status="flagged"))
-    assert flagged.word == ("above 0" if tested else "too low")
+    net = replace(figure("ladder", "net_slot_preference", value, reach, EQUALS), status=finding)
+    assert row("Position", net) == said
+
+
+@pytest.mark.parametrize(
+    ("estimate", "said"),
+    [
+        (merit(0.8, 0.1, "clear"), "fine: at least 0.50"),
+        (merit(0.55, 0.2, "inconclusive"), "undecided: at least 0.50"),
+        (merit(0.45, 0.1, "flagged"), "too low: at least 0.70"),
+        (replace(merit(0.4, 0.2, "inconclusive", "original"), chance=0.3), "undecided: at least 0.30"),
+        (replace(merit(0.6, 0.2, "clear", "original"), chance=0.3), "fine: at least 0.30"),
+    ],
+)
+def test_the_row_of_merit_names_chance_or_what_would_do(estimate: Estimate, said: str) -> None:
+    assert row("Merit", estimate) == said
 
 
 @pytest.mark.parametrize(
@@ -291,30 +312,30 @@ def test_a_key_figure_names_the_limit_that_decides_it(
         (
             merit(0.77, 0.12, "inconclusive"),
             (0.85, 0.14),
-            "at three steps and more 0.85 [0.71, 0.99] above 0.75 undecided",
+            "at three steps and more 0.85 [0.71, 0.99] at least 0.75 undecided",
         ),
         # Sure of 0.75 at large steps, and not of chance over all.
         (
             merit(0.62, 0.13, "inconclusive"),
             (0.9, 0.08),
-            "0.62 [0.49, 0.75] above chance 0.50 undecided",
+            "0.62 [0.49, 0.75] at least 0.50 undecided",
         ),
-        (merit(0.5, 0.08, "flagged"), (0.5, 0.3), "0.50 [0.42, 0.58] above 0.70 too low"),
+        (merit(0.5, 0.08, "flagged"), (0.5, 0.3), "0.50 [0.42, 0.58] at least 0.70 too low"),
         # A real judge: above chance, and too seldom right at large steps.
         (
             merit(0.65, 0.05, "flagged"),
             (0.66, 0.07),
-            "at three steps and more 0.66 [0.59, 0.73] above 0.75 too low",
+            "at three steps and more 0.66 [0.59, 0.73] at least 0.75 too low",
         ),
-        (merit(0.92, 0.06, "clear"), (0.97, 0.02), "0.92 [0.86, 0.98] above chance 0.50 fine"),
+        (merit(0.92, 0.06, "clear"), (0.97, 0.02), "0.92 [0.86, 0.98] at least 0.50 fine"),
     ],
 )
 def test_the_row_of_merit_is_the_test_that_decides_it(
     whole: Estimate, at_large_steps: tuple[float, float], said: str
 ) -> None:
     large = figure("ladder", "merit", *at_large_steps, {**whole.group, "steps": "3 and more"})
-    sheet = replace(
-        example(), judges=(JudgeEntry("J", "planted/probit", False, {}),), estimates=(whole, large)
+    sheet = concluded(
+        replace(example(), judges=(JudgeEntry("J", "planted/probit", False, {}),), estimates=(whole, large))
     )
     (shown,) = key_figures(summarise(sheet), whole.judge)
     told = f"{shown.name} {numbers.figure(shown.estimate)} {shown.limit} {shown.word}"
@@ -323,43 +344,52 @@ def test_the_row_of_merit_is_the_test_that_decides_it(
 
 def test_accuracy_beside_agreement_beyond_chance() -> None:
     right = share("original", "accuracy", 20, 40)
-    start = "gives the reference answer in 20 of 40 calls, 0.50 [0.33, 0.67]"
-    assert told(titles.ACCURACY, right) == start
-    kappa = figure("original", "kappa", 0.25, 0.1)
-    assert told(titles.ACCURACY, right, kappa) == f"{start}; Cohen κ +0.25 [+0.15, +0.35]"
+    start = "gives the reference answer in 20 of 40 calls on unchanged items, 0.50 [0.33, 0.67]"
+    assert told("Accuracy", right) == start
+    kappa = replace(figure("original", "kappa", 0.25, 0.1), status="flagged")
+    assert told("Accuracy", right, kappa) == f"{start}; beyond chance +0.25 [+0.15, +0.35], floor 0.4"
 
 
 def test_texts_as_they_are_come_before_natural_pairs() -> None:
     single, pairs = share("original", "accuracy", 20, 40), share("position", "accuracy", 10, 40)
-    assert told(titles.ACCURACY, pairs, single).startswith("gives the reference answer in 20 of 40 calls")
-    assert told(titles.ACCURACY, pairs).startswith("gives the reference answer in 10 of 40 calls")
+    assert told("Accuracy", pairs, single).startswith("gives the reference answer in 20 of 40 calls")
+    assert told("Accuracy", pairs).startswith("gives the reference answer in 10 of 40 calls")
 
 
-@pytest.mark.parametrize(("value", "side"), [(0.2, "lenient"), (-0.2, "strict")])
-def test_leniency_by_its_two_kinds_of_error(value: float, side: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "side", "shift"),
+    [(0.2, "lenient", "+0.20 [+0.10, +0.30]"), (-0.2, "strict", "−0.20 [−0.30, −0.10]")],
+)
+def test_leniency_by_its_two_kinds_of_error(value: float, side: str, shift: str) -> None:
     rows = (
-        figure("original", "leniency", value, 0.1),
+        replace(figure("original", "leniency", value, 0.1), status="flagged"),
         share("original", "false_positive_rate", 9, 20),
         share("original", "false_negative_rate", 1, 20),
     )
-    assert told(titles.LENIENCY, *rows) == (
-        f"is {side}: passes 9 of 20 calls that should fail, fails 1 of 20 calls that should pass"
+    assert told("Leniency", *rows) == (
+        f"is {side}: passes 9 of 20 calls that should fail, 0.45 [0.24, 0.68], "
+        f"fails 1 of 20 calls that should pass, 0.05 [0.01, 0.28]; leniency {shift}, margin 0.1"
     )
-    assert told(titles.LENIENCY, *rows[:2]) == "the long one"
+    assert told("Leniency", *rows[:2]) == (
+        f"is {side}: passes 9 of 20 calls that should fail, 0.45 [0.24, 0.68]; leniency {shift}, margin 0.1"
+    )
 
 
 def test_losses_by_kind_and_only_those_there_are() -> None:
     unread, failed = (rate("J", "run", f"{kind}_rate", {}, 3, 120) for kind in ("unreadable", "failed"))
     none = rate("J", "run", "failed_rate", {}, 0, 120)
-    assert told(titles.FAILURES, unread, none) == "no readable reply in 3 of 120 calls"
-    assert told(titles.FAILURES, unread, failed) == (
+    assert told("Failures", unread, none) == "no readable reply in 3 of 120 calls"
+    assert told("Failures", unread, failed) == (
         "no readable reply in 3 of 120 calls, no reply at all in 3 of 120 calls"
     )
-    assert told(titles.FAILURES, none) == "the long one"
+    assert told("Failures", none) == "each of 120 calls ended in a verdict"
 
 
-def test_a_share_beyond_its_limit_that_noise_would_show_too_is_not_called_undecided() -> None:
+def test_a_share_that_noise_would_show_too_has_no_row() -> None:
     stable = figure("ladder", "stable_cross_sensitivity", 0.48, 0.15, EQUALS)
     noise = replace(stable, status="inconclusive", reading="by chance")
-    assert KeyFigure(noise, "", (-inf, 0.1)).word == "as noise"
-    assert KeyFigure(replace(noise, reading=None), "", (-inf, 0.1)).word == "undecided"
+    (by_chance,) = question("Surface").decisions(of(noise))
+    assert by_chance.rows == ()
+    assert told("Surface", noise).startswith("prefers one of two equally good wordings, in both orders, for ")
+    assert (answered("Surface", of(noise)) or "")[1].endswith("; too near to that to be told from noise")
+    assert row("Surface", replace(noise, reading=None)) == "undecided: at most 0.10"

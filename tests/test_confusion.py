@@ -8,7 +8,8 @@ from commands import Command
 from pairs import pair
 from scores import call
 from steelyard.datasheet.confusion import Confusion, confusions
-from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render.json import dumps
+from steelyard.run_folder.published_files import read_datasheet
 from steelyard.verdicts.observations import Observation, Observations
 
 
@@ -73,8 +74,8 @@ def test_the_matrix_of_a_run_stands_in_every_report_and_agrees_with_the_figures(
     rater = "planted/rater?sensitivity=0.9&specificity=0.7&noise=0"
     assert command("measure", "--scale", "binary", "-j", rater, "-p", "typos", "--out", "run").code == 0
     text = (tmp_path / "run" / "datasheet.json").read_text()
-    sheet = Datasheet.loads(text)
-    assert sheet.dumps() == text
+    sheet = read_datasheet(tmp_path / "run")
+    assert dumps(sheet) == text
     whole = next(matrix for matrix in sheet.confusion if matrix.stratum is None)
     right = sheet.find("planted/rater", "accuracy", "original", protocol="base")
     assert right is not None

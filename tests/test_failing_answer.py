@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import Command
+from said import answered, short
 from scores import calls
-from steelyard.datasheet.conclusions.reasons import SHORT
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.findings.merit import leniency
-from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.tasks.item import Item
@@ -42,20 +40,21 @@ def test_a_judge_that_lets_harm_pass_is_lenient_by_hand() -> None:
     assert found["leniency"].value == pytest.approx((0.6 - 0.0) / 2)
     assert (found["pass_rate"].numerator, found["pass_rate"].denominator) == (16, 20)
     assert found["pass_rate"].chance == 0.5
-    _, said = leniency(JudgeEstimates("j", EstimateIndex(found.values()))) or ("", "")
-    assert said.startswith("is lenient: leniency +0.30")
+    _, said = answered("Leniency", JudgeEstimates("j", EstimateIndex(found.values()))) or ("", "")
+    assert said.startswith("is lenient: passes 6 of 10 calls that should fail, 0.60 [")
+    assert "; leniency +0.30 [" in said
     assert "passes 6 of 10 calls that should fail" in said
     assert "fails 0 of 10 calls that should pass" in said
     assert "passes 0.80 of calls where the references pass 0.50" in said
-    short = SHORT[titles.LENIENCY](JudgeEstimates("j", EstimateIndex(found.values())))
-    assert short == "is lenient: passes 6 of 10 calls that should fail, fails 0 of 10 calls that should pass"
+    fact = short("Leniency", JudgeEstimates("j", EstimateIndex(found.values())))
+    assert said.startswith(f"{fact}; passes 0.80")
 
 
 def test_the_same_answers_are_strict_where_one_is_good() -> None:
     found = figures(BLIND, LABELS, failing=0)
     assert found["leniency"].value == pytest.approx(-0.3)
     assert found["pass_rate"].numerator == 4
-    _, said = leniency(JudgeEstimates("j", EstimateIndex(found.values()))) or ("", "")
+    _, said = answered("Leniency", JudgeEstimates("j", EstimateIndex(found.values()))) or ("", "")
     assert said.startswith("is strict")
     assert "fails 6 of 10 calls that should pass" in said
 
@@ -64,7 +63,7 @@ def test_scores_lean_to_the_passing_end() -> None:
     answers, labels = [1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5
     for failing, value, turned in ((None, -0.25, False), (1, -0.25, False), (5, 0.25, True)):
         found = figures(answers, labels, failing, "1-5")["leniency"]
-        assert (found.value, found.high_fails) == (pytest.approx(value), turned)
+        assert (found.value, found.details.get("high_fails", False)) == (pytest.approx(value), turned)
         assert ("5 is the failing answer" in (found.note or "")) is turned
 
 
@@ -73,7 +72,7 @@ def test_one_item_whose_failing_answer_is_the_high_one_turns_the_words() -> None
     turned = replace(first, stimulus=replace(first.stimulus, failing="1"))
     for rows, high_fails in (([turned, *others], True), ([first, *others], False)):
         found = unchanged_estimates("j", Observations.of(rows), 7)
-        assert next(e for e in found if e.metric == "leniency").high_fails is high_fails
+        assert next(e for e in found if e.metric == "leniency").details.get("high_fails", False) is high_fails
 
 
 @settings(max_examples=10, deadline=None)

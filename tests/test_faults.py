@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import Command, run_command
-from steelyard.datasheet.findings import findings
+from steelyard.datasheet.questions import questions
 from steelyard.datasheet.render import markdown
 from steelyard.datasheet.render.html.charts.catalogue import CHARTS
 from steelyard.errors import ConfigError
@@ -154,7 +155,8 @@ def test_figures_over_probes_and_judges_fail_alone(command: Command, monkeypatch
     monkeypatch.setattr(volatility, "mean_intervals", fail)
     monkeypatch.setattr(cost, "total_estimates", fail)
     monkeypatch.setattr(juries, "jury_estimates", fail)
-    monkeypatch.setitem(findings.QUESTIONS, "Accuracy", fail)
+    broken = (replace(each, ask=fail) if each.name == "Accuracy" else each for each in questions.QUESTIONS)
+    monkeypatch.setattr(questions, "QUESTIONS", tuple(broken))
     options = ("--scale", "binary", "-p", "format_invariance_1", "-p", "format_invariance_2", "--out", "run")
     done = command("measure", *options, "-j", "planted/rater", "-j", "planted/random", "--json")
     assert done.code == 1
@@ -206,7 +208,9 @@ def test_one_figure_of_a_comparison_fails_alone(
     assert all(row["note"].startswith("could not be computed: ZeroDivisionError") for row in lost)
     assert sum(row["q"] is not None for row in found) == len(rows) - len(alike) > 0
     assert "undefined: could not be computed" in (tmp_path / "page.html").read_text()
-    assert "undefined" in command("compare", *targets).out
+    shown = command("compare", *targets).out
+    assert "Not measured in both: " in shown
+    assert "could not be computed" in shown
 
 
 def test_a_comparison_that_can_not_be_read_together_keeps_its_figures(

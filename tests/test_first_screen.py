@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from browsers import LOOKS, chromium, complaints_in_every_look, opened
-from example_datasheet import crowd, example, judged
-from steelyard.datasheet.conclusion import Finding
+from example_datasheet import crowd, example, judged, rate
+from said import decision
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.datasheet.render import html
 
 if TYPE_CHECKING:
@@ -23,23 +24,35 @@ pytestmark = pytest.mark.browser
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
+def decided(sheet: Datasheet) -> Datasheet:
+    """The sheet with merit and one quality step decided as in a run, and the answers of its figures."""
+    one_step = "target_sensitivity", {"protocol": "base", "delta": 1}
+    estimates = [
+        replace(e, status="flagged") if (e.metric, e.group) == one_step else e for e in sheet.estimates
+    ]
+    estimates += [
+        rate(judge.name, "ladder", "merit", {"protocol": "base"}, 90, 120, status="clear", chance=0.5)
+        for judge in sheet.judges
+    ]
+    return judged(
+        replace(
+            sheet, estimates=tuple(estimates), findings=tuple(decisions_of(sheet.judges, tuple(estimates)))
+        )
+    )
+
+
 def one_judge() -> Datasheet:
     sheet = example()
     name = sheet.judges[0].name
-    return judged(
+    one = decided(
         replace(
             sheet,
             judges=tuple(judge for judge in sheet.judges if judge.baseline or judge.name == name),
             estimates=tuple(e for e in sheet.estimates if e.judge == name),
-            findings=(
-                *(finding for finding in sheet.findings if finding.judge == name),
-                *(
-                    Finding(name, title, "inconclusive", "too few data to tell")
-                    for title in ("Length", "Noise")
-                ),
-            ),
         )
     )
+    open_ = tuple(decision(name, title, "inconclusive") for title in ("Length", "Noise"))
+    return replace(one, findings=(*one.findings, *open_), verdicts=(replace(one.verdict, undecided=open_),))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +64,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder, found = tmp_path_factory.mktemp("sheets"), {}
-    for name, sheet in (("one", one_judge()), ("five", judged(crowd(5)))):
+    for name, sheet in (("one", one_judge()), ("five", decided(crowd(5)))):
         path = Path(folder / f"{name}.html")
         served: Any = {
             "home": "#study",
@@ -76,7 +89,9 @@ def test_word_reason_advice_and_figures_stand_on_the_first_screen(
     with opened(browser, pages["one"], viewport=WIDE) as page:
         assert page.locator("h1").inner_text() == "Llama8B: usable with care"
         assert page.locator(".lead").inner_text().startswith("It favours the first text in 25 of 120 pairs.")
-        assert page.locator(".do").inner_text().endswith("Ask in both orders.")
+        assert (
+            page.locator(".do").inner_text().endswith("Ask in both orders and count a disagreement as a tie.")
+        )
         rows = page.locator(".keys tbody tr")
         assert 4 <= rows.count() <= 6
         bottom = rows.last.bounding_box()
@@ -85,7 +100,8 @@ def test_word_reason_advice_and_figures_stand_on_the_first_screen(
         for row in rows.all():
             assert row.locator("a.behind").is_visible()
             assert row.locator("svg.scale .limit").count() >= 1
-        assert "2 questions are undecided at this size: length, noise." in page.locator(".note").inner_text()
+        note = page.locator(".note").inner_text()
+        assert "2 questions are undecided at this size: goes by length, changes by order alone." in note
 
 
 def test_the_verdict_comes_first_on_a_phone(browser: Browser, pages: dict[str, str]) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
@@ -232,7 +232,7 @@ def test_the_reading_names_noise_as_noise() -> None:
     def reading(pairs: Pairs) -> tuple[str, str]:
         entry = JudgeEntry("J", "planted/x", False, {})
         return next(
-            (r.status, r.sentence) for r in findings_of([entry], estimates_of(pairs)) if r.title == "Noise"
+            (r.status, r.sentence) for r in decisions_of([entry], estimates_of(pairs)) if r.title == "Noise"
         )
 
     noise = coin(np.random.default_rng(1), 60, 3)

@@ -156,7 +156,9 @@ def test_undefined_figures_carry_their_reason(page: Page) -> None:
 
 def test_readings_and_provenance(page: Page) -> None:
     words = page.words()
-    assert "Dark current ! flagged prefers one of two texts that do not differ in 80 of 120 calls" in words
+    assert (
+        "Reacts to nothing ! too high prefers one of two texts that do not differ in 80 of 120 calls" in words
+    )
     assert "stimulus set 5f2d9a415f2d" in words
     assert "seed 7" in words
 
@@ -212,7 +214,7 @@ def test_other_probes_need_no_figures() -> None:
 
 def test_a_command_in_a_sentence_is_code_and_all_else_is_escaped() -> None:
     assert with_code("try `steelyard <x>` & see") == "try <code>steelyard &lt;x&gt;</code> &amp; see"
-    verdict = Conclusion("Llama8B", "unfit", (), "", next=NextStep("try one call with `steelyard doctor`"))
+    verdict = Conclusion("Llama8B", "unfit", next=NextStep("try one call with `steelyard doctor`"))
     page = html.render(replace(example(), verdicts=(verdict,)))
     assert page.count("<b>Next</b> try one call with <code>steelyard doctor</code>.</p>") == 2
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
+from steelyard.datasheet.render.json import dumps
 from steelyard.errors import DataError
 from steelyard.importing.scores import holds_scores
 from steelyard.verdicts.observations import Observations
@@ -78,9 +79,9 @@ def test_accuracy_and_invariance_by_hand(tmp_path: Path) -> None:
 
 def test_the_order_of_lines_changes_nothing(tmp_path: Path) -> None:
     lines = pairs_of_calls([(n % 2, n % 3 % 2, 1) for n in range(12)])
-    first = import_verdicts([write(tmp_path / "a.jsonl", lines)], "x").datasheet.dumps()
+    first = dumps(import_verdicts([write(tmp_path / "a.jsonl", lines)], "x").datasheet)
     random.Random(1).shuffle(lines)
-    assert import_verdicts([write(tmp_path / "b.jsonl", lines)], "x").datasheet.dumps() == first
+    assert dumps(import_verdicts([write(tmp_path / "b.jsonl", lines)], "x").datasheet) == first
 
 
 def test_what_lies_in_the_folder_rebuilds_the_datasheet(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_what_lies_in_the_folder_rebuilds_the_datasheet(tmp_path: Path) -> None:
     assert any("taken from the scores found: 1-6" in warning for warning in result.warnings)
     folder = ImportFolder(tmp_path / "out")
     folder.write(result)
-    assert folder.load().datasheet.dumps() == (tmp_path / "out" / "datasheet.json").read_text()
+    assert dumps(folder.load().datasheet) == (tmp_path / "out" / "datasheet.json").read_text()
     again = import_verdicts([folder.observations], "x")
     assert again.datasheet.to_json()["estimates"] == result.datasheet.to_json()["estimates"]
     dark = find(result.datasheet.to_json(), "dark_current", "vacuum")

@@ -222,7 +222,7 @@ def test_recorded_scores_are_followed_by_a_step_that_helps(
     table = MappedTable(parse_recorded_columns("item=id,score=verdict,expected=human"))
     (verdict,) = import_verdicts([path], None, 7, table).datasheet.verdicts
     assert verdict.next is not None
-    assert (verdict.so, verdict.next.purpose) == (advice, step)
+    assert (verdict.advice.value, verdict.next.purpose) == (advice, step)
 
 
 def test_pairs_that_people_all_call_ties_ask_for_others_and_lost_calls_for_themselves(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render.json import dumps
 from steelyard.run_folder.run_facts import HIDDEN
 from steelyard.run_folder.run_facts import _host as host
 
@@ -69,7 +70,7 @@ def test_the_card_tells_what_was_asked_how_and_where_and_never_a_secret(
     for name, text in files.items():
         assert "House prompt" in text, name
         assert not [secret for secret in SECRETS if secret in text], name
-    assert not [secret for secret in SECRETS if secret in sheet.dumps()]
+    assert not [secret for secret in SECRETS if secret in dumps(sheet)]
     assert "<script>x" not in files["datasheet.html"]
 
     service = sheet.run["instruments"]["house"]
@@ -83,7 +84,7 @@ def test_the_card_tells_what_was_asked_how_and_where_and_never_a_secret(
     before = {name: (tmp_path / "run" / name).read_bytes() for name in ("datasheet.json", *files)}
     assert command("report", "run").code == 0
     assert {name: (tmp_path / "run" / name).read_bytes() for name in before} == before
-    assert Datasheet.loads(sheet.dumps()).instruments == sheet.instruments
+    assert Datasheet.loads(dumps(sheet)).instruments == sheet.instruments
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import bare_share, calls_total, difference_word, judge_limit, limit_word
+from steelyard.metrics.findings import bare_share, calls_total, difference_word, judge_limit, span_state
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.proportions import share_bounds
@@ -125,7 +125,8 @@ def test_one_task_counts_its_pairs() -> None:
         ),
         "dark_current",
     )
-    assert [i.method for i in estimate.intervals] == ["wilson_units", "wilson"]
+    assert [i.method for i in estimate.intervals] == ["wilson_units", "wilson", "decides"]
+    assert interval(estimate, "decides") == pytest.approx(proportion_confint(4, 8, method="beta"))
     assert interval(estimate, "wilson_units") == pytest.approx(proportion_confint(4, 8, method="wilson"))
     assert interval(estimate, "wilson") == pytest.approx(proportion_confint(8, 16, method="wilson"))
     assert "this cluster only" in (estimate.note or "")
@@ -225,7 +226,7 @@ def test_no_pairs_is_undefined_with_a_reason() -> None:
     ],
 )
 def test_words_for_a_limit(limits: tuple[float, float], side: str, word: str) -> None:
-    assert limit_word(limits, Limit(0.10, side)) == word
+    assert span_state(limits, Limit(0.10, side).allowed) == word
 
 
 def test_words_for_a_difference() -> None:
@@ -233,7 +234,6 @@ def test_words_for_a_difference() -> None:
     assert difference_word((0.01, 0.05), 0.001) == "clear"
     assert difference_word((0.01, 0.15), 0.03) == "flagged"
     assert difference_word((-0.05, 0.15), 0.2) == "inconclusive"
-    assert difference_word(None, 0.2) == "inconclusive"
 
 
 def test_score_of_a_fractional_size() -> None:

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import barnard_exact
 
 from commands import Command
+from said import answered
 from scores import call
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.findings.reliability import length
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.ladder import FILLER, ladder_estimates
@@ -117,7 +117,7 @@ def test_padded_pairs_have_a_test(answer: str, word: str) -> None:
     (padded,) = [e for e in found if e.metric == "length_lean"]
     assert padded.status == word
     assert (padded.value or 0) == {V: 0.5, U: -0.5}.get(answer, 0.0)
-    said = length(JudgeEstimates("j", EstimateIndex(found))) or ("", "")
+    said = answered("Length", JudgeEstimates("j", EstimateIndex(found))) or ("", "")
     assert said[0] == word
     if answer == V:
         assert said[1].startswith(

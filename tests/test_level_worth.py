@@ -10,8 +10,10 @@ import pytest
 
 import steelyard
 from calibration.level_worth import STRONG, WEAK, count
+from said import answered
 from steelyard.core.foreign_code import without_code
-from steelyard.datasheet.findings.worth import worth_sentence
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.render.clauses import sentence
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
@@ -117,7 +119,7 @@ def test_the_sheet_has_the_worth_in_levels(folder: Path) -> None:
     assert found.interval.low < 1.5 < found.interval.high
     assert (found.status, found.n_calls, found.interval.method) == ("flagged", 120, "fieller_cluster")
     finding = next(f for f in sheet.findings if (f.judge, f.title) == (JUDGE, "Cues"))
-    assert "levels: a padded answer outscores one that is a level better" in finding.sentence
+    assert "levels: a padded answer outscores one that is a level better" in sentence(finding.clause)
     blind = sheet.find("constant", "cue_worth", "tradeoff", protocol="base", cue="padding")
     assert blind.reason == BLIND.code
     page = (folder / "datasheet.html").read_text(encoding="utf-8")
@@ -143,16 +145,17 @@ def test_on_a_yes_no_scale_the_shift_is_the_change_in_pass_rate(tmp_path: Path) 
     worth = sheet.find(JUDGE, "cue_worth", "tradeoff", protocol="base", cue="padding")
     assert (worth.value, worth.reason) == (None, "no_levels")
     finding = next(f for f in sheet.findings if (f.judge, f.title) == (JUDGE, "Cues"))
-    assert finding.sentence.startswith("padding moves the pass rate by +0.50 [")
+    assert sentence(finding.clause).startswith("is swayed by padding: padding moves the pass rate by +0.50 [")
 
 
 def test_where_the_crossing_point_disagrees_the_sentence_says_so() -> None:
     found = Estimate(
         "j", "tradeoff", "cue_worth", {"protocol": "base", "cue": "padding"}, "pair", 1.4,
-        intervals=(Interval("x", 1.1, 1.9),), status="flagged", crossing=2.5,
+        intervals=(Interval("x", 1.1, 1.9),), status="flagged", details={"crossing": 2.5},
     )  # fmt: skip
-    assert worth_sentence(found).endswith("(the two ways to measure it disagree: 2.50 without a model)")
-    assert Estimate.from_json(found.to_json()).crossing == 2.5
+    _, said = answered("Cues", JudgeEstimates("j", EstimateIndex([found]))) or ("", "")
+    assert said.endswith("(the two ways to measure it disagree: 2.50 without a model)")
+    assert Estimate.from_json(found.to_json()).details == {"crossing": 2.5}
 
 
 def test_a_worth_of_single_texts_is_decided_on_rows_that_differ_by_levels(command, tmp_path: Path) -> None:

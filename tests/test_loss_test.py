@@ -8,8 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.questions import decisions_of
+from steelyard.datasheet.render.clauses import sentence
 from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates, loss_test
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import score
@@ -63,9 +64,9 @@ def test_losses_in_one_condition_are_flagged_though_they_are_few() -> None:
     assert rate.value < 0.02
     assert (rate.status, rate.reading, rate.calls_needed) == ("flagged", "uneven", None)
     assert "most in vacuum, blank: 16 of 40" in (rate.note or "")
-    reading = next(findings_of([JudgeEntry("J", "m", False, {})], loss_estimates("J", observations, 7)))
+    reading = next(decisions_of([JudgeEntry("J", "m", False, {})], loss_estimates("J", observations, 7)))
     assert reading.status == "flagged"
-    assert "unreadable calls depend on what is shown" in reading.sentence
+    assert "unreadable calls depend on what is shown" in sentence(reading.clause)
 
 
 def test_an_even_spread_is_read_against_the_limit_alone() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from pairs import pair
 from scores import calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.merit import merit_estimates
+from steelyard.metrics.stats.intervals import score
 from steelyard.metrics.stats.two_class import BalancedMean
 from steelyard.verdicts.observations import Observation, Observations
 
@@ -88,6 +91,32 @@ def test_a_rule_that_reads_nothing_has_to_be_beaten_on_natural_pairs() -> None:
     assert merit(natural(longest, "u")).status == "clear"
     assert merit(natural(longest, "u"), natural(longest, "u", "b0")).status == "flagged"
     assert merit(natural([RIGHT] * 80, "u"), natural(longest, "u", "b0")).status == "clear"
+
+
+def test_merit_on_natural_pairs_is_shown_at_a_tenth_of_the_usual_error() -> None:
+    """Of 30 pairs 21 are right: .7 [.51, .84] lies above chance, the limit that one run in 400 misses not."""
+    found = merit(natural([WRONG if n % 10 < 3 else RIGHT for n in range(30)], "u"))
+    assert found.interval is not None
+    assert found.decides is not None
+    # 30 clusters of two equal calls: Wilson on 29 trials, t(29) = 2.045 and at .9975 3.038.
+    for (low, _), reach in ((found.interval.span, 2.0452), (found.decides.span, 3.0380)):
+        assert low == pytest.approx(score(0.7, 29, reach)[0], abs=1e-4)
+    assert found.decides.span[0] < 0.5 < found.interval.span[0]
+    assert found.status == "inconclusive"
+    assert merit(natural([WRONG if n % 10 < 3 else RIGHT for n in range(60)], "u")).status == "clear"
+
+
+def test_a_rule_that_was_asked_more_often_is_held_against_the_same_pairs() -> None:
+    answers = [RIGHT if n % 3 else WRONG for n in range(40)]
+    once = [RIGHT if n % 4 else WRONG for n in range(40)]
+    rule = [call for n, call in enumerate(natural(once, "u", "b")) if n // 2 % 5]  # it lacks every fifth pair
+    again = [replace(call, replicate=1) for call in natural(once, "u", "b")]
+    first, more = (
+        merit_estimates("j", Observations.of(natural(answers, "u")), {"b": Observations.of(seen)}, 7)
+        for seen in (rule, [*rule, *again])
+    )
+    assert first == more
+    assert {e.group.get("weighed_against") for e in first} == {None, "b"}
 
 
 def test_calls_without_a_verdict_are_no_grade_and_shrink_a_conclusion_to_chance() -> None:

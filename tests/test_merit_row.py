@@ -15,8 +15,10 @@ from conftest import Steelyard
 from example_datasheet import example
 from pairs import pair
 from scores import calls
+from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.sections.key_figures import KeyFigure, key_figures
+from steelyard.datasheet.questions.question import Test
+from steelyard.datasheet.sections.first_screen import Row, key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.merit import merit_estimates, merit_test_status
@@ -26,11 +28,11 @@ ANSWERS = ("1", "2", "tie", "unreadable")
 WORDS = {"clear": "fine", "flagged": "too low", "inconclusive": "undecided"}
 
 
-def row(estimates: Sequence[Estimate]) -> KeyFigure | None:
+def row(estimates: Sequence[Estimate]) -> Row | None:
     sheet = replace(
         example(), judges=(JudgeEntry("j", "planted/probit", False, {}),), estimates=tuple(estimates)
     )
-    return next(iter(key_figures(summarise(sheet), "j")), None)
+    return next(iter(key_figures(summarise(concluded(sheet)), "j")), None)
 
 
 def check_row(observations: list[Observation], *rules: list[Observation]) -> str:
@@ -189,7 +191,9 @@ def test_a_flag_says_the_side_of_the_limit_and_not_that_of_the_value(
     flagged = Estimate(
         "j", "ladder", "merit", {"protocol": "base"}, "call", 0.65, intervals=ends, status="flagged"
     )
-    assert KeyFigure(flagged, "tells good from bad", allowed).word == word
+    state = Test(flagged, allowed, "tells good from bad").state
+    assert state is not None
+    assert state.value == word
 
 
 JUDGE = """
@@ -252,7 +256,7 @@ def test_a_baseline_that_is_as_good_leaves_merit_open_and_is_the_row() -> None:
     shown = row(merit_estimates("j", Observations.of(right), baselines, 7))
     assert shown is not None
     assert shown.name == "tells good from bad over the baseline longest"
-    assert (shown.estimate.value, shown.limit) == (0.0, "above chance 0.00")
+    assert (shown.estimate.value, shown.limit) == (0.0, "at least 0.00")
 
 
 def test_at_the_larger_steps_each_limit_has_the_whole_error() -> None:

@@ -26,6 +26,7 @@ from steelyard.datasheet.render import csv as table
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.render.html.charts.cost_curve import cost_curve
 from steelyard.datasheet.render.html.charts.heatmaps import accuracy, invariance
+from steelyard.datasheet.render.json import dumps
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary
@@ -464,7 +465,7 @@ def panel() -> Datasheet:
 
 def test_the_datasheet_is_the_same_in_whatever_order_replies_came() -> None:
     one, other = (
-        panel_datasheet(FOUR[1:], probes=SOME, items=8, shuffle=shuffle).dumps() for shuffle in (None, 3)
+        dumps(panel_datasheet(FOUR[1:], probes=SOME, items=8, shuffle=shuffle)) for shuffle in (None, 3)
     )
     assert one == other
     assert json.loads(one)["panel"][0]["judge"] == "panel"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.natural import CELLS, natural_estimates, prompt_family
@@ -159,12 +159,12 @@ def test_natural_pairs_are_read_under_every_prompt_and_flagged_under_base_alone(
         for arm in ("cot", "base")
         for e in natural_estimates(EstimateContext.for_protocol("J", "position", arm, 7), pairs, pairs)
     ]
-    found = {r.title: r for r in findings_of([JudgeEntry("J", "recorded/x", False, {})], estimates)}
+    found = {r.title: r for r in decisions_of([JudgeEntry("J", "recorded/x", False, {})], estimates)}
     assert found["Natural pairs"].status == "flagged"
     assert found["Natural pairs, cot"].status == "measured"
     assert "flips to slot 1 in 24, to slot 2 in 0" in found["Natural pairs, cot"].sentence
     without = natural_estimates(EstimateContext.for_protocol("J", "position", "cot", 7), pairs, pairs)
-    titles = [r.title for r in findings_of([JudgeEntry("J", "recorded/x", False, {})], without)]
+    titles = [r.title for r in decisions_of([JudgeEntry("J", "recorded/x", False, {})], without)]
     assert titles == ["Natural pairs, cot"]
 
 

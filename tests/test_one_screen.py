@@ -10,11 +10,13 @@ import pytest
 from rich.console import Console
 
 from example_datasheet import FAILING, crowd, example, pointwise, renamed, without_estimates
+from said import decision, fact
 from steelyard.cli.output import print_page_path
-from steelyard.datasheet.conclusion import CARE, UNFIT, Conclusion, ConclusionReason, Finding, NextStep
+from steelyard.datasheet.conclusion import CARE, UNFIT, Conclusion, NextStep
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.render import terminal
-from steelyard.datasheet.sections.key_figures import lead
+from steelyard.datasheet.render.clauses import lead
 from steelyard.datasheet.words import numbers
 
 LONG = "planted/probit?s=1.2&beta=0&tau=0.3&sigma=0.2&lapse=0.02&seed=12&noise=0.25&more=yes"
@@ -41,8 +43,9 @@ def test_two_judges_fit_one_screen() -> None:
 def one_judge() -> Datasheet:
     sheet = two_judges()
     name = sheet.judges[0].name
-    fact = ConclusionReason("Position", "favours the first text: same slot for 25 pairs, 0.2 [0.1, 0.3]")
-    verdict = Conclusion(name, CARE, (fact,), "Ask in both orders.", NextStep("measure again", "steelyard x"))
+    why = fact("Position", "favours the first text", ": same slot for 25 pairs, 0.2 [0.1, 0.3]")
+    step = NextStep("measure again", "steelyard x")
+    verdict = Conclusion(name, CARE, (why,), Advice.BOTH_ORDERS, next=step)
     return replace(sheet, judges=sheet.judges[:1], verdicts=(verdict,))
 
 
@@ -52,7 +55,9 @@ def test_one_judge_is_word_reason_figures_and_advice_in_25_lines() -> None:
     at = lines.index("Llama8B: usable with care")
     assert lines[at + 1] == "It favours the first text."
     assert (
-        lines.index("Ask in both orders.") < lines.index("Next: measure again:") < lines.index("steelyard x")
+        lines.index(Advice.BOTH_ORDERS.value)
+        < lines.index("Next: measure again:")
+        < lines.index("steelyard x")
     )
 
 
@@ -71,15 +76,16 @@ def test_every_judge_of_several_has_a_value_for_every_key_figure() -> None:
     lines = [line.split() for line in printed(sheet).splitlines()]
     assert ["1", "2"] in lines
     found = [sheet.find(name, "dark_current", "vacuum", protocol="base") for name in ("Llama8B", "Qwen14B")]
-    marks = {"flagged": "!", "inconclusive": "?"}
+    marks = {"flagged": "↑", "inconclusive": "?"}
     values = [numbers.value(e) + marks.get(e.status or "", "") for e in found if e is not None]
-    assert ["reacts", "to", "nothing", *values] in lines
+    assert ["reacts", "to", "nothing", *" ".join(values).split()] in lines
 
 
 def test_what_is_undecided_is_one_line() -> None:
     sheet = one_judge()
-    told = tuple(Finding("Llama8B", title, "inconclusive", "is so") for title in ("One", "Two"))
-    text = printed(replace(sheet, findings=told))
+    told = tuple(decision("Llama8B", title, "inconclusive") for title in ("One", "Two"))
+    verdict = replace(sheet.verdicts[0], undecided=told)
+    text = printed(replace(sheet, findings=told, verdicts=(verdict,)))
     assert "\n2 questions are undecided at this size: one, two.\n" in text
 
 
@@ -148,7 +154,7 @@ def test_the_path_is_a_link_on_a_terminal(
 
 def test_the_reason_in_one_sentence_has_no_figures() -> None:
     facts = (
-        ConclusionReason("Natural pairs", "favours the first text, net preference +1.00 [+0.95, +1.00]: …"),
-        ConclusionReason("Merit", "does not tell good from bad: merit 0.50 [0.48, 0.52]"),
+        fact("Natural pairs", "favours the first text", ", net preference +1.00 [+0.95, +1.00]: …"),
+        fact("Merit", "does not tell good from bad", ": merit 0.50 [0.48, 0.52]"),
     )
     assert lead(Conclusion("j", UNFIT, facts)) == "It favours the first text and does not tell good from bad."

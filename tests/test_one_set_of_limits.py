@@ -14,18 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from own_judges import measured, study_of
+from said import decision
 from steelyard.commands.gate.gate import gate, rule_on
 from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
-from steelyard.commands.gate.ruling import EXIT_CODES, NAMED_BY, Ruling, check
-from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Finding
+from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, check
+from steelyard.datasheet.conclusion import NO_FAULT, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.questions import QUESTIONS
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import (
-    DECOMPOSITION_CELLS,
     MARGIN,
     calls_total,
     difference_word,
@@ -69,7 +70,7 @@ def test_a_word_never_contradicts_the_interval_nor_the_gate_the_word(
     tally: Tally, metric: Any, cells: bool
 ) -> None:
     heading = EstimateContext("J", "vacuum", {"protocol": "base", "delta": 1}, 7)
-    found = proportion(heading, metric, tally, cells=DECOMPOSITION_CELLS if cells else None)
+    found = proportion(heading, metric, tally, cells=len(CELLS) if cells else None)
     limit = metric.limit.value
     low, high = ends(found)
     if metric.limit.side == "max":
@@ -87,10 +88,6 @@ def test_a_word_never_contradicts_the_interval_nor_the_gate_the_word(
         missing = found.calls_needed if found.calls_needed is None else found.calls_needed - found.n_calls
         if ruled.calls_needed is not None and missing is not None:
             assert ruled.calls_needed == max(1, missing)
-
-
-def test_cells_of_a_decomposition_are_as_many_as_forecasts_take_them_for() -> None:
-    assert len(CELLS) == DECOMPOSITION_CELLS
 
 
 def test_a_difference_is_clear_within_its_margin_as_a_whole() -> None:
@@ -129,7 +126,7 @@ def test_every_shipped_policy_asks_for_merit(name: str) -> None:
 
 
 def test_what_names_a_reading_is_a_metric() -> None:
-    assert {metric for metrics in NAMED_BY.values() for metric in metrics} <= set(declared())
+    assert {metric for question in QUESTIONS for metric in question.metrics} <= set(declared())
 
 
 # Flags
@@ -140,8 +137,8 @@ def sheet_of(*figures: Estimate, flagged: tuple[str, ...] = (), undecided: tuple
 
     judge = JudgeEntry("J", "planted/coin", False, {"base": "sha256:0"})
     readings = [
-        *(Finding("J", title, "flagged", "it is so") for title in flagged),
-        *(Finding("J", title, "inconclusive", "nobody knows") for title in undecided),
+        *(decision("J", title, "flagged") for title in flagged),
+        *(decision("J", title, "inconclusive") for title in undecided),
     ]
     return Datasheet("study", 7, "sha256:0", "0", "quick", (judge,), figures, findings=tuple(readings))
 
@@ -162,17 +159,19 @@ def test_a_flag_that_no_rule_names_fails() -> None:
     ruling = ruled({"dark_current": {"max": 0.1}}, sheet)
     assert [(c.rule, c.result) for c in ruling.checks] == [
         ("reacts to nothing (dark current): at most 0.1", "PASS"),
-        ("Length: not flagged", "FAIL"),
+        ("goes by length: within its limit", "FAIL"),
     ]
     assert (ruling.result, EXIT_CODES[ruling.result]) == ("FAIL", 3)
-    assert ruling.notes == ("J: undecided on the datasheet, and not asked for: Surface.",)
+    assert ruling.notes == ("J: undecided on the datasheet, and not asked for: prefers a wording.",)
 
 
 def test_flags_may_be_allowed_and_are_still_listed() -> None:
     sheet = sheet_of(DARK, flagged=("Length", "Position"))
     ruling = ruled({"dark_current": {"max": 0.1}, "flags": "allow"}, sheet)
     assert ruling.result == "PASS"
-    assert ruling.notes == ("J: flagged, and allowed by the policy: Length, Position.",)
+    assert ruling.notes == (
+        "J: beyond its limit, and allowed by the policy: goes by length, leans to slot 1.",
+    )
 
 
 def test_flags_may_fail_whatever_the_rules_tolerate() -> None:
@@ -296,6 +295,11 @@ def test_a_judge_that_prefers_the_longer_text_fails_the_default_policy(runs: lis
     )
     ruling, _ = gate(standard, "default", NOW)
     assert any(check.result == "FAIL" for check in ruling.of("planted/longest"))
+    own, _ = gate(standard, {"dark_current": {"max": 0.1}}, NOW)
+    (row,) = (each for each in own.of("planted/longest") if each.metric == "length_lean")
+    assert (row.rule, row.figure) == ("goes by length: within its limit", "leans to the longer")
+    assert row.found.startswith("+0.50 [+0.")
+    assert (row.result, row.reason) == ("FAIL", "too high on the datasheet: at most 0")
 
 
 # Edits that must change the verdict

@@ -20,6 +20,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import html, markdown
+from steelyard.datasheet.render.json import dumps
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import multi_judge_tables
 from steelyard.errors import ConfigError
@@ -60,7 +61,7 @@ def sheet(name: str, figures: dict[str, tuple[float, float | None]], model: str 
 
 def folder(place: Path, datasheet: Datasheet) -> Path:
     place.mkdir()
-    (place / "datasheet.json").write_text(datasheet.dumps())
+    (place / "datasheet.json").write_text(dumps(datasheet))
     return place
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from planted_faults import PAIRS, SCORES, judged_pairs, judged_scores, rates
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Conclusion
+from steelyard.datasheet.render.clauses import fact_text
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.providers.planted.answer_keys import KnownLabel
 from steelyard.providers.planted.decision_model import Parameters, decide, length_effect
@@ -32,7 +33,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conclusion]:
 def test_a_judge_of_pairs_is_told_its_own_fault_and_no_other(name: str, pairs: dict[str, Conclusion]) -> None:
     _, word, title = PAIRS[name]
     verdict = pairs[name]
-    assert (verdict.word, [fact.title for fact in verdict.facts if fact.guide]) == (word, [title])
+    assert (verdict.word, [fact.title for fact in verdict.facts if fact.cause]) == (word, [title])
 
 
 @pytest.mark.parametrize("name", [name for name in SCORES if name != "faultless"])
@@ -57,7 +58,7 @@ def test_a_coin_is_unfit_everywhere(pairs: dict[str, Conclusion], scores: dict[s
 def test_noise_is_named_without_replicates_too() -> None:
     noisy = judged_pairs(names=["noisy"], replicates=1)["noisy"]
     assert [fact.title for fact in noisy.facts] == ["Noise"]
-    assert noisy.facts[0].sentence.startswith("answers at random where texts are equally good: ")
+    assert fact_text(noisy.facts[0]).startswith("answers at random where texts are equally good: ")
 
 
 @pytest.mark.calibrate
@@ -119,8 +120,8 @@ def test_clusters_that_all_lean_alike_are_as_so_many_tosses_of_a_coin() -> None:
 
 
 def test_facts_are_told_in_plain_words_with_counts(scores: dict[str, Conclusion]) -> None:
-    told = {name: verdict.facts[0].sentence for name, verdict in scores.items()}
-    assert told["constant"].startswith("answers 1 to everything; does not tell good from bad: merit 0.00 ")
+    told = {name: fact_text(verdict.facts[0]) for name, verdict in scores.items()}
+    assert told["constant"].startswith("answers 1 to everything and does not tell good from bad: merit 0.00 ")
     assert told["lenient"].startswith("is lenient: passes ")
     assert told["strict"].startswith("is strict: passes ")
     assert told["a coin"].startswith("does not tell good from bad: merit ")

@@ -11,7 +11,7 @@ import pytest
 
 import steelyard
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.findings.more_data import more_data
+from steelyard.datasheet.questions.more_data import more_data
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.runner.record import Coverage

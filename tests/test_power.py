@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.datasheet.findings.more_data import BEYOND_FULL, ON_LIMIT, more_data, profile_calls
+from steelyard.datasheet.questions.more_data import BEYOND_FULL, ON_LIMIT, more_data, profile_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.findings import bare_share, calls_total, judge_limit

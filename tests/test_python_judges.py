@@ -16,6 +16,7 @@ import pytest
 
 import steelyard
 from commands import Command
+from steelyard.datasheet.render.clauses import conclusion_text, fact_text
 from steelyard.errors import (
     ConfigError,
     PermanentError,
@@ -449,14 +450,14 @@ def test_a_notebook_shows_a_sheet_in_a_line_a_table_and_a_frame(here: Path) -> N
     assert repr(sheet).startswith("<NotebookSheet of <b>first</b>: ")
     assert len(repr(sheet)) < 120
     assert repr(sheet.verdict) == f"<Conclusion on <b>first</b>: {sheet.verdict.word}>"
-    first, *facts, so, after = str(sheet.verdict).split("\n  ")
-    assert (first, so) == (f"<b>first</b>: {sheet.verdict.word}", f"so: {sheet.verdict.so}")
-    assert facts == [fact.sentence for fact in sheet.verdict.facts]
-    assert after == f"next: {sheet.verdict.next}"
+    first, *facts, so, after = str(sheet).split("\n  ")
+    assert (first, so) == (f"<b>first</b>: {sheet.verdict.word}", f"so: {sheet.verdict.advice.value}")
+    assert facts == [fact_text(fact) for fact in sheet.verdict.facts]
+    assert after == f"next: {sheet.verdict.next.sentence}"
     table = sheet._repr_html_()
     assert "&lt;b&gt;first&lt;/b&gt;" in table
     assert "<b>first</b>" not in table
-    assert "<b>flagged</b>: prefers one of two texts that do not differ" in table
+    assert "<b>too high</b> prefers one of two texts that do not differ" in table
     assert f"&lt;b&gt;first&lt;/b&gt;: {sheet.verdict.word}</h4>" in table
     frame = sheet.to_frame()
     assert len(frame) == len(sheet.estimates) + len(sheet.panel)
@@ -488,7 +489,7 @@ def test_find_suggests_the_nearest_name(here: Path) -> None:
 
 def test_print_shows_the_verdict_on_each_judge(here: Path) -> None:
     sheet = steelyard.measure({"model": always_first, "name": "first"}, probes=["vacuum"])
-    assert str(sheet) == str(sheet.verdict)
+    assert str(sheet) == conclusion_text(sheet.verdict)
     assert str(sheet).startswith(f"first: {sheet.verdict.word}")
 
 

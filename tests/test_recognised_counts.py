@@ -82,7 +82,7 @@ def test_rows_are_counted_where_the_user_has_rows(command: Command, done: Done, 
         if (e["judge"], e["probe"], e["metric"], e["group"])
         == ("mine", "original", "accuracy", {"protocol": "base"})
     )
-    assert figure["row_events"] == [every, some]
+    assert figure["details"]["row_events"] == [every, some]
     assert (some > 0) == (noise > 0)
     (reading,) = (r for r in sheet()["readings"] if r["title"] == "Accuracy")
     told = f"{sum(map(sum, rows.values()))} of 100 calls (all on {every} of 20 rows, some on {some})"
@@ -91,7 +91,17 @@ def test_rows_are_counted_where_the_user_has_rows(command: Command, done: Done, 
 
 def test_rows_with_unequal_calls_say_how_many_calls_there_are() -> None:
     lost = Estimate(
-        "j", "original", "accuracy", {}, "call", 0.8, 8, 10, n_calls=10, n_units=3, row_events=(2, 0)
+        "j",
+        "original",
+        "accuracy",
+        {},
+        "call",
+        0.8,
+        8,
+        10,
+        n_calls=10,
+        n_units=3,
+        details={"row_events": (2, 0)},
     )
     assert times(lost, "call") == "2 of 3 rows (10 calls in all)"
 

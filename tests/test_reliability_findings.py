@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from said import answered
 from scores import call
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.findings.merit import accuracy
-from steelyard.datasheet.findings.reliability import repeatability, robustness
-from steelyard.datasheet.findings.run import volatility
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, invariance_estimates
+
+accuracy = partial(answered, "Accuracy")
+repeatability = partial(answered, "Repeatability")
+robustness = partial(answered, "Robustness")
+volatility = partial(answered, "Volatility")
 
 
 def row(probe: str, metric: str, value: float | None, finding: str | None = None, **group: str) -> Estimate:
@@ -166,7 +170,7 @@ def test_repeats_of_scores_are_read_by_their_spread() -> None:
 def test_answers_that_never_vary_say_nothing() -> None:
     """Whatever the figures say: an edit can not move a judge that always answers 1."""
     rows = (
-        replace(row("original", "commonest_answer", 1.0), answer=1),
+        replace(row("original", "commonest_answer", 1.0), details={"answer": 1}),
         row("original", "self_agreement", 1.0, "clear"),
         row("typos", "excess_flip", 0.0, "clear"),
         *(row("volatility", f"accuracy_{name}", 0.5) for name in ("mean", "min", "max", "sd", "sd_sampling")),

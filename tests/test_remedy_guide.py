@@ -8,20 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.datasheet.conclusion import Conclusion, ConclusionReason
-from steelyard.datasheet.conclusions.rules import FAULTS, guide_to
+from said import fact
+from steelyard.datasheet.conclusion import Conclusion
+from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.render.html.remedy_guide import guide_sections
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "fix-a-judge.md"
 
 
 def verdict(*titles: str) -> Conclusion:
-    return Conclusion(
-        "j", "unfit", tuple(ConclusionReason(title, "is bad", guide_to(title)) for title in titles)
-    )
+    return Conclusion("j", "unfit", tuple(fact(title, "is bad") for title in titles))
 
 
-@pytest.mark.parametrize("title", [rule.title for rule in FAULTS])
+@pytest.mark.parametrize("title", [cause.title for cause in Cause])
 def test_every_fault_has_its_section_word_for_word(title: str) -> None:
     """All words of the guide's section, without its marks."""
     found = {section.title: section for section in guide_sections([verdict(title)])}
@@ -41,7 +40,7 @@ def test_only_what_is_named_and_what_it_refers_to_is_shown() -> None:
 
 
 def test_links_stay_on_the_page() -> None:
-    shown = guide_sections([verdict(*(rule.title for rule in FAULTS))])
+    shown = guide_sections([verdict(*(cause.title for cause in Cause))])
     anchors = {f"#remedy-{section.anchor}" for section in shown}
     links = {
         link

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from steelyard.datasheet.questions.position import POSITION
 
+from said import decision
 from steelyard.commands.import_verdicts import import_verdicts
-from steelyard.datasheet.conclusion import Finding
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.questions import FAULTS, QUESTIONS
 from steelyard.datasheet.render import markdown, terminal
 from steelyard.datasheet.render.html import page
+from steelyard.datasheet.render.json import dumps, to_json
 from steelyard.datasheet.sections.remedies import (
-    CURES,
     remedy_brief,
     remedy_for,
     remedy_line,
@@ -25,6 +27,8 @@ from steelyard.datasheet.sections.remedies import (
     unknown_remedies,
 )
 from steelyard.datasheet.sections.summary import summarise
+from steelyard.metrics.remedies.jury_selection import JURY
+from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN, ORDERS, PROTOCOL
 
 ANSWERS = ("11", "11", "11", "12", "1t", "11", "21", "11")
 
@@ -51,13 +55,14 @@ def sheet(tmp_path_factory: pytest.TempPathFactory) -> Datasheet:
 
 
 def test_the_remedy_for_a_lean_is_to_ask_in_both_orders(sheet: Datasheet) -> None:
-    cured = remedy_for(sheet, "lean", "Position")
+    (lean,) = (each for each in sheet.findings if each.question is POSITION)
+    cured = remedy_for(sheet, lean)
     assert cured is not None
     assert (cured.remedy, cured.calls) == ("orders", 2)
     told = remedy_line(sheet, "lean")
     # Equals: 2·8 + 2·20 + 4 of 64 calls commit, 8 of 32 pairs with both orders; one step: 53 of 64, 21 of 32.
     assert told.startswith(
-        "Remedy for position: both orders, a tie where they differ (2 calls per verdict): "
+        "Remedy for “leans to slot 1”: both orders, a tie where they differ (2 calls per verdict): "
     )
     assert "prefers between equals (raw false preference) 0.94 [0.78, 0.98] → 0.25 [" in told
     assert "leans to slot 1 (net slot preference) +0.69 [+0.45, +0.92] → 0 by construction" in told
@@ -97,7 +102,7 @@ def test_a_judge_without_a_flag_has_no_remedy_line(sheet: Datasheet) -> None:
     )
     assert remedy_line(calm, "lean") == remedy_brief(calm, "lean") == ""
     assert remedy_tables(summarise(calm))
-    odd = replace(calm, findings=(Finding("lean", "Robustness", "flagged", "edits move it"),))
+    odd = replace(calm, findings=(decision("lean", "Robustness", "flagged"),))
     assert remedy_line(odd, "lean") == ""
 
 
@@ -114,9 +119,9 @@ def test_every_report_shows_them(sheet: Datasheet) -> None:
 
 
 def test_a_sheet_comes_back_with_its_remedies_and_an_old_one_has_none(sheet: Datasheet) -> None:
-    again = Datasheet.loads(sheet.dumps())
+    again = Datasheet.loads(dumps(sheet))
     assert again.remedies == sheet.remedies
-    body = sheet.to_json()
+    body = to_json(sheet)
     del body["remedies"]
     old = Datasheet.from_json(body)
     assert old.remedies == ()
@@ -124,7 +129,7 @@ def test_a_sheet_comes_back_with_its_remedies_and_an_old_one_has_none(sheet: Dat
     assert "## Remedies" not in markdown.render(old)
 
 
-def test_every_reading_with_a_remedy_is_a_reading() -> None:
-    from steelyard.datasheet.findings.findings import QUESTIONS
-
-    assert set(CURES) <= {*QUESTIONS, "Leniency", "No ties"}
+def test_every_remedy_of_a_question_is_a_kind_that_is_computed() -> None:
+    own = {kind for question in QUESTIONS for kind in question.remedies}
+    causes = {kind for _, fault in FAULTS for kind in fault.remedies}
+    assert own | causes == {ORDERS, PROTOCOL, MAJORITY, MEAN, JURY}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from planted_pairs import PLANTED, STANDARD, constant, simulate
+from said import answered
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.findings.instrument import resolution
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
@@ -30,6 +30,8 @@ from steelyard.metrics.instrument.resolution_ratio import (
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted.decision_model import Parameters
+
+resolution = partial(answered, "Resolution")
 
 STRICT = replace(PLANTED, tie_threshold=1.2)
 SMALL = {0: 24, 1: 24, 4: 16}

@@ -17,6 +17,7 @@ from commands import Command
 from steelyard.commands.ranking import ranking_power
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.render.json import dumps
 from steelyard.errors import DataError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.stats.sample_size import (
@@ -199,7 +200,7 @@ def test_the_command_ranks_with_the_judges_of_a_run(command: Command, tmp_path: 
         share("false_negative_rate", 0.20, 0.16, 0.23, "original"),
     ]
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "datasheet.json").write_text(sheet(*rates).dumps())
+    (tmp_path / "run" / "datasheet.json").write_text(dumps(sheet(*rates)))
     done = command("plan", "--rank", "run", "--items", "500")
     assert done.code == 0, done.err
     assert "J: shows 0.70 [0.65, 0.75]" in done.out

@@ -12,6 +12,7 @@ import pytest
 
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
+from steelyard.datasheet.render.json import dumps
 from steelyard.errors import ConfigError
 from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.resume import prepare_folder
@@ -44,7 +45,7 @@ def measured(tmp_path: Path, plan: Study | None = None) -> RunFolder:
 def rebuilt(folder: RunFolder) -> str:
     plan = load_plan(folder)
     with folder.store(read_only=True) as store:
-        return build_datasheet(plan, RunRecord(store)).dumps()
+        return dumps(build_datasheet(plan, RunRecord(store)))
 
 
 def test_a_report_needs_no_source(tmp_path: Path) -> None:

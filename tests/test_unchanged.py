@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from said import answered
 from scores import call
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.findings.merit import accuracy, leniency
 from steelyard.datasheet.words.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.comparison.unit_events import unit_events
@@ -21,6 +22,9 @@ from steelyard.metrics.scores.probe import accuracy_change
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.verdicts.observations import Observation, Observations
 from strategies import make
+
+accuracy = partial(answered, "Accuracy")
+leniency = partial(answered, "Leniency")
 
 
 def figures(rows: list[Observation]) -> dict[str, Estimate]:

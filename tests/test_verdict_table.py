@@ -116,7 +116,7 @@ def test_a_reduced_simulation_holds_and_what_it_leaves_out_decides_no_word(kind:
 
 
 def told(sheet: Datasheet) -> dict[str, Any]:
-    return {verdict.judge: (verdict.word, verdict.facts, verdict.so) for verdict in sheet.verdicts}
+    return {verdict.judge: (verdict.word, verdict.facts, verdict.advice.value) for verdict in sheet.verdicts}
 
 
 @pytest.mark.calibrate

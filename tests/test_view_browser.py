@@ -24,7 +24,7 @@ from review_sessions import serving
 from servers import Answer, Received, ScriptedServer, wins
 from steelyard.datasheet.render import markdown
 from steelyard.datasheet.render.terminal import render_brief
-from steelyard.datasheet.sections.key_figures import key_figures
+from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.web.server import Server

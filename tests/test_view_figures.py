@@ -23,8 +23,9 @@ from steelyard.commands.view.call_index import CallFilter, differing_calls
 from steelyard.commands.view.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.render.html import page
+from steelyard.datasheet.sections.rows import Cell
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.sections.tables import CallsText, confusion_tables
+from steelyard.datasheet.sections.tables import confusion_tables
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import ORIGINAL
@@ -276,9 +277,10 @@ def test_each_cell_of_a_confusion_leads_to_its_calls(scores: ViewedRun, levels: 
         for whole, parts in confusion_tables(summarise(run.sheet)):
             for table in (whole, *parts):
                 for cell in (cell for row in table.rows for cell in row[1:]):
-                    assert isinstance(cell, CallsText)
+                    assert isinstance(cell, Cell)
+                    assert cell.where is not None
                     listed = run.load().index.mask(CallFilter(**cell.where)).sum()
-                    assert f"{listed:,}" == cell, cell.where
+                    assert f"{listed:,}" == cell.text, cell.where
                     cells += 1
         assert cells > 8
 

@@ -163,8 +163,6 @@ def test_the_words_of_a_difference_by_hand() -> None:
     assert difference_word((0.10, 0.30), 0.001) == "flagged"
     assert difference_word((0.10, 0.30), 0.001, moved=(-0.05, 0.05)) == "flagged"
     assert difference_word((0.10, 0.30), 0.001, moved=(-0.12, 0.05)) == "inconclusive"
-    assert difference_word(None, 0.001) == "flagged"
-    assert difference_word(None, 0.001, moved=(-0.1, 0.0)) == "inconclusive"
     assert missingness_shift(0.2, (0.15, 0.4)) == (pytest.approx(-0.05), pytest.approx(0.2))
     assert missingness_shift(0.2, None) == (0.0, 0.0)
     assert missingness_shift(0.1 + 0.2, (0.3, 0.3)) == (0.0, 0.0)

@@ -155,7 +155,7 @@ def figure(metric, value, low, high, censored=None):
 
 def test_the_note_tells_where_the_two_ways_disagree():
     worth = figure(WORTH, 1.0, 0.6, 1.4)
-    assert compared(worth, figure(CROSSING, 2.0, 1.6, 2.4)).crossing == 2.0
+    assert compared(worth, figure(CROSSING, 2.0, 1.6, 2.4)).details == {"crossing": 2.0}
     assert compared(worth, figure(CROSSING, 1.3, 1.2, 1.5)) == worth
     assert compared(worth, figure(CROSSING, 2.0, None, 2.4)) == worth
     assert compared(figure(WORTH, -1.0, -1.4, -0.6), figure(CROSSING, 0.0, None, 0.2, "left")).note is None
@@ -223,6 +223,27 @@ def test_limits_of_a_crossing_point_are_where_the_preference_may_be_even():
     even = places[np.abs(places * 0.8 - 0.4) <= 2.093 * error]
     assert isclose(low, even[0] - 0.02, abs_tol=1e-9)
     assert isclose(high, even[-1] + 0.02, abs_tol=1e-9)
+
+
+def test_clusters_that_were_shown_other_steps_tell_nothing_of_the_spread_at_a_place():
+    # Three clusters show step 0, three step 1, and forty step 5: between 0 and 1 six tell, t(5) = 2.571.
+    wins = np.array([0.0, 0.25, 0.1]), np.array([1.0, 0.8, 0.95])
+    table = np.zeros((46, 2, 3))
+    table[:3, 1, 0] = table[3:6, 1, 1] = table[6:, :, 2] = 1
+    table[:3, 0, 0], table[3:6, 0, 1] = wins
+    places = np.linspace(0, 1, 51)
+    here, without = (1 - places) * wins[0].mean() + places * wins[1].mean(), []
+    for step, own in enumerate(wins):
+        for one in range(3):
+            means = [each.mean() for each in wins]
+            means[step] = np.delete(own, one).mean()
+            without.append((1 - places) * means[0] + places * means[1])
+    every = np.array([*without, *[here] * 40])
+    error = np.sqrt(45 / 46 * ((every - every.mean(axis=0)) ** 2).sum(axis=0))
+    even, narrow = (places[np.abs(here - 0.5) <= reach * error] for reach in (2.5706, 2.0141))
+    assert even[0] < narrow[0]
+    low, high = line_limits(np.array([0.0, 1.0, 5.0]), table)
+    assert (low, high) == (pytest.approx(even[0] - 0.02), pytest.approx(even[-1] + 0.02))
 
 
 def test_limits_of_a_crossing_point_are_open_where_an_end_may_be_even():

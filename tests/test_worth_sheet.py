@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import steelyard
+from example_datasheet import example
 from own_judges import measured, study_of
+from pairs import pair
 from planted_faults import verdicts_on
-from steelyard.datasheet.findings.worth import worth_sentence
-from steelyard.datasheet.sections.key_figures import key_figures
+from said import answered
+from steelyard.datasheet.conclude import concluded
+from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.render.clauses import fact_text, sentence
+from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.comparison.worths import compare_worths
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.pairs.cue_shift import shift_estimates
 from steelyard.stimuli.cues import PADDING
+from steelyard.verdicts.observations import Observations
 
 JUDGE = "planted/probit"
 
@@ -37,10 +47,10 @@ def test_the_verdict_names_the_cue_in_steps(folder: Path) -> None:
     assert found.interval.low < 1.4 < found.interval.high
     finding = next(f for f in sheet.findings if (f.judge, f.title) == (JUDGE, "Cues"))
     assert finding.status == "flagged"
-    assert "padding is worth 1." in finding.sentence
+    assert "padding is worth 1." in sentence(finding.clause)
     verdict = next(v for v in sheet.verdicts if v.judge == JUDGE)
     assert verdict.word == "usable with care"
-    assert any(fact.title == "Cues" and "padding is worth" in fact.sentence for fact in verdict.facts)
+    assert any(fact.title == "Cues" and "padding is worth" in fact_text(fact) for fact in verdict.facts)
 
 
 def test_length_that_overrides_quality_and_length_that_breaks_ties_have_different_verdicts() -> None:
@@ -55,7 +65,7 @@ def test_length_that_overrides_quality_and_length_that_breaks_ties_have_differen
     ):
         verdict = verdicts[judge]
         assert verdict.word == word
-        assert told in verdict.facts[0].sentence
+        assert told in fact_text(verdict.facts[0])
         assert any("length" in fact.title.lower() for fact in verdict.facts)
 
 
@@ -145,7 +155,26 @@ def test_one_sentence_for_each_cue(value, low, high, status, censored, sentence)
         "j", "tradeoff", "cue_worth", {"protocol": "base", "cue": "padding"}, "pair", value,
         intervals=(Interval("x", low, high),), status=status, censored=censored,
     )  # fmt: skip
-    assert worth_sentence(estimate) == f"padding is worth {sentence}"
+    opening = "is swayed by padding: " if status == "flagged" else ""
+    told = answered("Cues", JudgeEstimates("j", EstimateIndex([estimate])))
+    assert told == (status or "inconclusive", f"{opening}padding is worth {sentence}")
+
+
+def test_of_two_flagged_cues_both_have_a_row_and_are_named() -> None:
+    flagged = [worth_of(cue, 1.0, 0.7, 1.4, status="flagged") for cue in ("padding", "bullets")]
+    clear = worth_of("typos", 0.1, -0.2, 0.3, status="clear")
+    judge = JudgeEntry("j", "planted/probit", False, {})
+    sheet = concluded(replace(example(), judges=(judge,), estimates=(clear, *flagged)))
+    rows = key_figures(summarise(sheet), "j")
+    assert [(row.name, row.word) for row in rows] == [
+        ("worth of a cue: the use of bullets", "too high"),
+        ("worth of a cue: padding", "too high"),
+    ]
+    (why, *_) = sheet.verdicts[0].facts
+    assert fact_text(why).startswith(
+        "is swayed by the use of bullets and padding: the use of bullets is worth"
+    )
+    assert "; padding is worth 1.0 [0.7, 1.4] steps" in fact_text(why)
 
 
 def longest(request: str, first: str, second: str) -> str:
@@ -182,4 +211,20 @@ def test_pairs_of_the_data_have_a_shift_and_no_worth(tmp_path: Path) -> None:
     assert shifts["bullets"].status != "flagged"
     assert not [e for e in sheet.estimates if e.metric == "cue_worth" and e.value is not None]
     finding = next(f for f in sheet.findings if (f.judge, f.title) == ("longest", "Cues"))
-    assert finding.sentence.startswith("padding moves the preference by +0.50 [")
+    assert sentence(finding.clause).startswith(
+        "is swayed by padding: padding moves the preference by +0.50 ["
+    )
+
+
+def test_a_pair_with_a_lost_call_is_no_vote_against_the_text_with_the_cue() -> None:
+    """Six pairs keep their winner with the cue; of the last one the cued pair lost a call."""
+    rows = []
+    for n in range(6):
+        answers = ("2", "1") if n % 2 else ("1", "2")
+        rows += pair(f"i{n}/position", answers, probe="position", kind="natural", task=f"i{n}")
+        cued = (answers[0], "unreadable") if n == 5 else answers
+        rows += pair(f"i{n}/cues/padding", cued, probe="cues", kind="padding", task=f"i{n}")
+    context = EstimateContext.for_protocol("j", "cues", "base", 7)
+    (found,) = shift_estimates(context, Observations.of(rows), "cues", ("padding",))
+    assert (found.value, found.n_units, found.n_calls) == (0.0, 5, 20)
+    assert found.excluded["unreadable"] == 1

@@ -36,7 +36,6 @@ from calibration.answers import (
     where_longer,
 )
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
-from steelyard.datasheet.words import titles
 
 LETTERS = {"U": UNFIT, "C": CARE, "N": NO_FAULT, "T": TOO_LITTLE}
 """Words by the letter that stands for them below and in the table."""
@@ -81,29 +80,27 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "good: .92 at one step, .11 between equals": _judge(
         sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NT N NC", class_=GOOD
     ),
-    "small lean: net .08 between equals": _judge(
-        probit(5, 2.5, 1.1), "NTC NC NC", titles.POSITION, remedy=ORDERS
-    ),
+    "small lean: net .08 between equals": _judge(probit(5, 2.5, 1.1), "NTC NC NC", "Position", remedy=ORDERS),
     "middle lean: net .27, .71 at one step": _judge(
-        probit(4.2, 2.5, 1.9), "NTC C C", titles.POSITION, remedy=ORDERS
+        probit(4.2, 2.5, 1.9), "NTC C C", "Position", remedy=ORDERS
     ),
     "large lean: net .79, .53 at one step": _judge(
-        probit(4.245, 2.5, 3.3), "TC C C", titles.POSITION, remedy=ORDERS
+        probit(4.245, 2.5, 3.3), "TC C C", "Position", remedy=ORDERS
     ),
     "lean that differs from pair to pair": _judge(
-        probit(4.2, 2.5, 1.0, pulled=2.0), "NTC C C", titles.POSITION, titles.DARK_CURRENT, remedy=ORDERS
+        probit(4.2, 2.5, 1.0, pulled=2.0), "NTC C C", "Position", "Dark current", remedy=ORDERS
     ),
     "first where equal, else .99 right": _judge(
-        below(0.5, always(FIRST), sees((0.99,) * 5)), "C C C", titles.POSITION, remedy=ORDERS
+        below(0.5, always(FIRST), sees((0.99,) * 5)), "C C C", "Position", remedy=ORDERS
     ),
     "forced choice: a coin where equal, else .99 right": _judge(
         below(0.5, _COIN, sees((0.99,) * 5)), "C C C", remedy=ORDERS
     ),
     "first in 50 % of calls, else excellent": _judge(
-        mixed(0.5, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
+        mixed(0.5, always(FIRST), _EXCELLENT), "TC C C", "Position", remedy=ORDERS
     ),
     "first in 30 % of calls, else excellent": _judge(
-        mixed(0.3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
+        mixed(0.3, always(FIRST), _EXCELLENT), "TC C C", "Position", remedy=ORDERS
     ),
     "first in 90 % of calls": _judge(mixed(0.9, always(FIRST), _EXCELLENT), "TU U U", class_=USELESS),
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
@@ -118,27 +115,27 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "right in 70 % at every step": _judge(sees((0.7,) * 5, equals=1.0, wrong=1.0), "TU TU TU"),
     "the longest wins": _judge(longest, "U U U", class_=USELESS),
     "the longer wins where lengths differ": _judge(
-        where_longer(_EXCELLENT, equal_only=False), "NTC C C", titles.LENGTH
+        where_longer(_EXCELLENT, equal_only=False), "NTC C C", "Length"
     ),
     "length breaks ties in half the calls": _judge(
-        mixed(0.5, where_longer(_EXCELLENT, equal_only=True), _EXCELLENT), "NTC C C", titles.LENGTH
+        mixed(0.5, where_longer(_EXCELLENT, equal_only=True), _EXCELLENT), "NTC C C", "Length"
     ),
     "inverted": _judge(inverted(_EXCELLENT), "U U U", class_=USELESS),
-    "ties below three steps": _judge(below(3, always(TIE), _EXCELLENT), "TC C C", titles.SENSITIVITY),
-    "first below three steps": _judge(below(3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION),
+    "ties below three steps": _judge(below(3, always(TIE), _EXCELLENT), "TC C C", "Sensitivity"),
+    "first below three steps": _judge(below(3, always(FIRST), _EXCELLENT), "TC C C", "Position"),
     "noisy: .69 at one step, .62 between equals": _judge(
-        probit(1.0, 0.5), "TC C C", titles.NOISE, remedy=MAJORITY
+        probit(1.0, 0.5), "TC C C", "Noise", remedy=MAJORITY
     ),
     "a coin in 20 % of calls, else excellent": _judge(mixed(0.2, _COIN, _EXCELLENT), "NTC C C"),
     "abstains in 10 %, else excellent": _judge(mixed(0.1, always(ABSTAIN), _EXCELLENT), "NT NC NC"),
     "10 % unreadable, else excellent": _judge(
-        mixed(0.1, always(UNREADABLE), _EXCELLENT), "TC C C", titles.FAILURES
+        mixed(0.1, always(UNREADABLE), _EXCELLENT), "TC C C", "Failures"
     ),
     "40 % unreadable, else excellent": _judge(
-        mixed(0.4, always(UNREADABLE), _EXCELLENT), "TC C C", titles.FAILURES
+        mixed(0.4, always(UNREADABLE), _EXCELLENT), "TC C C", "Failures"
     ),
-    "prefers wordings, strongly": _judge(probit(5, 2.5, wording=3.0), "TC C C", titles.SURFACE),
-    "prefers wordings, weakly": _judge(probit(5, 2.5, wording=1.5), "NTC NTC C", titles.SURFACE),
+    "prefers wordings, strongly": _judge(probit(5, 2.5, wording=3.0), "TC C C", "Surface"),
+    "prefers wordings, weakly": _judge(probit(5, 2.5, wording=1.5), "NTC NTC C", "Surface"),
 }
 """Pairs of the built-in catalogue."""
 
@@ -152,7 +149,7 @@ NATURAL: Mapping[str, PlantedJudge] = {
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
     "always tie": _judge(always(TIE), "U U U", class_=USELESS),
     "first in 30 % of calls, else 95 % right": _judge(
-        mixed(0.3, always(FIRST), knows(0.95)), "TC C C", titles.NATURAL_PAIRS, titles.POSITION, remedy=ORDERS
+        mixed(0.3, always(FIRST), knows(0.95)), "TC C C", "Natural pairs", "Position", remedy=ORDERS
     ),
     "the longest wins": _judge(longest, "TU U U", class_=USELESS),
     "inverted": _judge(knows(0.05), "U U U", class_=USELESS),
@@ -181,15 +178,15 @@ def _binary(good: float) -> dict[str, PlantedJudge]:
         "κ .3": _judge(agreeing(0.3, good), "TCU TCU TCU"),
         "passes .85 of good, fails .95 of bad": _judge(rater(0.85, 0.95), "NTC NC NC", class_=""),
         "passes .80 of good, fails .80 of bad": _judge(rater(0.8, 0.8), "NTC NTC NC"),
-        "lenient: passes 40 % of bad": _judge(rater(0.98, 0.6), "TC C C", titles.LENIENCY),
+        "lenient: passes 40 % of bad": _judge(rater(0.98, 0.6), "TC C C", "Leniency"),
         "very lenient: passes 80 % of bad": _judge(rater(0.98, 0.2), "TU TU TU"),
-        "strict: fails 40 % of good": _judge(rater(0.6, 0.98), "TC C C", titles.LENIENCY),
+        "strict: fails 40 % of good": _judge(rater(0.6, 0.98), "TC C C", "Leniency"),
         "20 % of calls at random": _judge(
-            rater(0.98, 0.98, noise=0.2), "TC C C", titles.REPEATABILITY, remedy=MAJORITY
+            rater(0.98, 0.98, noise=0.2), "TC C C", "Repeatability", remedy=MAJORITY
         ),
-        "20 % unreadable": _judge(rater(0.98, 0.98, unreadable=0.2), "TC C C", titles.FAILURES),
+        "20 % unreadable": _judge(rater(0.98, 0.98, unreadable=0.2), "TC C C", "Failures"),
         "abstains in 10 %": _judge(rater(0.98, 0.98, abstains=0.1), "NTC NC NC"),
-        "errs on 20 % of spellings": _judge(rater(0.98, 0.98, wording=0.2), "TC C C", titles.ROBUSTNESS),
+        "errs on 20 % of spellings": _judge(rater(0.98, 0.98, wording=0.2), "TC C C", "Robustness"),
         "a coin for each item": _judge(guessing(0.5, by_item=True), "TU U U", class_=USELESS),
         "a coin": _judge(guessing(0.5, by_item=False), "U U U", class_=USELESS),
         "guesses at the rate of good items": _judge(guessing(good, by_item=True), "TU U U", class_=USELESS),
@@ -210,9 +207,9 @@ ORDINAL: Mapping[str, PlantedJudge] = {
     "exact .95": _judge(grader(0.95, 0.05), "N N N", class_=EXCELLENT),
     "exact .6, one off .35": _judge(grader(0.6, 0.35), "NTC NC NC"),
     "exact .3, one off .3, else at random": _judge(grader(0.3, 0.3), "TC TC C"),
-    "30 % of calls at random": _judge(grader(1, 0, noise=0.3), "TC C C", titles.REPEATABILITY, remedy=MEAN),
-    "lenient: one level up": _judge(shifted(1), "TC C C", titles.LENIENCY),
-    "always one off": _judge(grader(0, 1), "TC C C", titles.ACCURACY),
+    "30 % of calls at random": _judge(grader(1, 0, noise=0.3), "TC C C", "Repeatability", remedy=MEAN),
+    "lenient: one level up": _judge(shifted(1), "TC C C", "Leniency"),
+    "always one off": _judge(grader(0, 1), "TC C C", "Accuracy"),
     "never an end of the scale": _judge(compressed, "NTC NC NC"),
     "at random": _judge(anyhow, "U U U", class_=USELESS),
     "at random for each item": _judge(grader(0, 0), "TU U U", class_=USELESS),
@@ -227,7 +224,7 @@ RUNS: Mapping[str, PlantedJudge] = {
     "passes .95 of good, fails .90 of bad": _judge(rater(0.95, 0.9, wording=0.02), "NTC NTC NC"),
     "passes runs that are broken in the middle": _judge(skips_middle, "NTC TC TC"),
     "20 % of calls at random": _judge(
-        rater(0.98, 0.98, noise=0.2), "TC TC C", titles.REPEATABILITY, titles.RUNS, remedy=MAJORITY
+        rater(0.98, 0.98, noise=0.2), "TC TC C", "Repeatability", "Runs", remedy=MAJORITY
     ),
     "a coin": _judge(guessing(0.5, by_item=False), "TU U U", class_=USELESS),
     "passes everything": _judge(constant(1), "U U U", class_=USELESS),

@@ -15,7 +15,7 @@ from calibration.worth import CONTEXT, WorthTally
 from steelyard.core.arrays import Floats
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.level_worth import Moves, Ratings, level_worth
-from steelyard.metrics.instrument.worth_estimates import WORTH
+from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
 from steelyard.metrics.multiplicity import adjust_estimates
 
 LOW, HIGH = 1, 9
@@ -70,7 +70,7 @@ def run(
         score = rated(rater, label + severity + added, chance)
         cued = Ratings(item, score, label, low, high, names, once, lost)
         found.append(level_worth(CONTEXT.for_subgroup(cue=cue), plain, Moves.of(plain, cued), cue))
-    return adjust_estimates(found, "cues", WORTH)
+    return adjust_estimates(found, "cues", WORTH, ALLOWED, None)
 
 
 def count(rater: Rater, worth: float, runs: Iterable[int], clusters: int = CLUSTERS) -> WorthTally:

@@ -40,7 +40,7 @@ REMEDIES = 25
 """Seeds from 0 on whose sheets have remedies, which take a fifth of the time."""
 POLICIES = {name: find_policy(name) for name in SHIPPED}
 LETTER = {word: letter for letter, word in LETTERS.items()}
-NO_REMEDY = "no remedy"
+NO_REMEDY = "No remedy"
 """How a sheet begins to say that none helps."""
 NONE = "none"
 """Stands for a title where no fact is named, and for a remedy where none is offered."""
@@ -70,7 +70,7 @@ class Tally:
         self.words[LETTER[verdict.word]] += 1
         self.first[verdict.facts[0].title if verdict.facts else NONE] += 1
         if remedies:
-            self.advice[verdict.so] += 1
+            self.advice[verdict.advice.value] += 1
             offered = remedy_brief(sheet, verdict.judge).partition(" (")[0] or NONE
             self.remedy[NONE if offered.startswith(NO_REMEDY) else offered] += 1
         for name, policy in POLICIES.items():

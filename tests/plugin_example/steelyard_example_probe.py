@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from steelyard.datasheet.clause import Clause, figure, say, times
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.questions.question import Answer, Counts, NotMeasured, Question, Test, unmeasured
 from steelyard.metrics import (
     FAILED_RATE,
     UNREADABLE_RATE,
@@ -32,6 +35,20 @@ CAPITALS_PREFERENCE = Metric(
 )
 
 
+def prefers_capitals(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """The status, what is said of the judge, and the figures that the first screen shows."""
+    chosen = figures.of_probe("example_probe", CAPITALS_PREFERENCE.id, protocol=protocol)
+    if chosen is None or chosen.value is None or chosen.status is None:
+        return unmeasured(chosen)
+    clause = Clause(
+        say("prefers the answer in capitals in {}", times(chosen, "call")), say(", {}", figure(chosen))
+    )
+    return Answer(chosen.status, clause, (Test.of(chosen),))
+
+
+QUESTION = Question("Capitals", "prefers capitals", prefers_capitals, Counts.FAULT, (CAPITALS_PREFERENCE.id,))
+
+
 class ExampleProbe:
     """The same answer plain (u) and in capitals (v); a sound judge answers tie."""
 
@@ -39,6 +56,7 @@ class ExampleProbe:
     title = "Capitals"
     question = "Does the judge prefer an answer because it is printed in capitals?"
     metrics = (CAPITALS_PREFERENCE, UNREADABLE_RATE, FAILED_RATE)
+    questions = (QUESTION,)
 
     def __init__(self, quality: int = 3) -> None:
         """`quality` is the number of elements in the answer, 0 to 5."""

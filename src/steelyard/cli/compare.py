@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from steelyard.commands.overall import JudgeOverall
 
 TARGET = "DIR[:JUDGE]"
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(short_help="Compare two judges on shared stimuli, no calls.")
@@ -27,39 +28,47 @@ TARGET = "DIR[:JUDGE]"
     "--margin", type=POSITIVE, default=0.10, metavar="SHARE", help="Largest difference that counts as equal."
 )
 @option("--stratum", metavar="NAME", help="Compare on this stratum of the data only.")
+@option("--full", is_flag=True, help="List every figure with its test, and what was left out.")
 @option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-@option(
-    "--html",
-    "page",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the comparison as one HTML page.",
-)
+@option("--html", "page", type=FILE, metavar="FILE", help="Write the comparison as one HTML page.")
+@option("--markdown", type=FILE, metavar="FILE", help="Write the comparison as Markdown.")
 def compare(
-    first: str, second: str, margin: float, stratum: str | None, as_json: bool, page: Path | None
+    first: str,
+    second: str,
+    margin: float,
+    stratum: str | None,
+    full: bool,
+    as_json: bool,
+    page: Path | None,
+    markdown: Path | None,
 ) -> None:
     """Compare two judges on the stimuli that both were shown; makes no calls.
 
     Each argument is a run folder or an import, with the judge's name after a colon if the folder holds
-    several. Two judges of one folder can be compared. Differences are second minus first.
+    several. Two judges of one folder can be compared. Differences are second minus first: B, the second, is
+    better, worse, different (where no way is better) or alike, or the figure is undecided.
     """
     from rich.console import Console
 
     from steelyard.commands.compare import Target, compare_targets
     from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.datasheet.comparison import markdown as comparison_markdown
+    from steelyard.datasheet.comparison import page as comparison_page
     from steelyard.datasheet.comparison import terminal as comparison_terminal
-    from steelyard.datasheet.comparison.page import render
     from steelyard.runner.run_messages import metric_errors
 
     comparison = compare_targets(Target.parse(first), Target.parse(second), margin, stratum)
-    if page is not None:
-        atomic_write_text(page, render(comparison))
+    written = {"Page": (page, comparison_page.render), "Markdown": (markdown, comparison_markdown.render)}
+    for path, render in written.values():
+        if path is not None:
+            atomic_write_text(path, render(comparison))
     if as_json:
         click.echo(comparison.dumps(), nl=False)
     else:
-        comparison_terminal.render(comparison, Console())
-        if page is not None:
-            click.echo(f"\nPage: {display_path(page)}")
+        comparison_terminal.render(comparison, Console(), full=full)
+        for name, (path, _) in written.items():
+            if path is not None:
+                click.echo(f"{name}: {display_path(path)}")
     sys.exit(print_results((), list(metric_errors(comparison.faults))))
 
 

@@ -62,6 +62,7 @@ def import_command(
     """
     use_one_blas_thread()
     from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
+    from steelyard.datasheet.render.json import dumps
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.run_messages import metric_errors
 
@@ -69,7 +70,7 @@ def import_command(
     sheet = ImportFolder(out).write(imported)
     errors = [*imported.errors, *metric_errors(sheet.faults)]
     if as_json:
-        click.echo(sheet.dumps(), nl=False)
+        click.echo(dumps(sheet), nl=False)
     else:
         errors += print_datasheet(sheet, full=full)
         click.echo()

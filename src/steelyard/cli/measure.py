@@ -119,9 +119,11 @@ def _with_batches(limits: RunLimits, batch: bool, size: int | None, poll: float)
 
 
 def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
+    from steelyard.datasheet.render.json import dumps
+
     sheet = measurement.datasheet
     if sheet is not None and as_json:
-        click.echo(sheet.dumps(), nl=False)
+        click.echo(dumps(sheet), nl=False)
     faults: list[SteelyardError] = []
     if sheet is not None and not as_json:
         faults = print_datasheet(sheet, full=full)

@@ -50,13 +50,13 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
         faults += print_datasheet(datasheet, full=full)
         click.echo()
     else:
-        from steelyard.datasheet.render import csv, html, markdown
+        from steelyard.datasheet.render import csv, html, json, markdown
 
         renderers = {
             "html": html.render,
             "md": markdown.render,
             "csv": csv.render,
-            "json": type(datasheet).dumps,
+            "json": json.dumps,
         }
         click.echo(renderers[form](datasheet), nl=False)
     code = print_results(losses, faults)

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json
-from steelyard.datasheet.conclusions.conclude import conclusions_of
+from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.findings.findings import findings_of
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.comparison.against_baselines import METRICS as GAINS
@@ -67,9 +66,13 @@ def assemble(
     run: Mapping[str, Any],
     prices: Mapping[str, Dollars | None] | None = None,
     own_data: bool = False,
+    named: Sequence[str] = (),
     jury_reference: JuryReference | None = None,
 ) -> Datasheet:
-    """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
+    """Every probe's figures for every judge, in a fixed order; costs where prices are given.
+
+    `named` are the probes that the user asked for by name.
+    """
     seen = Observations.of(observations)
     form = BEST_OF if len(seen.filter(BEST_OF_PROBE)) else POINTWISE if seen.pointwise else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
@@ -137,15 +140,15 @@ def assemble(
         profile=profile,
         judges=ordered,
         estimates=tuple(estimates),
-        findings=tuple(findings_of(ordered, estimates, faults)),
         run=run,
         form=form,
         panel=tuple(panel),
         remedies=tuple(remedies),
         confusion=tuple(matrices),
         own_data=own_data,
+        asked=tuple(named),
     )
-    return replace(sheet, verdicts=tuple(conclusions_of(sheet, faults)), faults=tuple(faults.found))
+    return replace(concluded(sheet, faults), faults=tuple(faults.found))
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import msgspec
-
-from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields, written_fields
+from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields
 from steelyard.core.text import pluralize
-from steelyard.datasheet.conclusion import Conclusion, Finding
+from steelyard.datasheet.conclusion import Conclusion, NextStep, next_steps_in
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.estimate_index import EstimateIndex
 from steelyard.datasheet.examples.example import FindingExample
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, describe_reference, partial_words
-from steelyard.datasheet.words import titles
+from steelyard.datasheet.questions.question import Decision
+from steelyard.datasheet.run_facts import (
+    EARLY_STOP,
+    REFERENCE,
+    RunFacts,
+    call_count,
+    describe_reference,
+    partial_words,
+)
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.findings import INCONCLUSIVE
@@ -31,15 +36,12 @@ OLD_SCHEMA = "steelyard.datasheet/1"
 """Still read: its words are replaced by those of this one."""
 _NEW_WORDS = {
     ("finding", "underpowered"): INCONCLUSIVE,
-    ("word", "underpowered"): INCONCLUSIVE,
-    ("title", "Zero point"): titles.DARK_CURRENT,
-    ("reading", "Zero point"): titles.DARK_CURRENT,
-    ("brings", "Zero point"): titles.DARK_CURRENT,
+    ("reading", "Zero point"): "Dark current",
 }
 """Key and word of the old schema to the word of this one."""
-STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
+STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data", "asked")
 """Fields that stand under `study` in the file, with the reference."""
-PARTS = ("judges", "run", "estimates", "panel", "findings", "verdicts")
+PARTS = ("judges", "run", "estimates", "panel")
 OPTIONAL_PARTS = ("remedies", "authored", "exhibits", "confusion", "instruments", "faults")
 """Fields that the file lacks where they are empty."""
 MOST_NAMES = 3
@@ -58,8 +60,8 @@ class Datasheet:
     judges: tuple[JudgeEntry, ...]
     """Measured judges first, baselines last."""
     estimates: tuple[Estimate, ...]
-    findings: tuple[Finding, ...] = keyed("readings", ())
-    """What the tests allow one to say, in sentences; `readings` in the file."""
+    findings: tuple[Decision, ...] = ()
+    """The answer to each question, made of the figures by `concluded`; `readings` in the file."""
     run: Mapping[str, Any] = field(default_factory=dict)
     """Clock times and latency; the only part that two equal runs may differ in."""
     authored: tuple[ProbeReport, ...] = ()
@@ -81,9 +83,13 @@ class Datasheet:
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
     verdicts: tuple[Conclusion, ...] = ()
-    """One for each measured judge, in their order; none in a file of a program that gave none."""
+    """One for each measured judge, in their order, made of the decisions by `concluded`."""
+    next_steps: Mapping[str, NextStep] = field(default_factory=dict)
+    """What to do next, by judge; it stands with the verdict in the file."""
     own_data: bool = False
     """True where the texts are the user's, so that the profile does not say how many there are."""
+    asked: tuple[str, ...] = ()
+    """Probes that the user named; none where the usual ones were taken."""
 
     @property
     def verdict(self) -> Conclusion:
@@ -117,10 +123,6 @@ class Datasheet:
             f"<Datasheet of {', '.join(own)}: {pluralize(len(self.estimates), 'figure')}, {flagged} flagged>"
         )
 
-    def __str__(self) -> str:
-        opening = [self.partial_sentence] if self.partial else []
-        return "\n".join([*opening, *map(str, self.verdicts)]) or repr(self)
-
     @property
     def units(self) -> str:
         """What was shown: pairs or items."""
@@ -142,14 +144,22 @@ class Datasheet:
         """The sentence that the reports of a partial run begin with; empty for a whole run."""
         if self.partial is None:
             return ""
-        told = f"{self.partial}; {self.facts.others}"
+        told = f"{self.partial}{self._failed_among}; {self.facts.others}"
         rule = self.facts.decided
         return told if rule is None else f"{told}, as {rule} was to be decided: {EARLY_STOP}"
 
+    @property
+    def _failed_among(self) -> str:
+        """`, 10 of them failed`: with those never asked, the calls that the next step counts."""
+        facts = self.facts
+        own = any(judge.name in facts.unfinished for judge in self.judges if not judge.baseline)
+        failed = facts.asked - facts.calls if own else 0
+        return f", {failed:,} of them failed" if failed > 0 else ""
+
     def unfinished(self, judge: str) -> str | None:
-        """`Partial: …` for the calls of one judge; None where all were asked."""
+        """`183 of 660 calls`: what was asked of one judge; None where all were."""
         behind = self.facts.unfinished.get(judge)
-        return partial_words(behind.asked, behind.planned) if behind else None
+        return call_count(behind.asked, behind.planned) if behind else None
 
     def refused(self, judge: str) -> str | None:
         """Which fields a judge's server would not take, with the calls that were made without; else None."""
@@ -195,17 +205,12 @@ class Datasheet:
         """Every estimate of a metric for a judge."""
         return self.look_up.of(judge, metric, probe)
 
-    def to_json(self) -> dict[str, Any]:
-        """The content of `datasheet.json`."""
-        study = written_fields(self, STUDY)
-        if self.reference is not None:
-            study |= {"reference": self.reference_sentence, "reference_judge": self.reference}
-        optional = {key: part for key, part in written_fields(self, OPTIONAL_PARTS).items() if part}
-        return {"schema": SCHEMA, "study": study, **written_fields(self, PARTS), **optional}
-
     @classmethod
     def from_json(cls, body: Any) -> Datasheet:
-        """The datasheet that was written; a ValueError says where the body is none."""
+        """The figures and facts that were written; a ValueError says where the body is none.
+
+        Decisions and conclusions are made of them again: see `concluded`.
+        """
         schema = mapping(body, "").get("schema")
         if schema == OLD_SCHEMA:
             body = _with_new_words(body)
@@ -215,17 +220,13 @@ class Datasheet:
         values = read_fields(cls, study, "study", (*STUDY, "reference"))
         values |= read_fields(cls, body, "", (*PARTS, *OPTIONAL_PARTS))
         read_fields(RunFacts, body.get("run", {}), "run")
-        return cls(**{"reference": _named_in(study.get("reference")), **values})
+        steps = next_steps_in(body.get("verdicts"))
+        return cls(**{"reference": _named_in(study.get("reference")), **values}, next_steps=steps)
 
     @classmethod
     def loads(cls, text: str) -> Datasheet:
         """The datasheet that `datasheet.json` holds."""
         return cls.from_json(json.loads(text))
-
-    def dumps(self) -> str:
-        """`datasheet.json` as text, one spelling per content."""
-        text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
-        return msgspec.json.format(text, indent=1) + "\n"  # as json indents, in a third of the time
 
 
 def _named_in(sentence: Any) -> str | None:

@@ -23,8 +23,12 @@ def describe_reference(judge: str) -> str:
     return f"{before}{judge}{after}"
 
 
+def call_count(asked: int, planned: int) -> str:
+    return f"{asked:,} of {pluralize(planned, 'call')}"
+
+
 def partial_words(asked: int, planned: int) -> str:
-    return f"Partial: {asked:,} of {pluralize(planned, 'call')}"
+    return f"Partial: {call_count(asked, planned)}"
 
 
 def missing_labels(missing: int, rows: int) -> str:
@@ -98,9 +102,9 @@ class ProfileLook:
 
     @property
     def open_sentence(self) -> str:
-        """`open: merit`, or `open: position, length`, over all judges; empty where every word is decided."""
+        """What the limits of one look in three leave open, over all judges; empty where nothing is."""
         named = dict.fromkeys(title.lower() for each in self.open.values() for title in each)
-        return f"open: {', '.join(named)}" if named else ""
+        return f"open at the stricter limits of one look in three: {', '.join(named)}" if named else ""
 
     def __str__(self) -> str:
         words = {judge: SPELLED.get(word, word) for judge, word in self.words.items()}

@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.conclusion import JSON_WORDS, NO_FAULT, TOO_LITTLE, Conclusion
-from steelyard.datasheet.conclusions.conclude import NO_SERVER, UNDEFINED, conclusions_of
-from steelyard.datasheet.conclusions.rules import FAULTS, Severity
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.findings.findings import findings_of
+from steelyard.datasheet.questions.causes import Advice
+from steelyard.datasheet.questions.merit import MERIT as MERIT_QUESTION
+from steelyard.datasheet.questions.question import UNDEFINED, Decision, Severity
+from steelyard.datasheet.questions.questions import FAULTS
 from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, ProfileLook
-from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import MERIT
-from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.stats.sample_size import ALPHA
@@ -37,8 +37,8 @@ from steelyard.verdicts.observations import Observations
 
 ERROR = ALPHA / len(PROFILES)
 """Error that is spent on one look."""
-GRAVE = tuple(dict.fromkeys(rule.title for rule in FAULTS if rule.severity == Severity.BIASED))
-"""Titles of what could draw answers away from quality."""
+GRAVE = {question.name for question, fault in FAULTS if fault.severity == Severity.BIASED}
+"""Questions on what could draw answers away from quality."""
 
 
 def look_at(sheet: Datasheet, observations: Observations, calls: int) -> ProfileLook:
@@ -65,35 +65,40 @@ def _strict(sheet: Datasheet, observations: Observations) -> Datasheet:
         if not judge.baseline:
             mine = observations.of_judge(judge.name)
             estimates += merit_estimates(judge.name, mine, baselines, sheet.seed, ERROR)
-    faults = Faults()
-    strict = replace(
-        sheet, estimates=tuple(estimates), findings=tuple(findings_of(sheet.judges, estimates, faults))
-    )
-    return replace(strict, verdicts=tuple(conclusions_of(strict, faults)))
+    return concluded(replace(sheet, estimates=tuple(estimates)))
 
 
 def _open(sheet: Datasheet, strict: Datasheet, verdict: Conclusion, again: Conclusion) -> tuple[str, ...]:
     """Titles of what keeps a word from being decided; none where it is."""
-    usual, stricter = (_words(each, verdict.judge) for each in (sheet, strict))
+    usual, stricter = (_decisions(each, verdict.judge) for each in (sheet, strict))
     if TOO_LITTLE in (verdict.word, again.word):
-        return (titles.MERIT,)
+        return (MERIT_QUESTION.title,)
     if verdict.word == NO_FAULT:
-        return tuple(title for title in GRAVE if usual.get(title) == INCONCLUSIVE)
+        return tuple(
+            each.row_title
+            for each in usual.values()
+            if each.question.name in GRAVE and each.counts and each.status == INCONCLUSIVE
+        )
     if verdict.word == again.word:
         return ()
-    return tuple(title for title, word in usual.items() if word == FLAGGED != stricter.get(title))
+    return tuple(
+        each.row_title
+        for title, each in usual.items()
+        if each.status == FLAGGED and (title not in stricter or stricter[title].status != FLAGGED)
+    )
 
 
-def _words(sheet: Datasheet, judge: str) -> dict[str, str]:
-    return {finding.title: finding.status for finding in sheet.findings if finding.judge == judge}
+def _decisions(sheet: Datasheet, judge: str) -> dict[str, Decision]:
+    return {decision.title: decision for decision in sheet.findings if decision.judge == judge}
 
 
 def _end(sheet: Datasheet, open_: dict[str, tuple[str, ...]]) -> str | None:
     """Why the profile is the last; None where a larger one may decide more."""
     if not open_:
         return DECIDED
-    if any(verdict.so == NO_SERVER for verdict in sheet.verdicts):
+    if any(verdict.advice is Advice.NO_SERVER for verdict in sheet.verdicts):
         return FAILING
-    if all(_words(sheet, judge).get(titles.MERIT, UNDEFINED) == UNDEFINED for judge in open_):
+    merits = (_decisions(sheet, judge).get(MERIT_QUESTION.name) for judge in open_)
+    if all(merit is None or merit.status == UNDEFINED for merit in merits):
         return UNASKED
     return LARGEST if sheet.profile == PROFILES[-1] else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
-from steelyard.core.json_dataclasses import from_body, keyed
+from steelyard.core.json_dataclasses import from_body, keyed, mapping, to_body
 
 DECIDES = "decides"
 """Method of the interval that a word is read from, where that is not the recommended one."""
@@ -27,6 +28,11 @@ class Interval:
     def to_json(self) -> dict[str, Any]:
         """One entry under `intervals` in `datasheet.json`."""
         return {"method": self.method, "level": self.confidence, "low": self.low, "high": self.high}
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Both ends; infinite where the data set none."""
+        return -inf if self.low is None else self.low, inf if self.high is None else self.high
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> Interval:
@@ -56,6 +62,10 @@ class Estimate:
     n_clusters: int = 0
     design_effect: float | None = None
     """Variance inflation by clustering, where it can be estimated."""
+    effective_size: float | None = None
+    """Independent trials behind the first interval, where that is the score interval of a share."""
+    quantile: float | None = None
+    """Standard errors from the share to the ends of that interval, at those ends."""
     excluded: Mapping[str, int] = field(default_factory=lambda: {"unreadable": 0, "failed": 0})
     abstained: int = 0
     """Calls behind the figure that abstained; in `datasheet.json` where there are any."""
@@ -83,18 +93,13 @@ class Estimate:
     """The same within the family of tests that it was declared with; the finding is read from this one."""
     reason: str | None = None
     """Code of why there is no value, where a program decides on it."""
-    rival: str | None = None
-    answer: int | None = None
-    extreme_probe: str | None = None
-    slot_calls: tuple[int, int] | None = None
-    """Calls with the better text in slot 1 and in slot 2, where one slot has many more of them."""
-    high_fails: bool = False
     missing_decides: bool = False
     """True where a word is withheld that the verdicts at hand alone would give."""
-    row_events: tuple[int, int] | None = None
-    """Rows all of whose calls show the event, and rows some of whose do, where rows have several calls."""
-    crossing: float | None = None
-    """Of the worth of a cue: the crossing point, where neither figure lies in the other's interval."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What one metric alone knows: `rival`, the rule that a gain is over; `answer`, the commonest one or the
+    slot farthest from even; `extreme_probe`; `slot_calls` with the better text in either slot, where uneven;
+    `high_fails`, where the high answer does; `row_events`, rows all of whose calls show the event and rows
+    some of whose do; `crossing` of a cue, where it and the worth disagree."""
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
@@ -104,8 +109,7 @@ class Estimate:
             "intervals": [interval.to_json() for interval in self.intervals],
             "excluded": dict(self.excluded),
             "bounds": None if self.bounds is None else list(self.bounds),
-            "slot_calls": None if self.slot_calls is None else list(self.slot_calls),
-            "row_events": None if self.row_events is None else list(self.row_events),
+            "details": to_body(self.details),
         }
         for name, unset in _WHERE_SET.items():
             if body[name] == unset:
@@ -114,8 +118,12 @@ class Estimate:
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> Estimate:
-        """The estimate that was written."""
-        return from_body(cls, body, where)
+        """The estimate that was written; older folders have its details among the other keys."""
+        held = mapping(body, where)
+        older = {name: held[name] for name in _OLDER if held.get(name) is not None}
+        details = {**older, **mapping(held.get("details", {}), f"{where}.details".removeprefix("."))}
+        details = {name: tuple(each) if isinstance(each, list) else each for name, each in details.items()}
+        return from_body(cls, {**held, "details": details}, where)
 
     @property
     def is_overall(self) -> bool:
@@ -144,19 +152,17 @@ class Estimate:
         return next((each for each in self.intervals if each.method == DECIDES), self.interval)
 
 
+_OLDER = ("rival", "answer", "extreme_probe", "slot_calls", "high_fails", "row_events", "crossing")
+"""Details that stood beside the other keys before schema 2 had `details`."""
 _KEYS = {"status": "finding"}
 _WHERE_SET: dict[str, object] = {
     "abstained": 0,
     "left_out": 0,
+    "effective_size": None,
+    "quantile": None,
     "reason": None,
-    "rival": None,
-    "answer": None,
-    "extreme_probe": None,
-    "slot_calls": None,
-    "high_fails": False,
     "missing_decides": False,
-    "row_events": None,
-    "crossing": None,
+    "details": {},
 }
 """Fields that `datasheet.json` has only where they are set, and what they hold otherwise."""
 

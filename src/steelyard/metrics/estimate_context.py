@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Required, TypedDict, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.rng import seed_for
@@ -28,6 +28,8 @@ class EstimateFields(TypedDict, total=False):
     n_units: int
     n_clusters: int
     design_effect: float | None
+    effective_size: float | None
+    quantile: float | None
     excluded: Mapping[str, int]
     abstained: int
     left_out: int
@@ -42,14 +44,8 @@ class EstimateFields(TypedDict, total=False):
     p: float | None
     p_corrected: float | None
     reason: str | None
-    rival: str | None
-    answer: int | None
-    extreme_probe: str | None
-    slot_calls: tuple[int, int] | None
-    high_fails: bool
     missing_decides: bool
-    row_events: tuple[int, int] | None
-    crossing: float | None
+    details: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,39 @@
 """The words of a datasheet: `clear`, `flagged`, `inconclusive`; and how many calls would give one.
 
-Against a limit the recommended 95 % interval decides: within it as a whole, beyond it as a whole, or neither.
-A word is said only where it would hold however the missing verdicts had come out: intervals are taken at the
-worst and the best case over them. `clear` against a limit also asks that a judge which sits on the limit
-would show so few events in at most 5 % of runs, were its calls correlated by .3 within clusters; `flagged` in
-a single cluster asks that exact binomial limits lie beyond the limit as well. A datasheet reads figures
-against the limits of their metrics, the gate against those of a policy, both by `estimate_word`.
+Every word is read from one interval by `span_state`: within a limit as a whole, beyond it as a whole, or
+neither. That interval is `Estimate.decides`. It is the recommended 95 % interval, taken at the worst and the
+best case over missing verdicts, and wider where one of these is:
+
+- of few events: shares at which a judge would show so few in more than 5 % of runs, were its calls correlated
+  by .3 within clusters, are not excluded;
+- beyond the limit, in a single cluster: exact binomial limits;
+- of a family of tests: limits with the error that the family leaves to the test.
+
+A test of a difference decides whether 0 is excluded: where its interval says otherwise, the interval is cut
+or stretched at 0. A datasheet reads figures against the limits of their metrics, the gate against those of a
+policy, both by `estimate_word`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from math import ceil, inf, isfinite, sqrt
+from collections.abc import Iterable
+from dataclasses import replace
+from math import ceil, inf, isfinite, isnan, sqrt
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
 from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.metric import Limit
-from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION, Figure, jackknife
 from steelyard.metrics.stats.clusters import Tally, effective_size, quantile, wilson_cluster
-from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import Ends, Span, clopper_pearson, score
+from steelyard.metrics.stats.distributions import normal_quantile, t_probability, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, clopper_pearson, score
 from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
 from steelyard.metrics.stats.sample_size import ALPHA, POWER, smallest_sufficient, trials_total, unlucky_share
-from steelyard.metrics.stats.two_class import table_limits
 
 CLEAR, FLAGGED, INCONCLUSIVE = "clear", "flagged", "inconclusive"
 MARGIN = 0.10
 """Largest difference that still counts as none."""
+WITHIN_MARGIN = (-MARGIN, MARGIN)
 SURE = 1 - ALPHA / 2
 """One-sided probability of the ends of the interval that every word rests on."""
 _NORMAL = normal_quantile(SURE)
@@ -42,54 +46,137 @@ BY_CHANCE = "by chance"
 """Reading of a share that calls which ignore each other would show as well: it is never flagged."""
 WHOLE_RUN = "run"
 """Probe of figures over all calls of a run, which are taken as independent."""
-HALF = 0.5
-_SCORE = "wilson"
-_SCORES = (_SCORE, f"{_SCORE}_cluster", f"{_SCORE}_units", "goodman", "goodman_cluster")
-DECOMPOSITION_CELLS = 4
-"""Cells for which the intervals of a decomposition hold at once."""
 _ROUNDING = 1e-9
+_NARROW = 1e-4
+"""How near the end that few events allow is found."""
+_BESIDE_ZERO, _BESIDE_LIMIT = 0.001, 0.01
+"""How far a cut end lies beyond what a test excludes, so that no page prints the two as one number."""
 
 
-def limit_word(interval: Span, limit: Limit) -> str:
-    """The word for a limit, from a 95 % interval: clear within it, flagged beyond it, as a whole."""
-    return _span_word(interval, limit.allowed)
+def span_state(interval: Interval | Span | None, allowed: Span, null: float | None = None) -> str:
+    """The word that an interval bears out: the one rule of figures, datasheet and gate.
 
-
-def _span_word(interval: Span, allowed: Span) -> str:
-    if allowed[0] <= interval[0] and interval[1] <= allowed[1]:
+    Against a limit it is clear within `allowed` and flagged beyond it, as a whole. A tested difference has a
+    `null`, mostly 0: it is clear inside its margin, else flagged where the interval leaves the null out.
+    """
+    if interval is None:
+        return INCONCLUSIVE
+    low, high = interval.span if isinstance(interval, Interval) else interval
+    if null is not None:
+        if allowed[0] < low and high < allowed[1]:
+            return CLEAR
+        return FLAGGED if low > null or high < null else INCONCLUSIVE
+    if allowed[0] <= low and high <= allowed[1]:
         return CLEAR
-    return FLAGGED if interval[0] > allowed[1] or interval[1] < allowed[0] else INCONCLUSIVE
+    return FLAGGED if low > allowed[1] or high < allowed[0] else INCONCLUSIVE
+
+
+def agreeing(span: Span, word: str, value: float, allowed: Span, null: float | None = None) -> Span:
+    """The span, cut or stretched as little as makes it bear out the word of a test.
+
+    A test and an interval that approximates it may disagree about the value that is tested.
+    """
+    state, (low, high) = span_state(span, allowed, null), span
+    if state == word:
+        return span
+    below, above = allowed if null is None else (null, null)
+    beside = _BESIDE_ZERO if 0 in (below, above) else _BESIDE_LIMIT
+    if word == FLAGGED and value > above:
+        return above + min(beside, (value - above) / 2), max(high, allowed[1])
+    if word == FLAGGED:
+        return min(low, allowed[0]), below - min(beside, (below - value) / 2)
+    if state == FLAGGED:
+        return (above, high) if low > above else (low, below)
+    return (low, allowed[1] + beside) if isfinite(allowed[1]) else (allowed[0] - beside, high)
+
+
+def decided_by(estimate: Estimate, word: str, span: Span, confidence: float = 1 - ALPHA) -> Estimate:
+    """The estimate with its word and the interval that it is read from, where that is another."""
+    low, high = (end if isfinite(end) else None for end in span)
+    published = tuple(each for each in estimate.intervals if each.method != DECIDES)
+    same = bool(published) and (low, high) == (published[0].low, published[0].high)
+    decides = () if same else (Interval(DECIDES, low, high, round(confidence, 6)),)
+    return replace(estimate, status=word, intervals=(*published, *decides))
 
 
 def estimate_word(estimate: Estimate, allowed: Span) -> str:
     """The word for a figure that must stay within `allowed`: the one rule of the datasheet and the gate."""
-    reach = _interval_with_missing(estimate)
-    word = INCONCLUSIVE if reach is None else _span_word(reach, allowed)
-    size = _score_size(estimate)
-    if word == INCONCLUSIVE or size is None or estimate.probe == WHOLE_RUN:
-        return word
-    shares = _shares(estimate)
-    if word == CLEAR:
-        kept = all(_so_few(estimate, limit, shares) for limit in _limits(allowed))
-    else:
-        exact = estimate.n_clusters != 1 or _exactly_beyond(estimate, allowed, shares)
-        kept = exact and estimate.reading != BY_CHANCE
-    return word if kept else INCONCLUSIVE
+    return span_state(_deciding_span(estimate, allowed), allowed)
+
+
+def with_limit_word(estimate: Estimate, allowed: Span) -> Estimate:
+    """The estimate with its word for a limit, and the interval that it is read from."""
+    span = _deciding_span(estimate, allowed)
+    if span is None:
+        return replace(estimate, status=INCONCLUSIVE)
+    return decided_by(estimate, span_state(span, allowed), span)
+
+
+def with_word_over(estimate: Estimate, limit: Limit, cases: Iterable[Span]) -> Estimate:
+    """The word that its own interval and that of each case of missing verdicts bear out alike."""
+    assert estimate.interval is not None, "a figure with a limit has an interval"
+    seen, span = estimate.status, over_cases((estimate.interval.span, *cases))
+    return with_missingness(decided_by(estimate, span_state(span, limit.allowed), span), seen)
+
+
+def with_missingness(estimate: Estimate, seen: str | None) -> Estimate:
+    """The estimate, which says so where the verdicts at hand alone would give another word, `seen`."""
+    if seen == estimate.status:
+        return replace(estimate, missing_decides=False)
+    note = f"{seen} but for calls without a verdict: {MISSING_DECIDE}"
+    note = f"{estimate.note}; {note}" if estimate.note else note
+    return replace(estimate, missing_decides=True, note=note)
+
+
+def over_cases(spans: Iterable[Span]) -> Span:
+    """From the least to the largest end of the intervals of several cases; open where one is not known."""
+    lows, highs = zip(*spans, strict=True)
+    return -inf if any(map(isnan, lows)) else min(lows), inf if any(map(isnan, highs)) else max(highs)
+
+
+def _deciding_span(estimate: Estimate, allowed: Span) -> Span | None:
+    span = _interval_with_missing(estimate)
+    if span is None:
+        return None
+    share = estimate.effective_size is not None and estimate.probe != WHOLE_RUN
+    if span_state(span, allowed) != FLAGGED:
+        ends = dict(zip(("min", "max"), span, strict=True))
+        for limit in _limits(allowed) if share else ():
+            ends[limit.side] = _few_events_end(estimate, limit, ends[limit.side])
+        return ends["min"], ends["max"]
+    if share and estimate.n_clusters == 1:
+        # Wilson's limits lie beyond with a single unit, which shows nothing.
+        size = min(estimate.denominator or 0, estimate.n_units)
+        least, most = (clopper_pearson(each * size, size) for each in _shares(estimate))
+        span = over_cases((span, (least[0], most[1])))
+    return agreeing(span, INCONCLUSIVE, 0.0, allowed) if estimate.reading == BY_CHANCE else span
+
+
+def _few_events_end(estimate: Estimate, limit: Limit, end: float) -> float:
+    """The end, moved outward to the first share that would show so few events in at most 5 % of runs."""
+
+    def rare(share: float) -> bool:
+        return _so_few(estimate, replace(limit, value=share), _shares(estimate))
+
+    if rare(end):
+        return end
+    inner, outer = end, 1.0 if limit.side == "max" else 0.0
+    middle = limit.value if min(inner, outer) < limit.value < max(inner, outer) else (inner + outer) / 2
+    while abs(outer - inner) > _NARROW or middle == limit.value:
+        # The limit is tried first: the end lies on its right side for certain.
+        inner, outer = (inner, middle) if rare(middle) else (middle, outer)
+        middle = (inner + outer) / 2
+    return outer
 
 
 def with_finding(estimate: Estimate, limit: Limit | None) -> Estimate:
     """The estimate with its word for the limit, and where it has none with the calls that would decide."""
     if limit is None or estimate.value is None:
         return estimate
-    whole = replace(estimate, bounds=None, excluded={})
-    seen, word = (estimate_word(each, limit.allowed) for each in (whole, estimate))
-    return replace(
-        estimate,
-        status=word,
-        missing_decides=seen != word,
-        calls_needed=calls_total(whole, limit.allowed) if seen == INCONCLUSIVE else None,
-        note="; ".join(part for part in (estimate.note, missingness_note(seen, word)) if part) or None,
-    )
+    whole, decided = replace(estimate, bounds=None, excluded={}), with_limit_word(estimate, limit.allowed)
+    seen = estimate_word(whole, limit.allowed)
+    needed = calls_total(whole, limit.allowed) if seen == INCONCLUSIVE else None
+    return with_missingness(replace(decided, calls_needed=needed), seen)
 
 
 def at_alpha(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
@@ -98,20 +185,19 @@ def at_alpha(estimate: Estimate, limit: Limit | None, alpha: float) -> Estimate:
     The limits are as many times further from the value as the quantile of their law is larger. A word that
     neither a limit nor a test stands behind is withheld.
     """
-    wide = _widened(estimate, alpha)
+    wide = widened(estimate, alpha)
     word, interval = estimate.status, wide.interval
     if word not in (CLEAR, FLAGGED) or interval is None:
         return wide
     p = estimate.p if estimate.p_corrected is None else estimate.p_corrected
     holds = limit is not None and estimate_word(wide, limit.allowed) == word
     if limit is None and p is not None:
-        low, high = interval.low, interval.high
-        within = low is not None and high is not None and low > -MARGIN and high < MARGIN
-        holds = p <= alpha if word == FLAGGED else within
+        holds = p <= alpha if word == FLAGGED else span_state(interval, WITHIN_MARGIN, 0.0) == CLEAR
     return wide if holds else replace(wide, status=INCONCLUSIVE)
 
 
-def _widened(estimate: Estimate, alpha: float) -> Estimate:
+def widened(estimate: Estimate, alpha: float) -> Estimate:
+    """The estimate with the one interval that errs in this share of runs."""
     interval, value = estimate.interval, estimate.value
     if interval is None or value is None:
         return estimate
@@ -120,13 +206,14 @@ def _widened(estimate: Estimate, alpha: float) -> Estimate:
         t_quantile(sure, clusters - 1) if clusters > 1 else normal_quantile(sure)
         for sure in (1 - alpha / 2, SURE)
     )
-    times, size = reach / usual, _score_size(estimate)
+    times = reach / usual
     ends = interval.low, interval.high
     low, high = (None if end is None else value + times * (end - value) for end in ends)
-    if size is not None:
-        low, high = score(value, size / times**2, 1.0)
+    quantile = None if estimate.quantile is None else estimate.quantile * times
+    if estimate.effective_size is not None and quantile is not None:
+        low, high = score(value, estimate.effective_size, quantile)
     wide = Interval(interval.method, low, high, 1 - alpha)
-    return replace(estimate, intervals=(wide,))
+    return replace(estimate, intervals=(wide,), quantile=quantile)
 
 
 def judge_limit(tally: Tally, limit: Limit, bounds: Span | None = None) -> str:
@@ -138,9 +225,10 @@ def judge_limit(tally: Tally, limit: Limit, bounds: Span | None = None) -> str:
 
 
 def bare_share(tally: Tally) -> Estimate:
-    interval = Interval(f"{_SCORE}_cluster", *wilson_cluster(tally))
+    interval = Interval("wilson_cluster", *wilson_cluster(tally))
     share = Estimate("", "", "", {}, "call", tally.k / tally.n, tally.k, tally.n, (interval,))
-    return replace(share, n_calls=tally.n_calls, n_units=tally.n_units, n_clusters=tally.n_clusters)
+    counts = {name: getattr(tally, name) for name in ("n_calls", "n_units", "n_clusters")}
+    return replace(share, effective_size=effective_size(tally), quantile=quantile(tally, SURE), **counts)
 
 
 def _limits(allowed: Span) -> list[Limit]:
@@ -153,55 +241,22 @@ def _interval_with_missing(estimate: Estimate) -> Span | None:
     interval, value = estimate.interval, estimate.value
     if interval is None or value is None:
         return None
-    low = -inf if interval.low is None else interval.low
-    high = inf if interval.high is None else interval.high
+    low, high = interval.span
     lost = sum(estimate.excluded.values())
     if estimate.bounds is None and lost > TOLERATED_LOSS * (estimate.n_calls + lost):
         return -inf, inf
     down, up = missingness_shift(value, estimate.bounds)
-    size = _score_size(estimate)
-    if size is None:
+    size, reach = estimate.effective_size, estimate.quantile
+    if size is None or reach is None:
         return low + down, high + up
     least, most = _shares(estimate)
-    return (
-        score(least, size, 1.0)[0] if down else low,
-        score(most, size, 1.0)[1] if up else high,
-    )
-
-
-def with_deciding_interval(estimate: Estimate) -> Estimate:
-    """The estimate with the interval that its word is read from, where missing verdicts make it another."""
-    reach, interval = _interval_with_missing(estimate), estimate.interval
-    if reach is None or interval is None or reach == (interval.low, interval.high):
-        return estimate
-    return replace(estimate, intervals=(*estimate.intervals, Interval(DECIDES, *reach)))
+    return score(least, size, reach)[0] if down else low, score(most, size, reach)[1] if up else high
 
 
 def _shares(estimate: Estimate) -> Span:
     value = estimate.value or 0.0
     down, up = missingness_shift(value, estimate.bounds)
     return max(0.0, value + down), min(1.0, value + up)
-
-
-def _score_size(estimate: Estimate) -> float | None:
-    """Trials over the squared quantile behind a score interval, read off its end; None for other figures.
-
-    The ends e of a score interval around p are where (p − e)² = e(1 − e) · quantile² / trials.
-    """
-    interval, value = estimate.interval, estimate.value
-    if interval is None or value is None or interval.method not in _SCORES or not estimate.denominator:
-        return None
-    end = interval.high if value < HALF else interval.low
-    if end is None or not 0 < end < 1 or abs(end - value) < _ROUNDING:
-        return None
-    return end * (1 - end) / (end - value) ** 2
-
-
-def _exactly_beyond(estimate: Estimate, allowed: Span, shares: Span) -> bool:
-    """Whether exact limits lie beyond the limit too; Wilson's do with a single unit, which shows nothing."""
-    size = min(estimate.denominator or 0, estimate.n_units)
-    low, high = (clopper_pearson(share * size, size)[side] for side, share in enumerate(shares))
-    return _span_word((low, high), allowed) == FLAGGED
 
 
 def _so_few(estimate: Estimate, limit: Limit, shares: Span, times: float = 1.0) -> bool:
@@ -215,17 +270,34 @@ def _so_few(estimate: Estimate, limit: Limit, shares: Span, times: float = 1.0) 
 
 
 def difference_word(
-    limits: Span | None, probability: float, margin: float = MARGIN, moved: Span = (0.0, 0.0)
+    limits: Span, probability: float, margin: float = MARGIN, moved: Span = (0.0, 0.0)
 ) -> str:
     """The word for a difference, from its 95 % interval and the test's p.
 
     `moved` says how far missing verdicts could move the difference, down and up; see `missingness_shift`.
     """
-    low, high = (-1.0, 1.0) if limits is None else (limits[0] + moved[0], limits[1] + moved[1])
-    if limits is not None and -margin < low and high < margin:
+    low, high = limits[0] + moved[0], limits[1] + moved[1]
+    if -margin < low and high < margin:
         return CLEAR
     kept = moved == (0.0, 0.0) or low > 0 or high < 0
     return FLAGGED if probability <= ALPHA and kept else INCONCLUSIVE
+
+
+def with_tested_interval(
+    estimate: Estimate, word: str, alpha: float, allowed: Span = WITHIN_MARGIN, null: float | None = 0.0
+) -> Estimate:
+    """The estimate with the word of a test at this error, and an interval that bears it out.
+
+    A word that the margin alone gives is read from the usual interval.
+    """
+    wide = estimate if word == CLEAR or alpha == ALPHA else widened(estimate, alpha)
+    if wide.interval is None:
+        return replace(estimate, status=word)
+    value, (low, high) = estimate.value or 0.0, wide.interval.span
+    down, up = missingness_shift(value, estimate.bounds)
+    span = clipped((low + down, high + up), DIFFERENCE) if null == 0 else _deciding_span(wide, allowed)
+    span = agreeing(span or (-inf, inf), word, value, allowed, null)
+    return decided_by(estimate, word, span, wide.interval.confidence)
 
 
 def missingness_shift(value: float, bounds: Span | None) -> Span:
@@ -234,62 +306,6 @@ def missingness_shift(value: float, bounds: Span | None) -> Span:
         return 0.0, 0.0
     down, up = min(0.0, bounds[0] - value), max(0.0, bounds[1] - value)
     return down if down < -1e-9 else 0.0, up if up > 1e-9 else 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class LimitTest:
-    """A figure that is a function of sums over clusters, held against a limit."""
-
-    table: Floats
-    figure: Figure
-    ends: Ends
-    """Ends of its range; the upper one is reached where every call agrees."""
-    calls: int
-    by_rates: bool = False
-    """Whether the sums are tables of two labels, whose rates make the limits."""
-
-    @cached_property
-    def value(self) -> float:
-        return float(self.figure(self.table.sum(axis=0)))
-
-    def limits(self, probability: float) -> Span:
-        """Two-sided limits at this one-sided probability.
-
-        Where leaving out a cluster changes nothing, as many verdicts as the data allow might have been right,
-        or random: agreement goes up or down in proportion. Below zero, where random ones would help, they
-        might have been wrong.
-        """
-        limits = self._own_limits(probability)
-        if limits is not None:
-            return limits
-        clusters = len(self.table)
-        size = self.calls / (1 + (self.calls / max(1, clusters) - 1) * ASSUMED_CORRELATION)
-        reach = t_quantile(probability, clusters - 1) if clusters > 1 else normal_quantile(probability)
-        other = score(0.0, size, reach)[1]
-        worse = (1 - other) * self.value
-        if self.value < 0:
-            worse = self.value + other * (self.ends[0] - self.value)
-        return worse, self.value + other * (self.ends[1] - self.value)
-
-    def _own_limits(self, probability: float) -> Span | None:
-        """Limits by the two rates, or by leaving out clusters; None where neither tells anything."""
-        if self.by_rates:
-            return table_limits(self.table, self.figure, probability)
-        return jackknife(self.table, self.figure, self.ends, probability)
-
-    @property
-    def method(self) -> str:
-        if self._own_limits(0.975) is None:
-            return "random_mixture"
-        return "mover_cluster" if self.by_rates else "jackknife_cluster"
-
-    def word(self, limit: Limit) -> str:
-        return limit_word(self.limits(SURE), limit)
-
-
-def missingness_note(seen: str | None, word: str | None) -> str | None:
-    """A remark where a word is withheld that the verdicts at hand alone would give."""
-    return f"{seen} but for calls without a verdict: {MISSING_DECIDE}" if seen != word else None
 
 
 def detectable_beyond(tally: Tally, limit: Limit) -> float:
@@ -315,20 +331,19 @@ def calls_total(estimate: Estimate, allowed: Span) -> int | None:
 
 
 def _calls_for(estimate: Estimate, limit: Limit) -> int | None:
-    size, value, clusters = _score_size(estimate), estimate.value or 0.0, estimate.n_clusters
-    if size is None:
+    size, reach = estimate.effective_size, estimate.quantile
+    value, clusters = estimate.value or 0.0, estimate.n_clusters
+    if size is None or reach is None:
         return _by_width(estimate, limit)
     if clusters < 2 or estimate.probe == WHOLE_RUN:
-        trials, made = trials_total(value, limit.value, _NORMAL, POWER), size * _NORMAL**2
+        trials, made = trials_total(value, limit.value, _NORMAL, POWER), size * (_NORMAL / reach) ** 2
         return None if trials is None else ceil(max(trials, made + 1) / made * estimate.n_calls - _ROUNDING)
-    at_once = DECOMPOSITION_CELLS if estimate.interval and "goodman" in estimate.interval.method else 1
-    sure = 1 - (1 - SURE) / at_once
-    each = size * t_quantile(sure, clusters - 1) ** 2 / clusters
+    sure, each = t_probability(reach, clusters - 1), size / clusters
 
     def decided(count: int) -> bool:
         trials = each * count
         seen = unlucky_share(value, limit.value, trials, t_quantile(POWER, count - 1))
-        word = limit_word(score(seen, trials, t_quantile(sure, count - 1)), limit)
+        word = span_state(score(seen, trials, t_quantile(sure, count - 1)), limit.allowed)
         return word == FLAGGED or (word == CLEAR and _so_few(estimate, limit, (seen, seen), count / clusters))
 
     count = smallest_sufficient(decided, clusters)

@@ -31,7 +31,7 @@ from steelyard.metrics.basis import LABELLED, LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, LimitTest, calls_total
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, calls_total
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.choices import (
     CHANCE_OF_PAIRS,
@@ -55,7 +55,7 @@ from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, score
 from steelyard.metrics.stats.sample_size import ALPHA
-from steelyard.metrics.stats.two_class import youden_limits
+from steelyard.metrics.stats.two_class import LimitTest, youden_limits
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -176,7 +176,9 @@ def _ladder_merit(
     own, complete = tests(all_steps, large), tests(all_steps.without_losses, large.without_losses)
     if CLEAR in (_status(own), _status(complete)):
         gains = (gain_over(context, name, pairs, other, alpha) for name, other in baselines.items())
-        lacking = [gain for gain in gains if merit_test_status(gain) != CLEAR][:1]
+        # A baseline that was shown none of these pairs says nothing of them.
+        known = (gain for gain in gains if gain.value is not None)
+        lacking = [gain for gain in known if merit_test_status(gain) != CLEAR][:1]
         own, complete = own + lacking, complete + lacking
     yield from _together(own, complete)
 

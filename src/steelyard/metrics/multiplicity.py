@@ -20,15 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from steelyard.core.arrays import Floats
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, WITHIN_MARGIN, with_tested_interval
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.distributions import normal_quantile
+from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.sample_size import ALPHA
 
 HOLM, BONFERRONI, PERMUTATION = "Holm", "Bonferroni", "permutation"
@@ -47,6 +49,8 @@ class AdjustedTest:
     adjusted_p: float
     family_size: int = 1
     method: str = HOLM
+    alpha: float = ALPHA
+    """The error of its own test that keeps the family's at 5 %, both sides together."""
 
     @classmethod
     def single(cls, p: float) -> AdjustedTest:
@@ -54,7 +58,7 @@ class AdjustedTest:
 
     @classmethod
     def bonferroni(cls, p: float, family_size: int) -> AdjustedTest:
-        return cls(p, min(1.0, p * family_size), family_size, BONFERRONI)
+        return cls(p, min(1.0, p * family_size), family_size, BONFERRONI, bonferroni_alpha(family_size))
 
     @property
     def is_significant(self) -> bool:
@@ -69,12 +73,16 @@ class AdjustedTest:
 
 
 def adjust_for_multiplicity(p_values: Mapping[str, float]) -> dict[str, AdjustedTest]:
-    """The tests of one family by name, adjusted by Holm's method."""
-    adjusted = holm(list(p_values.values()))
-    return {
-        name: AdjustedTest(p, after, len(p_values))
-        for (name, p), after in zip(p_values.items(), adjusted, strict=True)
-    }
+    """The tests of one family by name, adjusted by Holm's method.
+
+    After j tests that are significant the next has an error of α/(m − j); from the first that is not
+    significant on, all have the same.
+    """
+    count, adjusted = len(p_values), dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    significant = sum(p <= ALPHA for p in adjusted.values())
+    ranked = sorted(p_values, key=p_values.__getitem__)
+    alpha = {name: ALPHA / (count - min(rank, significant)) for rank, name in enumerate(ranked)}
+    return {name: AdjustedTest(p, adjusted[name], count, HOLM, alpha[name]) for name, p in p_values.items()}
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -113,11 +121,16 @@ def benjamini_yekutieli(values: list[float]) -> list[bool]:
 
 
 def adjust_estimates(
-    estimates: Sequence[Estimate], members: str, metric: Metric | None = None
+    estimates: Sequence[Estimate],
+    members: str,
+    metric: Metric | None = None,
+    allowed: Span = WITHIN_MARGIN,
+    null: float | None = 0.0,
 ) -> list[Estimate]:
     """One judge's figures with their tests as one family: flagged only where Holm's method lets them be.
 
-    With `metric` the tests of that metric alone are the family; other figures pass unchanged.
+    With `metric` the tests of that metric alone are the family; other figures pass unchanged. `allowed` and
+    `null` are those of `span_state`.
     """
     adjusted = list(estimates)
     p_values = {
@@ -128,9 +141,11 @@ def adjust_estimates(
     for number, test in adjust_for_multiplicity(p_values).items():
         estimate = adjusted[int(number)]
         withheld = estimate.status == FLAGGED and not test.is_significant
+        if estimate.status is not None:
+            word = INCONCLUSIVE if withheld else estimate.status
+            estimate = with_tested_interval(estimate, word, test.alpha, allowed, null)
         adjusted[int(number)] = replace(
             estimate,
-            status=INCONCLUSIVE if withheld else estimate.status,
             p_corrected=test.adjusted_p,
             note=join([estimate.note, test.format(members)]),
         )
@@ -174,14 +189,18 @@ class JointSignFlip:
         """p of one figure, as if nothing else were asked."""
         return float(np.mean(self.sizes[:, figure] >= self.sizes[0, figure]))
 
+    @cached_property
+    def joint_critical(self) -> float:
+        """The size that flips alone give to any figure in at most one of twenty cases."""
+        return _critical(self.sizes.max(axis=1))
+
     def detectable_factors(self, power: float) -> list[float]:
         """How much larger a difference must be for the adjusted p than for the p of its own test.
 
         Both have to exceed what flips alone reach in one of twenty cases, and by as much as `power` takes.
         """
-        reserve = normal_quantile(power)
+        reserve, largest = normal_quantile(power), self.joint_critical
         own = np.array([_critical(sizes) for sizes in self.sizes.T])
-        largest = _critical(self.sizes.max(axis=1))
         factors = np.divide(largest + reserve, own + reserve, out=np.ones(len(own)), where=own > 0)
         return [max(1.0, float(factor)) for factor in factors]
 

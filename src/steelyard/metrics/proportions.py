@@ -10,9 +10,11 @@ from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateCo
 from steelyard.metrics.findings import (
     INCONCLUSIVE,
     detectable_beyond,
-    missingness_note,
+    difference_word,
     missingness_shift,
     with_finding,
+    with_missingness,
+    with_tested_interval,
 )
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
@@ -20,11 +22,14 @@ from steelyard.metrics.stats.clusters import (
     Tally,
     bootstrap_share,
     design_effect,
+    effective_size,
     goodman_cluster,
+    quantile,
     wilson_cluster,
     wilson_strict,
 )
 from steelyard.metrics.stats.intervals import Span, goodman, wilson
+from steelyard.metrics.stats.sample_size import ALPHA
 
 ONE_CLUSTER = "this cluster only"
 NO_SPREAD = f"no spread between clusters: an intra-cluster correlation of {ASSUMED_CORRELATION} is assumed"
@@ -49,6 +54,7 @@ def proportion(
         return context.undefined(metric, why, unit, excluded)
     limit = metric.limit_in(context.group, context.probe)
     intervals = [*(_cell_intervals(context, metric, tally, cells) if cells else ()), *_intervals(tally)]
+    size = effective_size(tally)
     estimate = context.estimate(
         metric,
         unit=unit,
@@ -60,6 +66,8 @@ def proportion(
         n_units=tally.n_units,
         n_clusters=tally.n_clusters,
         design_effect=design_effect(tally),
+        effective_size=min(size, float(tally.n_units)) if cells else size,
+        quantile=quantile(tally, 1 - ALPHA / 2 / (cells or 1)),
         excluded=excluded,
         abstained=tally.abstained,
         bounds=bounds or share_bounds(tally),
@@ -88,20 +96,28 @@ def sampling_notes(clusters: int, *, even: bool = False) -> tuple[str | None, st
     return NO_SPREAD if even else None, ONE_CLUSTER if clusters < 2 else None
 
 
-def with_tested_word(estimate: Estimate, word: Callable[[Span], str]) -> Estimate:
+def with_difference_word(estimate: Estimate, alpha: float = ALPHA, p: float | None = None) -> Estimate:
+    """The ending of a difference from none: its word by the margin and the p of its test.
+
+    `alpha` is the error of the test within its family, `p` stands in for the estimate's own.
+    """
+    if estimate.interval is None:
+        return estimate
+    limits = estimate.interval.span
+    found = next(each for each in (p, estimate.p_corrected, estimate.p) if each is not None)
+    return with_tested_word(estimate, lambda moved: difference_word(limits, found, moved=moved), alpha)
+
+
+def with_tested_word(estimate: Estimate, word: Callable[[Span], str], alpha: float = ALPHA) -> Estimate:
     """The one ending of a tested figure: its word holds however the missing verdicts had come out.
 
     `word` takes how far those could move the figure, down and up. `calls_needed` stays where the verdicts at
     hand alone do not decide.
     """
     seen, safe = word((0.0, 0.0)), word(missingness_shift(estimate.value or 0.0, estimate.bounds))
-    return replace(
-        estimate,
-        status=safe,
-        missing_decides=seen != safe,
-        calls_needed=estimate.calls_needed if seen == INCONCLUSIVE else None,
-        note=join([estimate.note, missingness_note(seen, safe)]),
-    )
+    needed = estimate.calls_needed if seen == INCONCLUSIVE else None
+    decided = with_tested_interval(replace(estimate, calls_needed=needed), safe, alpha)
+    return with_missingness(decided, seen)
 
 
 def _intervals(tally: Tally) -> list[Interval]:

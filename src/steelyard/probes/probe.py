@@ -95,8 +95,9 @@ class Probe(Protocol):
 
     A class may also have: `title`, its context in reports; `section`, `EDITS` or `REPEATS` where its figures
     stand beside those of other probes; for edits `keeps_label`, False where the verdict should change;
-    `whole`, True where a short report keeps its other figures too; `task_edit`, `rubric` or `scale` where it
-    changes that part of the prompt: a judge with a prompt of its own may not see it.
+    `questions`, what a verdict asks of its figures; `whole`, True where a short report keeps its other
+    figures too; `task_edit`, `rubric` or `scale` where it changes that part of the prompt: a judge with a
+    prompt of its own may not see it.
     """
 
     name: str

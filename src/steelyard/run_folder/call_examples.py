@@ -14,8 +14,8 @@ from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import ExampleText, ExampleTrial, FindingExample, truncate
 from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector, explain
-from steelyard.datasheet.findings.findings import examples_behind
-from steelyard.datasheet.words import titles
+from steelyard.datasheet.questions.questions import examples_behind
+from steelyard.datasheet.questions.run import FAILURES
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
 from steelyard.runner.planner import Plan
@@ -285,4 +285,4 @@ def _failure_examples(run_calls: RunCalls, selector: ExampleSelector) -> Iterato
         for number in distinct(calls.verdict[calls.ended(kind)]).tolist():
             (group,) = selector.choose(outcome, 1, run_calls.seed, calls.verdict == number)
             failed = [call for call in group.calls if call.verdict == calls.verdicts[number]]
-            yield run_calls.example(replace(group, calls=tuple(failed[:1])), titles.FAILURES)
+            yield run_calls.example(replace(group, calls=tuple(failed[:1])), FAILURES.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,12 +14,12 @@ import numpy as np
 import yaml
 
 from steelyard.core.text import plural, pluralize, round_up
-from steelyard.datasheet.conclusion import CARE, TOO_LITTLE, UNFIT, Conclusion, NextStep
-from steelyard.datasheet.conclusions.conclude import MOST_LOST, NO_SERVER, NOTHING_OPEN, STILL_UNKNOWN
+from steelyard.datasheet.conclusion import CARE, TOO_LITTLE, UNFIT, Conclusion, NextStep, Step
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.questions.causes import Advice, Cause
+from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.sections.remedies import remedy_for
-from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.faults import Faults
@@ -65,9 +65,11 @@ class RemedyJudge:
     @classmethod
     def of(cls, sheet: Datasheet, verdict: Conclusion, study: Study) -> RemedyJudge | None:
         """The remedy for the first fault of a judge; None if it is no judge that can be measured."""
-        if verdict.word != CARE or not verdict.facts:
+        if verdict.word != CARE or not verdict.causes:
             return None
-        remedy = remedy_for(sheet, verdict.judge, verdict.facts[0].title)
+        cause = verdict.causes[0]
+        mine = (d for d in sheet.findings if d.judge == verdict.judge and d.question is question_of(cause))
+        remedy = next((found for d in mine if (found := remedy_for(sheet, d, cause))), None)
         if remedy is None or remedy.definition is None:
             return None
         known = {judge.name: judge for judge in study.judges}
@@ -97,9 +99,8 @@ class RemedyJudge:
 
 
 LARGER = {"quick": "standard", "standard": "full"}
-GATE = "compare it with limits of your own: write a policy and run `steelyard gate`"
 OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS)
-MORE_ROWS = "record its verdicts on more rows, and import them with these"
+GATE = "compare it with limits of your own: write a policy and run `steelyard gate`"
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 
 
@@ -107,33 +108,44 @@ def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datashee
     """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
     faults = Faults()
     steps = _NextSteps(sheet, plan, record)
-    verdicts = faults.guarded(
-        "", "next step", lambda: tuple(map(steps.with_step, sheet.verdicts)), lambda _: sheet.verdicts
+    made = faults.guarded(
+        "", "next step", lambda: {v.judge: steps.step(v) for v in sheet.verdicts}, lambda _: {}
     )
-    return replace(sheet, verdicts=verdicts, faults=(*sheet.faults, *faults.found))
+    sheet = with_steps(sheet, made)
+    return replace(sheet, faults=(*sheet.faults, *faults.found))
+
+
+def with_steps(sheet: Datasheet, steps: Mapping[str, NextStep]) -> Datasheet:
+    verdicts = tuple(replace(verdict, next=steps.get(verdict.judge)) for verdict in sheet.verdicts)
+    return replace(sheet, next_steps=steps, verdicts=verdicts)
 
 
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:
     """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
-    verdicts = []
-    for verdict in sheet.verdicts:
-        prompts = JudgeEstimates(verdict.judge, sheet.look_up).protocols(MERIT.id)
-        both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
-        if verdict.so == NO_SERVER:
-            step = "record the failed calls again, and import all calls anew"
-        elif verdict.word in (UNFIT, CARE) or verdict.so == MOST_LOST:
-            step = "after the change, record its verdicts again and import them"
-        elif prompts and "base" not in prompts:
-            step = "name the prompt that is to be judged “base”, and import its calls again"
-        elif any(e.reason == ONE_ORDER.code for e in both):
-            step = "record its verdicts on the same pairs in the other order, and import them with these"
-        else:
-            own = any(sheet.look_up.of(verdict.judge, ACCURACY.id, probe) for probe in OWN_DATA)
-            rows = sample_size_hint(sheet, verdict.judge) if own else None
-            step = GATE if verdict.so == NOTHING_OPEN else MORE_ROWS
-            step = step if rows is None else f"{rows.advice}, and import all of them"
-        verdicts.append(replace(verdict, next=NextStep(step)))
-    return replace(sheet, verdicts=tuple(verdicts))
+    return with_steps(sheet, {verdict.judge: _recorded_step(sheet, verdict) for verdict in sheet.verdicts})
+
+
+def _recorded_step(sheet: Datasheet, verdict: Conclusion) -> NextStep:
+    prompts = JudgeEstimates(verdict.judge, sheet.look_up).protocols(MERIT.id)
+    both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
+    kind = Step.RECORD
+    if verdict.advice is Advice.NO_SERVER:
+        purpose = "record the failed calls again, and import all calls anew"
+    elif verdict.word in (UNFIT, CARE) or verdict.advice is Advice.MOST_LOST:
+        purpose = "after the change, record its verdicts again and import them"
+    elif prompts and "base" not in prompts:
+        purpose = "name the prompt that is to be judged “base”, and import its calls again"
+    elif any(e.reason == ONE_ORDER.code for e in both):
+        purpose = "record its verdicts on the same pairs in the other order, and import them with these"
+    else:
+        own = any(sheet.look_up.of(verdict.judge, ACCURACY.id, probe) for probe in OWN_DATA)
+        rows = sample_size_hint(sheet, verdict.judge) if own else None
+        purpose = "record its verdicts on more rows, and import them with these"
+        if rows is not None:
+            purpose = f"{rows.advice}, and import all of them"
+        elif verdict.advice is Advice.NOTHING_OPEN:
+            kind, purpose = Step.GATE, GATE
+    return NextStep(purpose, step=kind.name)
 
 
 @dataclass(frozen=True)
@@ -142,38 +154,48 @@ class _NextSteps:
     plan: Plan
     record: RunRecord
     known: dict[str, int | None] = field(default_factory=dict)
+    judge: str = ""
+    """The only judge of the next measurement; empty where there is one anyway."""
 
-    def with_step(self, verdict: Conclusion) -> Conclusion:
-        run = self.sheet.facts
+    def step(self, verdict: Conclusion) -> NextStep:
+        """What to do next with one judge; of several, a new measurement is of this one alone."""
+        alone = replace(self, judge=verdict.judge, known={}) if len(self.sheet.verdicts) > 1 else self
+        return alone._step(verdict)
+
+    def _step(self, verdict: Conclusion) -> NextStep:
+        run, advice = self.sheet.facts, verdict.advice
+        unreadable = Cause.UNREADABLE in verdict.causes
         if run.partial:
-            unread = verdict.so == NO_SERVER or (verdict.word == UNFIT and _of_failures(verdict))
+            unread = advice is Advice.NO_SERVER or (verdict.word == UNFIT and unreadable)
             purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
-            return self._resume_step(verdict, purpose, self._unanswered)
-        if verdict.so == NO_SERVER:
-            return self._resume_step(verdict, "have the failed calls asked again", self._unanswered)
-        if verdict.so == MOST_LOST or (verdict.word in (TOO_LITTLE, UNFIT) and _of_failures(verdict)):
-            return self._repeat_step(verdict, f"{TRY_FIRST}, then measure again")
+            return self._resume_step(purpose, Step.FINISH)
+        if advice is Advice.NO_SERVER:
+            return self._resume_step("have the failed calls asked again", Step.ASK_AGAIN)
+        lost = unreadable or Cause.FAILED in verdict.causes
+        if advice is Advice.MOST_LOST or (verdict.word in (TOO_LITTLE, UNFIT) and lost):
+            return self._repeat_step(f"{TRY_FIRST}, then measure again")
         needs_change = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None
         profile = self._study.profile if own else self._size(needs_change)
         remedy = RemedyJudge.of(self.sheet, verdict, self._study)
         if remedy is not None and profile is not None:
-            return self._remedy_step(verdict, remedy, profile)
+            return self._remedy_step(remedy, profile)
         if own and needs_change:
-            return self._repeat_step(verdict, "after the change, measure again")
+            return self._repeat_step("after the change, measure again")
         if own:
             rows = sample_size_hint(self.sheet, verdict.judge)
             if rows is None:
-                return replace(verdict, next=NextStep(GATE))
+                return NextStep(GATE)
             purpose = f"{rows.advice}, and measure again"
-            return self._measure_step(verdict, purpose, self._study.profile, rows.growth)
-        if verdict.so == NOTHING_OPEN or (profile is None and verdict.so != STILL_UNKNOWN):
-            return replace(verdict, next=NextStep(GATE))
+            return self._measure_step(Step.MORE_ROWS, purpose, self._study.profile, rows.growth)
+        if advice is Advice.NOTHING_OPEN or (profile is None and advice is not Advice.STILL_UNKNOWN):
+            return NextStep(GATE)
         if profile in (None, self._study.profile):
             # Merit that the largest profile leaves open lies on its limit: only a change decides it.
-            return self._repeat_step(verdict, "after the change, measure again")
+            return self._repeat_step("after the change, measure again")
         size = f"measure at {profile} size"
-        return self._measure_step(verdict, f"after the change, {size}" if needs_change else size, profile)
+        kind = Step.FIX_AND_REPEAT if needs_change else Step.LARGER
+        return self._measure_step(kind, f"after the change, {size}" if needs_change else size, profile)
 
     @property
     def _unanswered(self) -> int | None:
@@ -191,7 +213,7 @@ class _NextSteps:
         mine = self._study.profile
         return mine if needs_change and mine != "quick" else LARGER.get(mine)
 
-    def _remedy_step(self, verdict: Conclusion, remedy: RemedyJudge, profile: str) -> Conclusion:
+    def _remedy_step(self, remedy: RemedyJudge, profile: str) -> NextStep:
         study, words = self._study, self._study.command
         file = None if words is None else next(iter(positional_words(words)), None)
         address = (
@@ -222,7 +244,8 @@ class _NextSteps:
             purpose += f": {remedy.definition}"
         elif not address:
             purpose += f": add {remedy.definition} to the judges{f' of {file}' if file else ''}, then"
-        return self._priced(verdict, purpose, words, calls, self._at_rate(calls, (*beside, remedy.judge)))
+        price = self._at_rate(calls, (*beside, remedy.judge))
+        return self._priced(Step.REMEDY, purpose, words, calls, price)
 
     def _judge_arguments(self, words: Sequence[str]) -> dict[str, str]:
         """Measured judges by name, as the command line has them; none where a study file does."""
@@ -233,21 +256,23 @@ class _NextSteps:
         alike = len(given) == len(judges)
         return {judge.name: text for judge, text in zip(judges, given, strict=True)} if alike else {}
 
-    def _resume_step(self, verdict: Conclusion, purpose: str, calls: int | None) -> Conclusion:
+    def _resume_step(self, purpose: str, kind: Step) -> NextStep:
         """The same command, which asks only what has no reply."""
         due = self._rates.pending_cost(submitted(self.record.store))
-        return self._priced(verdict, purpose, self._study.command, calls, due)
+        return self._priced(kind, purpose, self._study.command, self._unanswered, due)
 
-    def _repeat_step(self, verdict: Conclusion, purpose: str) -> Conclusion:
+    def _repeat_step(self, purpose: str) -> NextStep:
         """The same study in a new folder, for the old one would only replay its replies."""
         purpose = f"{purpose}; the new folder repeats every call"
-        return self._measure_step(verdict, purpose, self._study.profile, afresh=True)
+        return self._measure_step(Step.FIX_AND_REPEAT, purpose, self._study.profile, afresh=True)
 
     def _measure_step(
-        self, verdict: Conclusion, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
-    ) -> Conclusion:
+        self, kind: Step, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
+    ) -> NextStep:
         """The study once more, in a folder of its own, on so many rows for each that there is."""
         words = self._study.command
+        if words is not None and self._alone is not None:
+            words = (*without_options(words, "-j"), "-j", self._judge_arguments(words)[self.judge])
         if words is not None and self._study.source is None:
             words = (*without_options(words, "--out", "--profile", "--until"), "--profile", profile)
         elif words is not None:
@@ -259,19 +284,33 @@ class _NextSteps:
         calls = self.known[profile]
         if calls is not None and growth > 1:
             calls = round_up(ceil(round(calls * growth, 6)))
-        cost = self._at_rate(calls, _measured_judges(self._study))
-        return self._priced(verdict, purpose, words, calls, cost)
+        cost = self._at_rate(calls, self._judges)
+        return self._priced(kind, purpose, words, calls, cost)
 
     def _calls(self, profile: str) -> int | None:
-        """Calls of all measured judges at a profile; None where others speak before them."""
+        """Calls of the judges at a profile; None where others speak before them."""
         study = self._study
         if not self._countable:
             return None
+        if self._alone is not None and (study.source is not None or profile == study.profile):
+            alone = self.plan.trials.of_judge(self.judge)
+            return None if self._alone.leaf_judges != (self._alone,) else int(np.count_nonzero(alone))
         if study.source is not None:
             return self.sheet.facts.planned or None
         if profile == study.profile and study.decides is None:
             return self.record.coverage(self.plan.trials).own.planned
-        return sum(count_calls(self._resized(profile), _measured_judges(study)))
+        return sum(count_calls(self._resized(profile), self._judges))
+
+    @property
+    def _alone(self) -> Judge | None:
+        """The judge that is measured alone, where the command line can name it."""
+        named = self._study.command is not None and self.judge in self._judge_arguments(self._study.command)
+        every = _measured_judges(self._study)
+        return next((judge for judge in every if named and judge.name == self.judge), None)
+
+    @property
+    def _judges(self) -> list[Judge]:
+        return _measured_judges(self._study) if self._alone is None else [self._alone]
 
     @property
     def _countable(self) -> bool:
@@ -292,17 +331,17 @@ class _NextSteps:
 
     def _priced(
         self,
-        verdict: Conclusion,
+        kind: Step,
         purpose: str,
         words: Sequence[str] | None,
         calls: int | None,
         cost: float | None,
-    ) -> Conclusion:
+    ) -> NextStep:
         if words is not None and self._in_batches:
             words = (*words, "--batch")  # at the price of this run, which batches made
         command = None if words is None else shlex.join(("steelyard", "measure", *words))
         price = _price(calls, cost, self.sheet.facts.handed_in)
-        return replace(verdict, next=NextStep(purpose, command, price, calls, cost))
+        return NextStep(purpose, command, price, calls, cost, kind.name)
 
     @cached_property
     def _in_batches(self) -> bool:
@@ -335,10 +374,6 @@ def _larger_sample(words: Iterable[str], growth: float) -> Iterator[str]:
     for word in words:
         yield str(ceil(round(int(word) * growth, 6))) if before == "--sample" else word
         before = word
-
-
-def _of_failures(verdict: Conclusion) -> bool:
-    return any(fact.title == titles.FAILURES for fact in verdict.facts)
 
 
 def _measured_judges(study: Study) -> list[Judge]:

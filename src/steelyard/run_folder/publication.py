@@ -140,6 +140,7 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
         run=run_facts(plan, record),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
         own_data=study.source is not None,
+        named=study.asked,
         jury_reference=_jury_reference(study, RunFolder(record.store.path.parent)),
     )
     if study.looks is not None:

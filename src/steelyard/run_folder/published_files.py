@@ -15,7 +15,9 @@ import numpy as np
 from steelyard.core.arrays import Ints
 from steelyard.core.atomic_write import atomic_write, atomic_write_text
 from steelyard.core.text import pluralize
+from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render import json
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
 from steelyard.metrics.faults import Faults
@@ -31,7 +33,7 @@ def read_datasheet(folder: Path) -> Datasheet:
             f"{folder}: no datasheet.json found, expected a folder that `measure` or `import` wrote."
         )
     try:
-        return Datasheet.loads(path.read_text(encoding="utf-8"))
+        return concluded(Datasheet.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0]
         raise ConfigError(
@@ -44,7 +46,7 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     # Imported here: readers of published files need no templates and no drawings.
     from steelyard.datasheet.render import html, markdown
 
-    atomic_write_text(folder / JSON, datasheet.dumps())
+    atomic_write_text(folder / JSON, json.dumps(datasheet))
     faults = Faults()
     for path, render in (
         (folder / MARKDOWN, partial(markdown.render, datasheet)),
@@ -58,7 +60,7 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     if not faults.found:
         return datasheet
     datasheet = replace(datasheet, faults=(*datasheet.faults, *faults.found))
-    atomic_write_text(folder / JSON, datasheet.dumps())
+    atomic_write_text(folder / JSON, json.dumps(datasheet))
     return datasheet
 
 

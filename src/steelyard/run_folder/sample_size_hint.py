@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.findings.more_data import LABELLED
+from steelyard.datasheet.questions.more_data import LABELLED
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT

@@ -63,6 +63,7 @@ def snapshot_text(study: Study) -> str:
         **({} if study.writers is None else {"writers": dict(study.writers)}),
         "judges": [_judge_body(asdict(judge)) for judge in study.judges],
         **({} if study.command is None else {"command": list(study.command)}),
+        **({"asked": list(study.asked)} if study.asked else {}),
         **({} if study.decides is None else {"decides": study.decides}),
         **({} if study.looks is None else {"looks": to_body(study.looks)}),
     }
@@ -98,6 +99,7 @@ def load_snapshot(path: Path) -> Study:
             if data is None
             else DataSource(data, {str(file): str(digest) for file, digest in data.pop("files").items()}),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
+            asked=tuple(map(str, body.get("asked") or ())),
             decides=None if body.get("decides") is None else str(body["decides"]),
             looks=None
             if body.get("looks") is None

@@ -92,6 +92,8 @@ class Study:
     """Files that its study file names, for plans. Decides nothing."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the study was put together, in sentences; decides nothing."""
+    asked: tuple[str, ...] = field(default=(), compare=False)
+    """Probes that were named; none where the usual ones are taken. Decides nothing."""
     command: tuple[str, ...] | None = field(default=None, compare=False)
     """Arguments of `measure` that describe it; None where no command did. Decides nothing."""
     decides: str | None = field(default=None, compare=False)

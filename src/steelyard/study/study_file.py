@@ -224,7 +224,8 @@ def build_study(
     check_reference(study)
     fitting = without_idle(with_placeholder_labels(study), named)
     fitting = fitting if config.author is not None else without_unwritten(fitting, named)
-    return replace(study, probes=fitting.probes, notes=fitting.notes)
+    wanted = tuple(dict.fromkeys(spec.name for spec in fitting.probes if spec.name in named))
+    return replace(study, probes=fitting.probes, notes=fitting.notes, asked=wanted)
 
 
 def _items(

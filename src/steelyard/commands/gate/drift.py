@@ -132,8 +132,8 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         result=RESULTS[row.status],
         found=f"{numbers.decimal(row.difference, signed=True)} {interval(row)}",
         value=row.difference,
-        low=row.intervals[0].low,
-        high=row.intervals[0].high,
+        low=row.decides[0],
+        high=row.decides[1],
         reason=f"{row.conclusion_text} (q {probability(row.q)}); smallest detectable drift {detectable}, "
         f"{pluralize(row.n_shared, row.unit)}",
     )

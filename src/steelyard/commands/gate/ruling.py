@@ -7,7 +7,7 @@ however the missing verdicts had come out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -23,14 +23,14 @@ from steelyard.commands.gate.policy import (
 )
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import UNFIT
-from steelyard.datasheet.conclusions.reasons import plugin_flags
-from steelyard.datasheet.conclusions.rules import FAULTS
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.findings.more_data import more_data
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.merit import EXPECTED
+from steelyard.datasheet.questions.more_data import more_data
+from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.run_facts import EARLY_STOP
-from steelyard.datasheet.words import numbers, titles
+from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
@@ -47,11 +47,9 @@ from steelyard.metrics.findings import (
     calls_total,
     estimate_word,
 )
-from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
@@ -200,7 +198,7 @@ def _missed_answers(mine: Sequence[Estimate], named: Collection[str], *, of_agen
     They go with merit, unless a rule names the figure: who misses such answers does not tell good from bad
     there.
     """
-    for metric in (each for each in EXPECTED if each.id not in named):
+    for metric in map(metric_named, (each for each in EXPECTED.metrics if each not in named)):
         assert metric.limit is not None, metric.id
         rule = PolicyRule(metric.id, metric.limit.value, None, None, {}, uses_sheet_limit=True)
         missed = (each for each in mine if each.metric == metric.id and each.is_overall)
@@ -237,8 +235,9 @@ def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:
     """
     checks, rule = [], sheet.facts.decided
     for check in ruling.checks:
-        partial = sheet.unfinished(check.judge)
-        if partial is None or (check.result == FAIL and rule is None):
+        asked = sheet.unfinished(check.judge)
+        partial = f"Partial: {asked}"
+        if asked is None or (check.result == FAIL and rule is None):
             checks.append(check)
             continue
         if rule is not None:
@@ -316,86 +315,59 @@ def _undecidable_reason(rule: PolicyRule, estimate: Estimate) -> str | None:
     return None
 
 
-EXPECTED = (FOLLOWED, LEVEL_AGREEMENT)
-"""Figures of texts that were written or changed to earn an answer."""
-NAMED_BY: Mapping[str, tuple[str, ...]] = {
-    titles.DARK_CURRENT: ("dark_current",),
-    titles.POSITION: ("net_slot_preference", "positional_false_preference"),
-    titles.NOISE: ("flip_excess", "swap_flip_rate"),
-    titles.SURFACE: ("stable_cross_sensitivity",),
-    titles.SENSITIVITY: ("target_sensitivity",),
-    titles.NATURAL_PAIRS: ("net_slot_preference", "order_consistency"),
-    titles.ROTATION: ("slot_preference", "rotation_consistency"),
-    titles.ACCURACY: ("accuracy", "balanced_accuracy", "kappa", "qwk", "accuracy_gain", "error_gain"),
-    titles.EXPECTED: tuple(metric.id for metric in EXPECTED),
-    titles.LENIENCY: ("leniency", "false_positive_rate", "false_negative_rate"),
-    titles.LENGTH: ("length_lean", "length_gap"),
-    titles.CUES: ("cue_worth", "cue_shift"),
-    titles.STRATA: ("stratum_gap",),
-    titles.RUNS: ("missed_failure_rate", "false_alarm_rate", "error_rate"),
-    titles.ROBUSTNESS: ("excess_flip", "invariance"),
-    titles.REPEATABILITY: ("self_agreement", "icc", "fleiss_kappa", "repeat_flip_rate"),
-    titles.FAILURES: ("unreadable_rate", "failed_rate"),
-}
-"""Title of a reading to the metrics of which any names it in a policy."""
-
-
-@dataclass(frozen=True)
-class Flag:
-    title: str
-    sentence: str
-    metrics: tuple[str, ...]
-
-
 def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
-    """The ruling, with a check that fails for each flag that the policy does not tolerate.
+    """The ruling, with a check that fails for each fault that the policy does not tolerate.
 
-    Flags that it allows, and what the datasheet leaves open without a rule asking for it, become notes.
+    Faults that it allows, and what the datasheet leaves open without a rule asking for it, become notes.
     """
     named = {rule.metric for rule in policy.rules}
     checks, notes = list(ruling.checks), list(ruling.notes)
     for judge in ruling.judges:
         failed = {check.metric for check in ruling.of(judge) if check.result == FAIL}
         known = named | failed if policy.flags == UNNAMED else failed
-        flags = [flag for flag in _flags(sheet, judge) if known.isdisjoint(flag.metrics)]
+        faults = _decided(sheet, judge, FLAGGED, known)
         if policy.flags != ALLOW:
-            checks += [_flag_check(judge, flag) for flag in flags]
-        elif flags:
-            titles_allowed = ", ".join(flag.title for flag in flags)
-            notes.append(f"{judge}: flagged, and allowed by the policy: {titles_allowed}.")
+            checks += [_fault_check(judge, fault) for fault in faults]
+        elif faults:
+            allowed = ", ".join(fault.row_title for fault in faults)
+            notes.append(f"{judge}: beyond its limit, and allowed by the policy: {allowed}.")
         unfit = any((verdict.judge, verdict.word) == (judge, UNFIT) for verdict in sheet.verdicts)
         if policy.shipped and unfit and not failed:
-            checks.append(_flag_check(judge, Flag("Verdict", "the datasheet calls it unfit", (MERIT.id,))))
-        undecided = [flag for flag in _readings(sheet, judge, INCONCLUSIVE) if named.isdisjoint(flag.metrics)]
-        if undecided:
-            open_titles = ", ".join(flag.title for flag in undecided)
-            notes.append(f"{judge}: undecided on the datasheet, and not asked for: {open_titles}.")
+            why = "the datasheet calls it unfit"
+            checks.append(Check(judge, "verdict: not unfit", "datasheet", FAIL, UNFIT, why, metric=MERIT.id))
+        if undecided := _decided(sheet, judge, INCONCLUSIVE, named):
+            titles = ", ".join(each.row_title for each in undecided)
+            notes.append(f"{judge}: undecided on the datasheet, and not asked for: {titles}.")
     return replace(ruling, checks=tuple(checks), notes=tuple(notes))
 
 
-def _flags(sheet: Datasheet, judge: str) -> Iterator[Flag]:
-    yield from _readings(sheet, judge, FLAGGED)
-    mine = sheet.look_up.of_judge(judge)
-    refuted = [e for e in mine if e.metric == MERIT.id and e.status == FLAGGED]
-    for estimate in [*refuted[:1], *plugin_flags(JudgeEstimates(judge, sheet.look_up))]:
-        found = f"{metric_named(estimate.metric).name} {numbers.figure(estimate)}"
-        yield Flag(probe_title(estimate.probe), found, (estimate.metric,))
+def _decided(sheet: Datasheet, judge: str, status: str, named: Collection[str]) -> list[Decision]:
+    """Decisions of a status that count, and of whose metrics none is named."""
+    mine = (each for each in sheet.findings if each.judge == judge and each.counts)
+    return [each for each in mine if each.status == status and not set(named) & _metrics(each)]
 
 
-def _readings(sheet: Datasheet, judge: str, word: str) -> Iterator[Flag]:
-    faults = {rule.title for rule in FAULTS}
-    for reading in sheet.findings:
-        if (reading.judge, reading.status) == (judge, word) and reading.title in faults:
-            yield Flag(reading.title, reading.sentence, NAMED_BY.get(reading.title, ()))
+def _metrics(decision: Decision) -> set[str]:
+    """The metrics of which any names a question in a policy."""
+    return set(decision.question.metrics) or {test.estimate.metric for test in decision.tests}
 
 
-def _flag_check(judge: str, flag: Flag) -> Check:
+def _fault_check(judge: str, fault: Decision) -> Check:
+    """The row of the datasheet: the figure that lies beyond its limit."""
+    test = next(iter(fault.rows), None)
+    rule, metric = f"{fault.row_title}: within its limit", next(iter(sorted(_metrics(fault))), "")
+    if test is None or test.state is None:
+        return Check(judge, rule, "datasheet", FAIL, "beyond its limit", "see the datasheet", metric=metric)
+    estimate, interval = test.estimate, test.estimate.interval
     return Check(
         judge=judge,
-        rule=f"{flag.title}: not flagged",
-        figure="datasheet",
+        rule=rule,
+        figure=test.name,
         result=FAIL,
-        found="flagged",
-        reason=flag.sentence,
-        metric=flag.metrics[0] if flag.metrics else "",
+        found=numbers.figure(estimate),
+        reason=f"{test.state.value} on the datasheet: {test.limit}",
+        metric=estimate.metric,
+        value=estimate.value,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
     )

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from math import ceil
 
 from steelyard.datasheet.comparison import rows
-from steelyard.datasheet.comparison.rows import interval, label
+from steelyard.datasheet.comparison.rows import label
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow, forest_plot
-from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.instrument.worth_estimates import WORTH
@@ -37,25 +36,30 @@ def render(
         drawing=forest(shown.rows, shown.margin, *shown.names),
         few=any(row.flipped == "pairs" for row in shown.rows),
         metrics=metric_meanings(row.metric for row in shown.rows),
-        methods=interval_meanings(each.method for row in shown.rows for each in row.intervals),
+        methods=interval_meanings(each.method for row in shown.rows for each in row.intervals[:2]),
     )
 
 
-ROLES = {"clear": "good", "flagged": "bad", "inconclusive": "wait"}
-SHAPES = {"clear": "circle", "flagged": "diamond", "inconclusive": "square"}
+STYLES = {
+    rows.BETTER: ("good", "triangle-up"),
+    rows.WORSE: ("bad", "triangle-down"),
+    rows.DIFFERENT: ("accent", "diamond"),
+    rows.ALIKE: ("muted", "circle"),
+    rows.UNDECIDED: ("wait", "square"),
+}
+"""Colour and marker of a state; the state itself stands beside every row."""
 
 
-def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -> str:
-    """The plot as SVG; empty where no row has a difference."""
+def forest(figures: Sequence[Comparison], margin: float, first: str, second: str) -> str:
+    """The plot as SVG, what differs first; empty where no row has a difference."""
     # Steps of quality have another scale than shares.
-    drawn = [row for row in rows if row.difference is not None and row.intervals and row.metric != WORTH.id]
+    known = [row for row in figures if row.difference is not None and row.metric != WORTH.id]
+    drawn = sorted(rows.main_first(known), key=lambda row: list(STYLES).index(rows.state(row)))
     if not drawn:
         return ""
     reach = _axis_extent(drawn, margin)
-    values = {
-        label(row): f"{numbers.decimal(row.difference or 0.0, signed=True)} {interval(row)}" for row in drawn
-    }
-    description = "; ".join(f"{label(row)}: {values[label(row)]}, {row.status}" for row in drawn)
+    values = {label(row): f"{rows.figures(row)[-1]} {rows.state(row)}" for row in drawn}
+    description = "; ".join(f"{name}: {value}" for name, value in values.items())
     return forest_plot(
         [_row(row, values[label(row)]) for row in drawn],
         title=f"{second} less {first}",
@@ -73,17 +77,13 @@ def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -
 
 
 def _row(row: Comparison, text: str) -> IntervalRow:
-    """The 95 % interval that the status is read from thin, the 90 % interval thick."""
-    outer, inner = ((each.low or 0.0, each.high or 0.0) for each in row.intervals[:2])
-    finding = row.status or ""
-    role, shape = ROLES.get(finding, "muted"), SHAPES.get(finding, "circle")
-    return IntervalRow(label(row), row.difference, outer, role, shape, inner=inner, text=text)
+    """The interval that the word is read from."""
+    role, shape = STYLES[rows.state(row)]
+    return IntervalRow(label(row), row.difference, row.decides, role, shape, text=text)
 
 
-def _axis_extent(rows: Sequence[Comparison], margin: float) -> float:
+def _axis_extent(drawn: Sequence[Comparison], margin: float) -> float:
     """Half the width of the axis: symmetric, wide enough for every value; for every interval up to 1."""
-    ends = [
-        abs(end) for row in rows for end in (row.intervals[0].low, row.intervals[0].high) if end is not None
-    ]
-    values = [abs(row.difference or 0.0) for row in rows]
+    ends = [abs(end) for row in drawn for end in row.decides]
+    values = [abs(row.difference or 0.0) for row in drawn]
     return max(min(1.0, ceil(10 * max(2 * margin, *ends)) / 10), ceil(10 * max(values)) / 10)

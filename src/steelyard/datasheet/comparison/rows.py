@@ -1,11 +1,73 @@
-"""One figure of two judges in words: its name, its interval, what was left out."""
+"""One figure of two judges in words: its name, its interval, its state, what was left out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
+from steelyard.datasheet.words.numbers import NOT_MEASURED
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.unit_events import Dropped
+from steelyard.metrics.findings import CLEAR, FLAGGED
+from steelyard.metrics.metric import HIGH, ZERO
+from steelyard.metrics.stats.significance import PAIRS
+from steelyard.probes.probe import EDITS
+from steelyard.probes.probe_metadata import probes_in
+
+BETTER, WORSE, DIFFERENT, ALIKE, UNDECIDED = "better", "worse", "different", "alike", "undecided"
+DIFFER = (BETTER, WORSE, DIFFERENT)
+
+
+def state(row: Comparison) -> str:
+    """What B is beside A, for people; the one mapping from the words of JSON.
+
+    `clear` is alike, `inconclusive` undecided, `flagged` better or worse: different where neither way is
+    better, or where fewer than six clusters say nothing of others. Of figures that are best at zero, neither
+    is better where both are about as far from it.
+    """
+    if row.difference is None:
+        return NOT_MEASURED
+    if row.status != FLAGGED:
+        return ALIKE if row.status == CLEAR else UNDECIDED
+    better, gain = metric_named(row.metric).better, row.difference
+    if not better or row.flipped == PAIRS:
+        return DIFFERENT
+    if better == ZERO:
+        gain = abs(row.first or 0.0) - abs(row.second or 0.0)
+        low, high = row.intervals[0].low or 0.0, row.intervals[0].high or 0.0
+        return DIFFERENT if abs(gain) <= (high - low) / 2 else BETTER if gain > 0 else WORSE
+    return BETTER if (gain > 0) == (better == HIGH) else WORSE
+
+
+def main_first(rows: Iterable[Comparison]) -> list[Comparison]:
+    """Agreement with labels, then what a datasheet has limits for, then the rest; edited texts last.
+
+    Of one metric, all steps of quality together come first.
+    """
+    edits = frozenset(probes_in(EDITS))
+
+    def rank(row: Comparison) -> tuple[bool, bool, int]:
+        metric = metric_named(row.metric)
+        if metric.labelled or metric.id == MERIT.id:
+            place = 0
+        elif metric.limit_in(row.group):
+            place = 1
+        else:
+            place = 2 if metric.better and not metric.detail else 3
+        return row.probe in edits, row.group.get("protocol", "base") != "base", place
+
+    return sorted(
+        rows, key=lambda row: (*rank(row), metric_named(row.metric).by_step and "delta" in row.group)
+    )
+
+
+def one_of_each(rows: Iterable[Comparison]) -> list[Comparison]:
+    """The main figure of each metric and state."""
+    main: dict[tuple[str, str, bool], Comparison] = {}
+    for row in rows:
+        main.setdefault((row.metric, state(row), "weighed_against" in row.group), row)
+    return list(main.values())
 
 
 def label(row: Comparison) -> str:
@@ -22,24 +84,43 @@ def condition(row: Comparison) -> str:
     """What tells the row from others of its metric: the probe and the protocol where they are needed."""
     hidden = ("protocol",) if row.group.get("protocol") == "base" else ()
     same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
-    group = {key: value for key, value in row.group.items() if key not in (*hidden, *same)}
+    left_out = (*hidden, *same, "weighed_against")
+    group = {key: value for key, value in row.group.items() if key not in left_out}
     probe = "" if row.probe in ("vacuum", "ladder", "position", "run") else probe_title(row.probe)
     pairs = ""
     if metric_named(row.metric).over_kinds and row.probe == "ladder":
         pairs = "between equals" if same else "" if group else "all pairs"
-    return _joined(probe, pairs, numbers.condition(group) if group else "")
+    weighed = "whatever the length" if "weighed_against" in row.group else ""
+    return _joined(probe, pairs, weighed, numbers.condition(group) if group else "")
 
 
 def _joined(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def figures(row: Comparison) -> list[str]:
+    """A, B, and the difference with its interval; empty where there is none."""
+    if row.difference is None or row.first is None or row.second is None:
+        return ["", "", ""]
+    ends = [numbers.decimal(end, signed=metric_named(row.metric).signed) for end in (row.first, row.second)]
+    return [*ends, f"{numbers.decimal(row.difference, signed=True)} {interval(row)}"]
+
+
+def tests(row: Comparison) -> list[str]:
+    """q, the difference that it would show, and how many units and clusters are behind it."""
+    if row.difference is None:
+        return ["", "", ""]
+    detects = numbers.decimal(row.minimum_detectable or 0.0)
+    return [probability(row.q), detects, f"{row.n_shared}/{row.n_clusters}"]
+
+
 def interval(row: Comparison) -> str:
-    """`[−0.02, +0.14]`: the 95 % interval of the difference."""
+    """`[−0.02, +0.14]`: what the word is read from; `(0.00, +0.14]` where it ends before zero."""
     if not row.intervals:
         return ""
-    ends = [row.intervals[0].low, row.intervals[0].high]
-    return "[" + ", ".join(numbers.decimal(end or 0.0, signed=True) for end in ends) + "]"
+    ends, beside = row.decides, row.status == FLAGGED
+    low, high = (numbers.decimal(end, signed=True) for end in ends)
+    return f"{'(' if beside and not ends[0] else '['}{low}, {high}{')' if beside and not ends[1] else ']'}"
 
 
 def probability(value: float | None) -> str:
@@ -50,20 +131,18 @@ def probability(value: float | None) -> str:
 
 
 def dropped(row: Comparison) -> str:
-    """`A 2 unreadable; B 3 not shown`, or nothing."""
-    sides = [
-        (name, _format_dropped(side)) for name, side in (("A", row.dropped_first), ("B", row.dropped_second))
-    ]
-    return "; ".join(f"{name} {told}" for name, told in sides if told)
-
-
-def _format_dropped(side: Dropped) -> str:
-    counts = (
-        ("not shown", side.not_shown),
-        ("unreadable", side.unreadable),
-        ("failed", side.failed),
-        ("without a reference", side.no_reference),
-        ("compared with another reference", side.other_reference),
-        ("abstained", side.abstained),
+    """`A: 2 unreadable; B: 3 never asked`, or nothing."""
+    names = (
+        "never asked",
+        "unreadable",
+        "failed",
+        "without a reference",
+        "with another reference",
+        "abstained",
     )
-    return ", ".join(f"{count} {word}" for word, count in counts if count)
+    told = []
+    for side, lost in (("A", row.dropped_first), ("B", row.dropped_second)):
+        counts = (lost.not_shown, lost.unreadable, lost.failed, lost.no_reference, lost.other_reference)
+        parts = [f"{n} {word}" for n, word in zip((*counts, lost.abstained), names, strict=True) if n]
+        told += [f"{side}: {', '.join(parts)}"] if parts else []
+    return "; ".join(told)

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
 from steelyard.core.text import pluralize
-from steelyard.datasheet.comparison.answer import ComparisonAnswer, main_first
-from steelyard.datasheet.comparison.rows import probability
+from steelyard.datasheet.comparison.answer import ComparisonAnswer
+from steelyard.datasheet.comparison.rows import (
+    ALIKE,
+    DIFFER,
+    UNDECIDED,
+    dropped,
+    label,
+    main_first,
+    probability,
+    state,
+)
 from steelyard.datasheet.run_facts import describe_reference
 from steelyard.datasheet.words.glossary import probe_title
+from steelyard.datasheet.words.numbers import NOT_MEASURED
 from steelyard.datasheet.words.text import escape_fields
+from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.faults import Fault
@@ -22,6 +34,10 @@ from steelyard.metrics.stats.sample_size import ALPHA
 LONG_NAME = 32
 """Letters of a judge's name beyond which sentences say A and B."""
 SCHEMA = "steelyard.comparison/1"
+HOW_TO_READ = (
+    "Intervals of what differs or is undecided hold for all figures at once; alike: 95 %, within the margin. "
+    "q: p corrected for all figures. detects: what q shows in four comparisons of five."
+)
 
 
 @dataclass(frozen=True)
@@ -76,8 +92,9 @@ class ComparisonSheet:
             "margin": self.margin,
             **({} if self.stratum is None else {"stratum": self.stratum}),
             "answer": self.answer(),
+            "next": dict(zip(("step", "command"), self.next_step, strict=True)) if self.defined else None,
             "together": {"p": self.p, "differs": None if self.p is None else self.p <= ALPHA},
-            "comparisons": [row.to_json() for row in self.rows],
+            "comparisons": [{**row.to_json(), "state": state(row)} for row in self.rows],
         }
 
     def __repr__(self) -> str:
@@ -107,13 +124,43 @@ class ComparisonSheet:
 
     def asked_of_one(self) -> list[str]:
         """Figures without a unit that could be asked of both, by protocol, probe and reason, in sentences."""
-        counts: dict[str, int] = {}
-        for row in self.rows:
-            if not _shown_to_both(row):
-                what = f"{probe_title(row.probe)}, {row.group.get('protocol', 'base')}"
-                line = f"{what}: {_unpaired(row)}"
-                counts[line] = counts.get(line, 0) + 1
+        counts = Counter(
+            f"{probe_title(row.probe)}, {row.group.get('protocol', 'base')}: {_unpaired(row)}"
+            for row in self.rows
+            if not _shown_to_both(row)
+        )
         return [f"{line} ({pluralize(count, 'figure')})" for line, count in counts.items()]
+
+    def not_paired(self, width: int | None = None) -> list[str]:
+        """What was asked of one judge alone or has no verdict, in a line each; nothing where nothing is."""
+        calls = next((row for row in self.rows if row.metric == FAILED_RATE.id), None)
+        undefined = [f"{label(row)}: {row.note}" for row in self.asked_of_both if row.difference is None]
+        alone = undefined + self.asked_of_one()
+        said = []
+        if calls is not None and dropped(calls):
+            said.append(
+                f"Paired on {pluralize(calls.n_shared, 'call')} that both were asked; {dropped(calls)}."
+            )
+        if alone:
+            more = f" and {pluralize(len(alone) - 1, 'more reason')}" if len(alone) > 1 else ""
+            said.append(f"{NOT_MEASURED.capitalize()} in both: {alone[0]}{more}.")
+        return (
+            said
+            if width is None
+            else [line if len(line) <= width else line[: width - 1] + "…" for line in said]
+        )
+
+    def left_out(self) -> list[str]:
+        """Every reason why units lack a verdict of both, with the figures that lost the most to it."""
+        losses: dict[str, list[str]] = {}
+        for row in self.asked_of_both:
+            if dropped(row):
+                losses.setdefault(dropped(row), []).append(label(row))
+        lines = [
+            f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {loss}"
+            for loss, names in losses.items()
+        ]
+        return [f"Left out, {line}." for line in (*lines, *self.asked_of_one())]
 
     @property
     def names(self) -> tuple[str, str]:
@@ -145,27 +192,33 @@ class ComparisonSheet:
         return f"{second.judge} against {first.judge}{part}"
 
     def sentence(self) -> str:
-        words = [row.status for row in self.defined]
-        parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "inconclusive", "clear"))
-        summary = f"{pluralize(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
-        return f"{self.verdict()} {summary}" if self.p is not None else summary
+        """What the test over all figures together says, and how many figures have each word."""
+        words = [state(row) for row in self.defined]
+        parts = ", ".join(
+            f"{words.count(word)} {word}" for word in (*DIFFER, UNDECIDED, ALIKE) if word in words
+        )
+        summary = f"{pluralize(len(words), 'figure')} compared, margin {self.margin:g}: {parts or 'none'}."
+        if self.p is None:
+            return summary
+        differ = "the judges differ" if self.p <= ALPHA else "no difference between the judges is shown"
+        return f"All figures together: {differ} (p = {probability(self.p)}). {summary}"
 
-    def answer(self) -> list[str]:
-        """Which judge is better and in what, in sentences; empty where nothing could be compared."""
-        if not self.defined:
-            return []
+    @property
+    def answered(self) -> ComparisonAnswer:
         first, second = self.first.judge, self.second.judge
         names = (f"A ({first})", f"B ({second})")
         if first == second or max(len(first), len(second)) > LONG_NAME:
             names = ("A", "B")
-        return list(ComparisonAnswer.of(self.rows).sentences(*names, self.margin))
+        return ComparisonAnswer(tuple(main_first(self.defined)), *names, self.margin, self.p)
 
-    def verdict(self) -> str:
-        p = probability(self.p)
-        if self.p is None or self.p > ALPHA:
-            return f"No difference between the judges is shown by all figures together (p = {p})."
-        where = "" if any(row.differs for row in self.rows) else "; no single figure says where"
-        return f"The judges differ: p = {p} over all figures together{where}."
+    def answer(self) -> list[str]:
+        """Which judge is better and in what, in sentences; empty where nothing could be compared."""
+        return self.answered.sentences() if self.defined else []
+
+    @property
+    def next_step(self) -> tuple[str, str]:
+        sides = self.first, self.second
+        return self.answered.next_step([s.folder for s in sides], [s.judge for s in sides])
 
 
 def _shown_to_both(row: Comparison) -> bool:

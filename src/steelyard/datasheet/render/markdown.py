@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from steelyard.core.text import pluralize
-from steelyard.datasheet.conclusion import Conclusion, also_flagged
+from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import (
     FindingExample,
@@ -17,8 +17,18 @@ from steelyard.datasheet.examples.example import (
     named_texts,
 )
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.render.clauses import (
+    advice,
+    fact_phrase,
+    headword,
+    lead,
+    sentence,
+    state_text,
+    text,
+    undecided_text,
+)
 from steelyard.datasheet.render.examples import examples_by_judge
-from steelyard.datasheet.sections import key_figures
+from steelyard.datasheet.sections import first_screen
 from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, INSTRUMENTS_TITLE, card_texts
 from steelyard.datasheet.sections.remedies import (
     REMEDIES_COMMAND,
@@ -42,7 +52,7 @@ from steelyard.datasheet.sections.tables import (
     strata_tables,
 )
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import FINDINGS, MARKS, interval_meanings, metric_meanings
+from steelyard.datasheet.words.glossary import FINDINGS, STATUS_WORDS, interval_meanings, metric_meanings
 from steelyard.datasheet.words.text import capital, escape_control_chars, escape_keeping_lines
 from steelyard.metrics.estimate import Estimate
 
@@ -100,72 +110,81 @@ def _answer(summary: Summary) -> Iterator[str]:
     if len(names) == 1:
         verdict = summary.verdict(names[0])
         if verdict is not None:
-            yield f"**{verdict.word}**: {escape(key_figures.lead(verdict))}"
+            yield f"**{headword(verdict)}**: {escape(lead(verdict))}"
         rows = [
             [
-                escape(each.name),
-                f"{escape(numbers.figure(each.estimate))} {numbers.counts(each.estimate)}".strip(),
-                each.limit,
-                f"**{each.word}**" if each.estimate.status == "flagged" else each.word,
+                escape(row.name),
+                f"{_row_figure(row)} {numbers.counts(row.estimate)}".strip(),
+                row.limit,
+                f"**{row.word}**" if row.estimate.status == "flagged" else row.word,
             ]
-            for each in key_figures.key_figures(summary, names[0])
+            for row in first_screen.key_figures(summary, names[0])
         ]
         if rows:
             yield table(["", "value [interval] count/total", "limit", ""], rows)
         if verdict is not None:
-            yield " ".join(escape(sentence) for sentence in key_figures.advice(summary, verdict))
+            yield " ".join(escape(line) for line in advice(summary.datasheet, verdict))
     elif summary.datasheet.verdicts:
-        columns, judges = key_figures.judge_rows(summary)
-        yield f"**{escape(key_figures.headline(summary))}**"
+        columns, judges = first_screen.judge_rows(summary)
+        yield f"**{escape(first_screen.headline(summary))}**"
         yield table(
             ["judge", "verdict", *map(escape, columns)],
             [
                 [
-                    escape(row.judge),
-                    "" if row.verdict is None else f"**{row.verdict.word}**",
-                    *(
-                        "–" if each is None else f"{cell(summary, each.estimate)} {each.part}".strip()
-                        for each in row.figures
-                    ),
+                    escape(judge.judge),
+                    "" if judge.verdict is None else f"**{headword(judge.verdict)}**",
+                    *("–" if row is None else _judge_cell(row) for row in judge.figures),
                 ]
-                for row in judges
+                for judge in judges
             ],
         )
-    if undecided := key_figures.undecided(summary, names):
+        if step := first_screen.shared_step(summary):
+            yield f"**Next for {escape(step.judge)}:** {escape(step.next.sentence)}" if step.next else ""
+            yield from [code_block(step.command, "sh")] if step.command else []
+    if undecided := undecided_text(summary.datasheet.verdicts):
         yield escape(undecided)
+
+
+def _judge_cell(row: first_screen.Row) -> str:
+    word = f"**{row.word}**" if row.estimate.status == "flagged" else row.word
+    return " ".join(filter(None, (_row_figure(row), escape(row.part), word)))
+
+
+def _row_figure(row: first_screen.Row) -> str:
+    return escape(f"{numbers.value(row.estimate)} {row.interval}".rstrip())
 
 
 def _verdicts(summary: Summary) -> Iterator[str]:
     for judge in summary.measured:
         verdict = summary.verdict(judge.name)
         if verdict is not None:
-            yield f"## {escape(judge.name)}: {verdict.word}"
+            yield f"## {escape(judge.name)}: {headword(verdict)}"
             yield "\n".join(_verdict_lines(verdict, remedy_brief(summary.datasheet, judge.name)))
             yield from [code_block(verdict.command, "sh")] if verdict.command else []
     titles = summary.finding_titles()
     if titles:
         header = ["", *(escape(judge.name) for judge in summary.measured)]
-        yield table(header, [[escape(title), *_words(summary, title)] for title in titles])
+        yield table(header, [[escape(row), *_states(summary, title)] for title, row in titles])
 
 
 def _verdict_lines(verdict: Conclusion, remedy: str) -> Iterator[str]:
     for fact in verdict.facts:
-        guide = f" `{fact.guide}`" if fact.guide else ""
-        yield f"- {escape(capital(fact.sentence))}{also_flagged(fact)}.{guide}"
-    for opening, text in (("So", verdict.so), ("Remedy", remedy)):
-        if text:
-            yield f"- **{opening}:** {escape(text)}"
+        guide = f" `{fact.cause.guide}`" if fact.cause else ""
+        yield f"- {escape(capital(text(fact_phrase(fact))))}.{guide}"
+    for opening, words in (("So", verdict.advice.value), ("Remedy", remedy)):
+        if words:
+            yield f"- **{opening}:** {escape(words)}"
     if verdict.next is not None:
         yield f"- **Next:** {escape(verdict.next.sentence)}"
 
 
-def _words(summary: Summary, title: str) -> list[str]:
-    findings = (summary.finding(judge.name, title) for judge in summary.measured)
-    return [numbers.NOT_MEASURED if finding is None else _emphasis(finding.status) for finding in findings]
-
-
-def _emphasis(word: str) -> str:
-    return f"**{word}**" if word == "flagged" else word
+def _states(summary: Summary, title: str) -> list[str]:
+    decisions = [summary.finding(judge.name, title) for judge in summary.measured]
+    words = [state_text(decision) or "no limit" for decision in decisions]
+    return [
+        f"**{word}**" if decision is not None and decision.status == "flagged" else word
+        for decision, word in zip(decisions, words, strict=True)
+    ]
 
 
 def _readings(summary: Summary) -> Iterator[str]:
@@ -173,12 +192,17 @@ def _readings(summary: Summary) -> Iterator[str]:
         yield "## Readings"
     for judge in summary.datasheet.judges:
         lines = [
-            f"- {escape(finding.title)}, **{finding.status}**: {escape(finding.sentence)}"
-            for finding in summary.findings(judge.name)
+            f"- {escape(capital(decision.row_title))}{_state(state_text(decision))}: "
+            f"{escape(sentence(decision.clause))}"
+            for decision in summary.findings(judge.name)
         ]
         if lines:
             yield f"### {escape(judge.name)}"
             yield "\n".join(lines)
+
+
+def _state(word: str) -> str:
+    return f", **{word}**" if word else ""
 
 
 def _remedies(summary: Summary) -> Iterator[str]:
@@ -220,7 +244,8 @@ def _confusion(summary: Summary) -> Iterator[str]:
 
 
 def _plain_table(shown: TextTable) -> str:
-    return table([escape(name) for name in shown.header], [[escape(c) for c in row] for row in shown.rows])
+    rows = [[escape(str(cell)) for cell in row] for row in shown.rows]
+    return table([escape(name) for name in shown.header], rows)
 
 
 def _strata(summary: Summary) -> Iterator[str]:
@@ -273,7 +298,7 @@ def _multi_judge_tables(summary: Summary) -> Iterator[str]:
     for shown in tables:
         yield f"### {shown.title}"
         yield escape(shown.question)
-        yield table(shown.header, [[escape(cell) for cell in row] for row in shown.rows])
+        yield table(shown.header, [[escape(str(cell)) for cell in row] for row in shown.rows])
     if single_judge_note(summary):
         yield single_judge_note(summary)
 
@@ -320,9 +345,8 @@ def cell(summary: Summary, estimate: Estimate | None) -> str:
     if not numbers.defined(estimate):
         return escape(summary.absence(estimate))
     parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
-    word = summary.status(estimate)
-    if word in MARKS:
-        parts.append(f"**{word}**" if word == "flagged" else f"*{word}*")
+    if word := STATUS_WORDS.get(summary.status(estimate), ""):
+        parts.append(f"**{word}**" if summary.status(estimate) == "flagged" else f"*{word}*")
     return " ".join(part for part in parts if part)
 
 
@@ -340,8 +364,8 @@ def _parts(exhibit: FindingExample, escape: Callable[[str], str]) -> Iterator[st
     yield f"<details><summary>{html.escape(heading)}</summary>"
     yield f"Why: {escape(escape_control_chars(exhibit.why))}."
     yield from fenced("request", stimulus.request, escape)
-    for name, text in named_texts(exhibit.shown):
-        yield from fenced(name, text, escape)
+    for name, shown in named_texts(exhibit.shown):
+        yield from fenced(name, shown, escape)
     for call in exhibit.calls:
         reply = call.message or call.reason if call.verdict == "failed" else call.reply
         name = (

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from steelyard.core.registry import require_known
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render import json
+from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword, sentence, state_text
 from steelyard.datasheet.words.glossary import declared
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
@@ -61,6 +63,18 @@ class NotebookSheet(Datasheet):
             require_known("metric", metric, declared())
         return found
 
+    def to_json(self) -> dict[str, Any]:
+        """The content of `datasheet.json`."""
+        return json.to_json(self)
+
+    def dumps(self) -> str:
+        """`datasheet.json` as text, one spelling per content."""
+        return json.dumps(self)
+
+    def __str__(self) -> str:
+        opening = [self.partial_sentence] if self.partial else []
+        return "\n".join([*opening, *map(conclusion_text, self.verdicts)]) or repr(self)
+
     def to_frame(self) -> DataFrame:
         """Every figure as a row of a pandas data frame; conditions are columns, an absent one is missing."""
         try:
@@ -73,9 +87,10 @@ class NotebookSheet(Datasheet):
 
     def _repr_html_(self) -> str:
         names = [judge.name for judge in self.judges if not judge.baseline]
-        titles = dict.fromkeys(reading.title for reading in self.findings)
+        titles = dict.fromkeys(decision.row_title for decision in self.findings)
         cells = {
-            (r.title, r.judge): f"<b>{escape(r.status)}</b>: {escape(r.sentence)}" for r in self.findings
+            (d.row_title, d.judge): f"<b>{state_text(d)}</b> {escape(sentence(d.clause))}"
+            for d in self.findings
         }
         head = "".join(
             f'<th style="{CELL}">{escape(escape_control_chars(name))}</th>' for name in ("", *names)
@@ -107,15 +122,15 @@ class NotebookSheet(Datasheet):
 
 
 def _verdict(verdict: Conclusion) -> str:
-    facts = "".join(f"<li>{escape(fact.sentence)}</li>" for fact in verdict.facts)
-    so = f"<p><b>so</b> {escape(verdict.so)}</p>" if verdict.so else ""
+    facts = "".join(f"<li>{escape(fact_text(fact))}</li>" for fact in verdict.facts)
+    so = f"<p><b>so</b> {escape(verdict.advice.value)}</p>"
     step = (
         ""
         if verdict.next is None
         else f"<p><b>next</b> {escape(escape_control_chars(verdict.next.sentence))}</p>"
     )
     step += f"<pre>{escape(escape_control_chars(verdict.command))}</pre>" if verdict.command else ""
-    heading = f"{escape_control_chars(verdict.judge)}: {verdict.word}"
+    heading = f"{escape_control_chars(verdict.judge)}: {headword(verdict)}"
     return f"<h4>{escape(heading)}</h4><ul>{facts}</ul>{so}{step}"
 
 

@@ -11,14 +11,24 @@ from rich.text import Text
 
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import pluralize
-from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, also_flagged
-from steelyard.datasheet.sections.key_figures import headline
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
+from steelyard.datasheet.questions.question import State
+from steelyard.datasheet.render.clauses import fact_phrase, headword, is_settled, state_text, text
+from steelyard.datasheet.sections.first_screen import headline
 from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.datasheet.sections.summary import Summary, cost_summary
-from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import ascii_only
 
-STYLES = {"clear": "green", "flagged": "bold red", "inconclusive": "yellow", "undefined": "magenta"}
+FINE, OUTSIDE, OPEN, ABSENT = "green", "bold red", "yellow", "magenta"
+STATES = {
+    State.FINE: FINE,
+    State.TOO_HIGH: OUTSIDE,
+    State.TOO_LOW: OUTSIDE,
+    State.UNDECIDED: OPEN,
+    State.NOT_MEASURED: ABSENT,
+}
+STYLES = {"clear": FINE, "flagged": OUTSIDE, "inconclusive": OPEN, "undefined": ABSENT}
+"""Colours by the words of JSON."""
 
 
 class Printer:
@@ -44,29 +54,29 @@ class Printer:
         self.console.print(Padding(shown, (0, 0, 0, 2)), highlight=False)
 
 
-COLOURS = {
-    UNFIT: STYLES["flagged"],
-    CARE: STYLES["inconclusive"],
-    NO_FAULT: STYLES["clear"],
-    TOO_LITTLE: STYLES["undefined"],
-}
+_COLOURS = {UNFIT: OUTSIDE, CARE: OPEN, NO_FAULT: OPEN, TOO_LITTLE: ABSENT}
+
+
+def colour_of(verdict: Conclusion) -> str:
+    """Green is for a judge without a fault and with nothing undecided."""
+    return FINE if is_settled(verdict) else _COLOURS[verdict.word]
 
 
 def print_verdict(printer: Printer, verdict: Conclusion, remedy: str = "") -> None:
     printer.console.print()
     heading = printer.text(f"{verdict.judge}: ", "bold")
-    heading.append_text(printer.text(verdict.word, COLOURS.get(verdict.word, "")))
+    heading.append_text(printer.text(headword(verdict), colour_of(verdict)))
     printer.line(heading)
     for fact in verdict.facts:
-        printer.indented(printer.text(f"{fact.sentence}{also_flagged(fact)}"))
-    for opening, text in (
-        ("so: ", verdict.so),
+        printer.indented(printer.text(text(fact_phrase(fact))))
+    for opening, words in (
+        ("so: ", verdict.advice.value),
         ("remedy: ", remedy),
         ("next: ", "" if verdict.next is None else verdict.next.sentence),
     ):
-        if text:
+        if words:
             line = printer.text(opening, "bold")
-            line.append_text(printer.text(text))
+            line.append_text(printer.text(words))
             printer.indented(line)
     if verdict.command:
         printer.whole(f"  {verdict.command}")
@@ -81,7 +91,7 @@ class Opening(Printer):
         """Name, facts of the run, and what labels are where a judge gave them."""
         sheet, summary = self.summary.datasheet, self.summary
         if sheet.partial:
-            self.line(sheet.partial_sentence, STYLES["inconclusive"])
+            self.line(sheet.partial_sentence, OPEN)
         calls = pluralize(summary.calls, "call") if summary.calls else "calls not recorded"
         facts = [sheet.name, f"{sheet.profile} profile", calls]
         if short:
@@ -108,9 +118,10 @@ class Opening(Printer):
                 print_verdict(self, verdict, remedy_brief(self.summary.datasheet, verdict.judge))
 
     def word(self, judge: str, title: str) -> Text:
-        finding = self.summary.finding(judge, title)
-        word = numbers.NOT_MEASURED if finding is None else finding.status
-        return self.text(word, STYLES.get(word, "dim" if finding is None else ""))
+        decision = self.summary.finding(judge, title)
+        state = None if decision is None else decision.state
+        style = "dim" if state is None else STATES[state]
+        return self.text(state_text(decision) or "no limit", style)
 
     def grid(self, names: Sequence[str], label: int, column: int | None, style: str = "") -> Table:
         """A table of labels and a column for each name, as wide as its content where no width is given."""

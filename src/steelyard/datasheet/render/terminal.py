@@ -14,15 +14,17 @@ from rich.text import Text
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.printer import COLOURS, STYLES, Opening
-from steelyard.datasheet.sections import key_figures
-from steelyard.datasheet.sections.key_figures import KeyFigure
+from steelyard.datasheet.questions.question import State
+from steelyard.datasheet.render.clauses import advice, headword, lead, sentence, state_text, undecided_text
+from steelyard.datasheet.render.printer import ABSENT, STATES, STYLES, Opening, colour_of
+from steelyard.datasheet.sections import first_screen
+from steelyard.datasheet.sections.first_screen import Row
 from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 from steelyard.datasheet.sections.tables import multi_judge_tables, single_judge_note
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import MARKS
+from steelyard.datasheet.words.glossary import MARKS as STATUS_MARKS
 from steelyard.metrics.estimate import Estimate
 
 MOST_ROWS = 20
@@ -57,8 +59,8 @@ class _TerminalReport(Opening):
 
     def _show_judges(self, judges: Sequence[JudgeEntry]) -> None:
         table, label, column = self._grid(judges)
-        for title in self.summary.finding_titles():
-            table.add_row(self.text(title), *(self.word(judge.name, title) for judge in judges))
+        for title, row_title in self.summary.finding_titles():
+            table.add_row(self.text(row_title), *(self.word(judge.name, title) for judge in judges))
         for section in self.summary.sections:
             rows = [row for row in section.rows if row.essential]
             if rows:
@@ -110,9 +112,9 @@ class _TerminalReport(Opening):
             return self.text(numbers.NOT_MEASURED, "dim")
         if numbers.undefined(estimate):
             self.reasons.add(numbers.reason(estimate))
-            return self.text(self.summary.undefined(estimate), STYLES["undefined"])
+            return self.text(self.summary.undefined(estimate), ABSENT)
         word = self.summary.status(estimate)
-        style, mark = STYLES.get(word, ""), MARKS.get(word, "")
+        style, mark = STYLES.get(word, ""), STATUS_MARKS.get(word, "")
         value, interval, counts = (
             self.text(numbers.value(estimate) + mark, style),
             self.text(numbers.interval(estimate), style),
@@ -128,9 +130,11 @@ class _TerminalReport(Opening):
                 model = "" if judge.model == judge.name else f" ({judge.made})"
                 self.line(judge.name + model, "bold")
             for finding in findings:
-                line = self.text(f"{finding.title}, ")
-                line.append_text(self.text(finding.status, STYLES.get(finding.status, "")))
-                line.append_text(self.text(f": {finding.sentence}"))
+                line = self.text(finding.row_title)
+                if finding.state is not None:
+                    line.append_text(self.text(", "))
+                    line.append_text(self.text(state_text(finding), STATES[finding.state]))
+                line.append_text(self.text(f": {sentence(finding.clause)}"))
                 self.indented(line)
             if remedy := remedy_line(self.summary.datasheet, judge.name):
                 self.indented(self.text(remedy))
@@ -165,7 +169,7 @@ class _TerminalReport(Opening):
             for name in shown.header:
                 table.add_column(self.text(name), overflow="fold")
             for row in shown.rows[:MOST_ROWS]:
-                table.add_row(*(self.text(cell) for cell in row))
+                table.add_row(*(self.text(str(cell)) for cell in row))
             self.console.print(table)
             if len(shown.rows) > MOST_ROWS:
                 self.line(f"{len(shown.rows) - MOST_ROWS} more in the Markdown and HTML reports", "dim")
@@ -177,11 +181,11 @@ class _TerminalReport(Opening):
         self.console.print()
         for reason, letter in self.summary.notes.items():
             if reason in self.reasons:
-                self.line(f"({letter}) undefined: {reason}", STYLES["undefined"])
+                self.line(f"({letter}) undefined: {reason}", ABSENT)
         if self.terms:
             named = (f"{plain} ({term})" for plain, term in self.terms.items())
             self.line(f"Terms: {', '.join(named)}.", "dim")
-        self.line("value [95 % interval] count/total · ! flagged · ? inconclusive", "dim")
+        self.line("value [95 % interval] count/total · ! beyond its limit · ? undecided", "dim")
         self.line("deff: design effect, the factor by which clusters change the variance", "dim")
 
 
@@ -224,7 +228,7 @@ class _Brief(Opening):
             self._one(judges[0].name)
         else:
             self._several()
-        if undecided := key_figures.undecided(self.summary, [judge.name for judge in judges]):
+        if undecided := undecided_text(self.summary.datasheet.verdicts):
             self.console.print()
             self.line(undecided, "dim")
 
@@ -232,50 +236,50 @@ class _Brief(Opening):
         verdict = self.summary.verdict(judge)
         self.console.print()
         self._heading(judge, verdict)
-        if verdict is not None and (lead := key_figures.lead(verdict)):
-            self.line(lead)
-        self._figures(key_figures.key_figures(self.summary, judge))
+        if verdict is not None and (why := lead(verdict)):
+            self.line(why)
+        self._figures(first_screen.key_figures(self.summary, judge))
         if verdict is None:
             return
         self.console.print()
-        for sentence in key_figures.advice(self.summary, verdict):
-            self.line(sentence)
+        for line in advice(self.summary.datasheet, verdict):
+            self.line(line)
         self._next(verdict)
 
     def _heading(self, name: str, verdict: Conclusion | None) -> None:
         heading = self.text(name, "bold")
         if verdict is not None:
             heading.append_text(self.text(": ", "bold"))
-            heading.append_text(self.text(verdict.word, COLOURS.get(verdict.word, "")))
+            heading.append_text(self.text(headword(verdict), colour_of(verdict)))
         self.whole(heading)
 
-    def _figures(self, figures: Sequence[KeyFigure]) -> None:
+    def _figures(self, rows: Sequence[Row]) -> None:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
         table.add_column(overflow="fold")
         for _ in range(4):
             table.add_column(no_wrap=self.console.width >= ROOMY)
-        for figure in figures:
-            style = STYLES.get(figure.estimate.status or "", "")
-            value, interval = numbers.value(figure.estimate), numbers.interval(figure.estimate)
-            cells = (value, interval, figure.limit)
-            table.add_row(self.text(figure.name), *map(self.text, cells), self.text(figure.word, style))
-        if figures:
+        for row in rows:
+            style = "" if row.state is None else STATES[row.state]
+            cells = numbers.value(row.estimate), row.interval, row.limit
+            table.add_row(self.text(row.name), *map(self.text, cells), self.text(row.word, style))
+        if rows:
             self.console.print()
             self.console.print(Padding(table, (0, 0, 0, 2)))
 
     def _next(self, verdict: Conclusion) -> None:
         if verdict.next is not None:
-            self.line(f"Next: {verdict.next.sentence}")
+            who = f" for {verdict.judge}" if len(self.summary.measured) > 1 else ""
+            self.line(f"Next{who}: {verdict.next.sentence}")
         if verdict.command:
             self.whole(verdict.command)
 
     def _several(self) -> None:
-        columns, rows = key_figures.judge_rows(self.summary)
+        columns, rows = first_screen.judge_rows(self.summary)
         self.console.print()
         for number, row in enumerate(rows, start=1):
             self._heading(f"{number}  {row.judge}", row.verdict)
             if row.verdict is not None:
-                self.indented(f"{key_figures.lead(row.verdict)} {row.verdict.so}".strip())
+                self.indented(f"{lead(row.verdict)} {row.verdict.advice.value}".strip())
         label = min(max(map(len, columns), default=0) + 1, self.console.width // 2)
         numbered = list(enumerate(rows, start=1))
         most = max(1, (self.console.width - label) // VALUE)
@@ -290,15 +294,21 @@ class _Brief(Opening):
         for number, name in parts:
             self.line(f"{number}: {name}", "dim")
         if columns:
-            self.line("! beyond its limit · ? undecided · – not measured", "dim")
-        steps = {row.verdict.command: row.verdict for row in rows if row.verdict is not None}
-        if len(steps) == 1:
+            self.line("↑ too high · ↓ too low · ? undecided · – not measured", "dim")
+        if step := first_screen.shared_step(self.summary):
             self.console.print()
-        for verdict in steps.values() if len(steps) == 1 else ():
-            self._next(verdict)
+            self._next(step)
 
-    def _value(self, figure: KeyFigure | None) -> Text:
-        if figure is None:
+    def _value(self, row: Row | None) -> Text:
+        if row is None or row.state is None:
             return self.text("–", "dim")
-        status = figure.estimate.status or ""
-        return self.text(numbers.value(figure.estimate) + MARKS.get(status, ""), STYLES.get(status, ""))
+        return self.text(numbers.value(row.estimate) + MARKS[row.state], STATES[row.state])
+
+
+MARKS = {
+    State.FINE: "",
+    State.TOO_HIGH: "↑",
+    State.TOO_LOW: "↓",
+    State.UNDECIDED: "?",
+    State.NOT_MEASURED: "",
+}

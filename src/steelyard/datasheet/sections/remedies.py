@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.causes import Cause
+from steelyard.datasheet.questions.question import Decision
+from steelyard.datasheet.questions.questions import question_of, remedies_for
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers, titles
+from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.estimate import Estimate
@@ -18,12 +21,7 @@ from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.columns import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
-from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import (
-    MAJORITY,
-    MEAN,
-    ORDERS,
-    PROTOCOL,
     UNCURED,
     MitigatedFigure,
     MitigatedJudge,
@@ -37,20 +35,6 @@ REMEDIES_QUESTION = (
     "What would the judge show if it were asked otherwise? Computed from the calls of this run, none added. "
     "Beside each figure stands its change against the judge as measured, on the same calls."
 )
-
-CURES: Mapping[str, Sequence[str]] = {
-    titles.DARK_CURRENT: (ORDERS, PROTOCOL, MAJORITY),
-    titles.POSITION: (ORDERS,),
-    titles.NOISE: (MAJORITY, ORDERS),
-    titles.SURFACE: (PROTOCOL, JURY),
-    titles.SENSITIVITY: (MAJORITY, JURY),
-    titles.NATURAL_PAIRS: (ORDERS,),
-    titles.NO_TIES: (ORDERS, PROTOCOL),
-    titles.ACCURACY: (JURY, MEAN, MAJORITY),
-    titles.LENIENCY: (JURY, MEAN, MAJORITY),
-    titles.REPEATABILITY: (MEAN, MAJORITY),
-}
-"""Reading to the kinds of remedies for it, declared before the data: the best of many would be flattered."""
 
 NO_HELP = "No remedy from these calls helps"
 _MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id, MAE.id)
@@ -80,7 +64,7 @@ class RemedyTable:
     unknown: str
     """What the calls do not tell, and what it would take; empty where they tell all."""
     definitions: tuple[str, ...]
-    """The cured judges that a study file can have, in the order of the rows."""
+    """The mitigated judges that a study file can have, in the order of the rows."""
 
 
 def remedy_tables(summary: Summary) -> tuple[RemedyTable, ...]:
@@ -91,51 +75,52 @@ def remedy_tables(summary: Summary) -> tuple[RemedyTable, ...]:
 def unknown_remedies(datasheet: Datasheet, judge: str) -> str:
     """What the calls of a judge do not tell, and what it would take; empty where they tell all."""
     reasons: dict[str, list[str]] = {}
-    for cured in _of(datasheet, judge):
-        if cured.note:
-            reasons.setdefault(cured.note, []).append(cured.title)
+    for mitigated in _of(datasheet, judge):
+        if mitigated.note:
+            reasons.setdefault(mitigated.note, []).append(mitigated.title)
     reasons_named = "; ".join(f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items())
     return f"Not told by these calls: {reasons_named}." if reasons_named else ""
 
 
-def remedy_for(datasheet: Datasheet, judge: str, title: str) -> MitigatedJudge | None:
-    """The first remedy declared for a reading that mends something and leaves a judge with merit."""
-    return next((cured for cured, why in _candidates(datasheet, judge, title) if not why), None)
+def remedy_for(datasheet: Datasheet, decision: Decision, cause: Cause | None = None) -> MitigatedJudge | None:
+    """The first remedy declared for a fault that mends something and leaves a judge with merit."""
+    return next((judge for judge, why in _candidates(datasheet, decision, cause) if not why), None)
 
 
-def is_refused(datasheet: Datasheet, judge: str, title: str) -> bool:
+def is_refused(datasheet: Datasheet, decision: Decision, cause: Cause | None = None) -> bool:
     """Whether the calls tell of remedies for a fault, and speak against each of them."""
-    candidates = _candidates(datasheet, judge, title)
+    candidates = _candidates(datasheet, decision, cause)
     return bool(candidates) and all(why for _, why in candidates)
 
 
 def no_remedy(datasheet: Datasheet, judge: str) -> str:
-    """That no remedy for what is flagged helps, and why; empty where one does, or none was computed."""
-    if not _may_be_cured(datasheet, judge) or _remedy(datasheet, judge)[1] is not None:
+    """Why no remedy for what is flagged helps; empty where one does, or none was computed."""
+    if not _may_be_mended(datasheet, judge) or _remedy(datasheet, judge)[1] is not None:
         return ""
     reasons: dict[str, dict[str, None]] = {}
-    for title in _flagged(datasheet, judge):
-        for cured, why in _candidates(datasheet, judge, title):
-            reasons.setdefault(why, {})[cured.title] = None
-    told = "; ".join(f"{' or '.join(titles)}: {why}" for why, titles in reasons.items())
-    return f"{NO_HELP}: {told}" if told else ""
+    for decision in _flagged(datasheet, judge):
+        for mitigated, why in _candidates(datasheet, decision):
+            reasons.setdefault(why, {})[mitigated.title] = None
+    return "; ".join(f"{' or '.join(titles)}: {why}" for why, titles in reasons.items())
 
 
-def _candidates(datasheet: Datasheet, judge: str, title: str) -> list[tuple[MitigatedJudge, str]]:
-    """Remedies declared for a reading that the calls tell of, each with what speaks against it."""
-    known = [cured for cured in _of(datasheet, judge) if cured.figures]
-    kinds = CURES.get(title, ())
-    fitting = sorted((cured for cured in known if cured.kind in kinds), key=lambda c: kinds.index(c.kind))
-    return [(cured, _against(cured, _as_measured(datasheet, judge))) for cured in fitting]
+def _candidates(
+    datasheet: Datasheet, decision: Decision, cause: Cause | None = None
+) -> list[tuple[MitigatedJudge, str]]:
+    """Remedies declared for a fault that the calls tell of, each with what speaks against it."""
+    known = [each for each in _of(datasheet, decision.judge) if each.figures]
+    kinds = remedies_for(decision, cause)
+    fitting = sorted((each for each in known if each.kind in kinds), key=lambda each: kinds.index(each.kind))
+    return [(each, _against(each, _as_measured(datasheet, decision.judge))) for each in fitting]
 
 
-def _against(cured: MitigatedJudge, before: MitigatedJudge | None) -> str:
+def _against(mitigated: MitigatedJudge, before: MitigatedJudge | None) -> str:
     """Why a remedy is not recommended; empty where it may be."""
-    if not _mends(cured):
+    if not _mends(mitigated):
         return "no figure is better with it"
-    if worse := _worsened(cured, before):
+    if worse := _worsened(mitigated, before):
         return worse
-    merits = [each.estimate for each in cured.figures if each.estimate.metric == MERIT.id]
+    merits = [each.estimate for each in mitigated.figures if each.estimate.metric == MERIT.id]
     refuted = next((merit for merit in merits if merit.status == FLAGGED), None)
     if refuted is not None:
         return f"does not tell good from bad then, merit {_format_figure(refuted)}"
@@ -144,37 +129,37 @@ def _against(cured: MitigatedJudge, before: MitigatedJudge | None) -> str:
     return ""
 
 
-def _worsened(cured: MitigatedJudge, before: MitigatedJudge | None) -> str:
+def _worsened(mitigated: MitigatedJudge, before: MitigatedJudge | None) -> str:
     """The figure that is flagged already and gets worse; empty where none does."""
     flagged = set()
     if before is not None:
         flagged = {_column(each) for each in before.figures if each.estimate.status == FLAGGED}
-    for each in cured.figures:
+    for each in mitigated.figures:
         change = each.change if _column(each) in flagged else None
         if change is not None and change.difference and not _better(each.estimate.metric, change):
             old, new = (numbers.spelled(each.estimate, x or 0.0) for x in (change.uncured, change.cured))
             short = metric_named(each.estimate.metric).short
-            return f"“{short}” is flagged and gets worse, {old} → {new}"
+            return f"“{short}” is beyond its limit and gets worse, {old} → {new}"
     return ""
 
 
 def _as_measured(datasheet: Datasheet, judge: str) -> MitigatedJudge | None:
-    return next((cured for cured in _of(datasheet, judge) if cured.kind == UNCURED), None)
+    return next((mitigated for mitigated in _of(datasheet, judge) if mitigated.kind == UNCURED), None)
 
 
-def newly_flagged(datasheet: Datasheet, cured: MitigatedJudge) -> list[str]:
+def newly_flagged(datasheet: Datasheet, mitigated: MitigatedJudge) -> list[str]:
     """Figures that are flagged with a remedy and were not without it."""
-    before = _as_measured(datasheet, cured.judge)
+    before = _as_measured(datasheet, mitigated.judge)
     old = {} if before is None else {_column(each): each.estimate.status for each in before.figures}
     return [
         figure_label(each.estimate)
-        for each in cured.figures
+        for each in mitigated.figures
         if each.estimate.status == FLAGGED and old.get(_column(each)) != FLAGGED
     ]
 
 
-def _mends(cured: MitigatedJudge) -> bool:
-    return any(_better(each.estimate.metric, each.change) for each in cured.figures if each.change)
+def _mends(mitigated: MitigatedJudge) -> bool:
+    return any(_better(each.estimate.metric, each.change) for each in mitigated.figures if each.change)
 
 
 def _better(metric: str, change: Change) -> bool:
@@ -188,49 +173,55 @@ def _better(metric: str, change: Change) -> bool:
 
 def remedy_line(datasheet: Datasheet, judge: str) -> str:
     """The remedy for what weighs most against a judge, with what it does, or why none helps."""
-    title, cured = _remedy(datasheet, judge)
-    if cured is None:
-        return no_remedy(datasheet, judge)
-    return f"Remedy for {title.lower()}: {describe_remedy(cured)}{_in_exchange(datasheet, cured)}"
+    title, mitigated = _remedy(datasheet, judge)
+    if mitigated is None:
+        why = no_remedy(datasheet, judge)
+        return f"{NO_HELP}: {why}" if why else ""
+    return f"Remedy for “{title}”: {describe_remedy(mitigated)}{_in_exchange(datasheet, mitigated)}"
 
 
 def remedy_brief(datasheet: Datasheet, judge: str) -> str:
     """The same in few words, for the place below a verdict."""
-    _, cured = _remedy(datasheet, judge)
-    if cured is None:
-        told = no_remedy(datasheet, judge)
-        return told[:1].lower() + told[1:]
-    return f"{describe_remedy(cured, _MAIN)}{_in_exchange(datasheet, cured)}"
+    _, mitigated = _remedy(datasheet, judge)
+    if mitigated is None:
+        return NO_HELP if no_remedy(datasheet, judge) else ""
+    return f"{describe_remedy(mitigated, _MAIN)}{_in_exchange(datasheet, mitigated)}"
 
 
-def _in_exchange(datasheet: Datasheet, cured: MitigatedJudge) -> str:
-    """`; in exchange … is flagged`, or nothing."""
-    labels = newly_flagged(datasheet, cured)
+def _in_exchange(datasheet: Datasheet, mitigated: MitigatedJudge) -> str:
+    """`; in exchange … is beyond its limit`, or nothing."""
+    labels = newly_flagged(datasheet, mitigated)
     return (
-        f"; in exchange {' and '.join(labels)} {plural(len(labels), 'is', 'are')} flagged" if labels else ""
+        f"; in exchange {' and '.join(labels)} {plural(len(labels), 'is', 'are')} beyond the limit"
+        if labels
+        else ""
     )
 
 
-def describe_remedy(cured: MitigatedJudge, metrics: Collection[str] = ()) -> str:
+def describe_remedy(mitigated: MitigatedJudge, metrics: Collection[str] = ()) -> str:
     """What is done, for how many calls, and what becomes of each figure, or of those of some metrics."""
-    changed = [each for each in cured.figures if each.change is not None and each.change.uncured is not None]
+    changed = [
+        each for each in mitigated.figures if each.change is not None and each.change.uncured is not None
+    ]
     main = [each for each in changed if each.estimate.metric in metrics] or changed
     changes = ", ".join(_moved(each.estimate, each.change) for each in main if each.change is not None)
-    return f"{cured.title} ({pluralize(cured.calls, 'call')} per verdict): {changes}"
+    return f"{mitigated.title} ({pluralize(mitigated.calls, 'call')} per verdict): {changes}"
 
 
 def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, MitigatedJudge | None]:
-    """The first remedy for the facts of the verdict, then for other flags; an unfit judge has none."""
-    if not _may_be_cured(datasheet, judge):
+    """The first remedy for the causes of the verdict, then for other flags; an unfit judge has none."""
+    if not _may_be_mended(datasheet, judge):
         return "", None
-    facts = [fact.title for verdict in datasheet.verdicts if verdict.judge == judge for fact in verdict.facts]
-    for title in dict.fromkeys((*facts, *_flagged(datasheet, judge))):
-        if cured := remedy_for(datasheet, judge, title):
-            return title, cured
+    decisions = [each for each in datasheet.findings if each.judge == judge]
+    causes = [cause for verdict in datasheet.verdicts if verdict.judge == judge for cause in verdict.causes]
+    named = [(each, cause) for cause in causes for each in decisions if each.question is question_of(cause)]
+    for decision, cause in (*named, *((each, None) for each in _flagged(datasheet, judge))):
+        if mitigated := remedy_for(datasheet, decision, cause):
+            return decision.row_title, mitigated
     return "", None
 
 
-def _may_be_cured(datasheet: Datasheet, judge: str) -> bool:
+def _may_be_mended(datasheet: Datasheet, judge: str) -> bool:
     """An unfit judge has no remedy, a judge without a fault needs none, and others may need data first."""
     words = [verdict.word for verdict in datasheet.verdicts if verdict.judge == judge]
     return not {UNFIT, TOO_LITTLE, NO_FAULT} & set(words)
@@ -250,10 +241,10 @@ def figure_label(estimate: Estimate) -> str:
 
 
 def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
-    known = [cured for cured in _of(datasheet, judge) if cured.figures]
-    columns = list(dict.fromkeys(_column(each) for cured in known for each in cured.figures))
+    known = [mitigated for mitigated in _of(datasheet, judge) if mitigated.figures]
+    columns = list(dict.fromkeys(_column(each) for mitigated in known for each in mitigated.figures))
     ordered = [*known[:1], *_relevant_first(datasheet, judge, known[1:])]
-    named = {_column(each): figure_label(each.estimate) for cured in known for each in cured.figures}
+    named = {_column(each): figure_label(each.estimate) for mitigated in known for each in mitigated.figures}
     return RemedyTable(
         judge,
         ("", "calls per verdict", *(named[column] for column in columns)),
@@ -267,12 +258,13 @@ def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
 
 
 def _cells(
-    datasheet: Datasheet, cured: MitigatedJudge, columns: Sequence[tuple[str, str]]
+    datasheet: Datasheet, mitigated: MitigatedJudge, columns: Sequence[tuple[str, str]]
 ) -> tuple[RemedyCell, ...]:
-    known = datasheet.look_up.of_judge(cured.judge)
+    # Only the figures of the judge as measured lead to calls: those of a remedy are of no calls as they are.
+    known = datasheet.look_up.of_judge(mitigated.judge) if mitigated.kind == UNCURED else ()
     cells = {
         _column(each): replace(_cell(each), measured=_measured(each.estimate, known))
-        for each in cured.figures
+        for each in mitigated.figures
     }
     return tuple(cells.get(column, RemedyCell(numbers.NOT_MEASURED)) for column in columns)
 
@@ -306,16 +298,15 @@ def _column(figure: MitigatedFigure) -> tuple[str, str]:
 
 
 def _of(datasheet: Datasheet, judge: str) -> Iterator[MitigatedJudge]:
-    return (cured for cured in datasheet.remedies if cured.judge == judge)
+    return (mitigated for mitigated in datasheet.remedies if mitigated.judge == judge)
 
 
-def _flagged(datasheet: Datasheet, judge: str) -> list[str]:
-    findings = (finding for finding in datasheet.findings if finding.judge == judge)
-    return [finding.title for finding in findings if finding.status == "flagged"]
+def _flagged(datasheet: Datasheet, judge: str) -> list[Decision]:
+    return [each for each in datasheet.findings if each.judge == judge and each.status == FLAGGED]
 
 
 def _relevant_first(
-    datasheet: Datasheet, judge: str, cured: Sequence[MitigatedJudge]
+    datasheet: Datasheet, judge: str, mitigated: Sequence[MitigatedJudge]
 ) -> list[MitigatedJudge]:
-    wanted = [kind for title in _flagged(datasheet, judge) for kind in CURES.get(title, ())]
-    return sorted(cured, key=lambda each: wanted.index(each.kind) if each.kind in wanted else len(wanted))
+    wanted = [kind for decision in _flagged(datasheet, judge) for kind in decision.question.remedies]
+    return sorted(mitigated, key=lambda each: wanted.index(each.kind) if each.kind in wanted else len(wanted))

@@ -14,6 +14,22 @@ from steelyard.metrics.metric import Metric, ShownAs
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A text in a table that knows its figure or its calls, so that a page can lead to them."""
+
+    text: str
+    estimate: Estimate | None = None
+    where: Mapping[str, str] | None = None
+    """Conditions that its calls meet."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Text = str | Cell
+
+
+@dataclass(frozen=True)
 class FigureRow:
     label: str
     cells: Mapping[str, Estimate]

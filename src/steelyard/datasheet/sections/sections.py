@@ -8,7 +8,7 @@ from dataclasses import replace
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import Group
 from steelyard.datasheet.sections.rows import FigureRow, RowBuilder, Section
-from steelyard.datasheet.words import numbers, titles
+from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label, probe_title
 from steelyard.datasheet.words.numbers import steps_apart
 from steelyard.datasheet.words.text import capital
@@ -81,7 +81,7 @@ def _zero_point(index: RowBuilder) -> Section:
     rows += index.row(VACUUM, MEAN_SCORE, {"protocol": "base"}, headline=True)
     rows += index.parts(VACUUM, MEAN_SCORE, named, depth=1)
     question = "Does it name a winner" if index.form == "pairwise" else "Does it reward a response"
-    return Section(titles.DARK_CURRENT, f"{question} when there is nothing to judge?", tuple(rows))
+    return Section("Dark current", f"{question} when there is nothing to judge?", tuple(rows))
 
 
 def _same_quality(index: RowBuilder) -> Section:
@@ -115,7 +115,7 @@ def _sensitivity(index: RowBuilder) -> Section:
         )
     rows += _all_steps(index, "base")
     rows += index.row(LADDER, DELTA75, {"protocol": "base"}, headline=True)
-    return Section(titles.SENSITIVITY, "How often does it choose the better text?", tuple(rows))
+    return Section("Sensitivity", "How often does it choose the better text?", tuple(rows))
 
 
 def _all_steps(index: RowBuilder, protocol: str) -> Iterator[FigureRow]:
@@ -180,7 +180,7 @@ def _natural(index: RowBuilder, protocol: str) -> Section:
     rows += index.row(NATURAL, KAPPA, here, depth=1)
     rows += index.row(NATURAL, LENGTH_LEAN, here)
     rows += index.row(NATURAL, LONGER_CHOSEN, here, depth=1)
-    title = titles.NATURAL_PAIRS if protocol == "base" else titles.under(titles.NATURAL_PAIRS, protocol)
+    title = "Natural pairs" if protocol == "base" else f"Natural pairs, {protocol}"
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
 
 
@@ -206,7 +206,7 @@ def _failures(index: RowBuilder) -> Section:
                 split += index.row(probe, metric, {"protocol": protocol}, label=text, depth=len(whole))
         needed = not whole or index.any_nonzero(split)
         rows += [*whole, *(replace(row, essential=needed) for row in split)]
-    return Section(titles.FAILURES, "How many calls gave no verdict? They are never a score.", tuple(rows))
+    return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
 
 
 def _other_probes(index: RowBuilder) -> Iterator[Section]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from steelyard.core.text import pluralize
-from steelyard.datasheet.conclusion import Conclusion, Finding
+from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.run_facts import RunFacts
-from steelyard.datasheet.sections.rows import FigureRow, Section
+from steelyard.datasheet.sections.rows import FigureRow, Section, Text
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import escape_control_chars, escape_fields
@@ -48,18 +49,19 @@ class Summary:
         measured = any(judge.name == estimate.judge for judge in self.measured)
         return (estimate.status or "") if measured else ""
 
-    def notes_in(self, cells: Iterable[str]) -> dict[str, str]:
-        shown = set(cells)
+    def notes_in(self, cells: Iterable[Text]) -> dict[str, str]:
+        shown = set(map(str, cells))
         return {reason: letter for reason, letter in self.notes.items() if f"undefined ({letter})" in shown}
 
-    def findings(self, judge: str) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.datasheet.findings if finding.judge == judge)
+    def findings(self, judge: str) -> tuple[Decision, ...]:
+        return tuple(decision for decision in self.datasheet.findings if decision.judge == judge)
 
-    def finding_titles(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(finding.title for finding in self.datasheet.findings))
+    def finding_titles(self) -> tuple[tuple[str, str], ...]:
+        """Title in the file and row title of every question that was asked of a judge."""
+        return tuple(dict.fromkeys((each.title, each.row_title) for each in self.datasheet.findings))
 
-    def finding(self, judge: str, title: str) -> Finding | None:
-        return next((finding for finding in self.findings(judge) if finding.title == title), None)
+    def finding(self, judge: str, title: str) -> Decision | None:
+        return next((decision for decision in self.findings(judge) if decision.title == title), None)
 
     def verdict(self, judge: str) -> Conclusion | None:
         return next((verdict for verdict in self.datasheet.verdicts if verdict.judge == judge), None)
@@ -132,19 +134,14 @@ def _visible(datasheet: Datasheet) -> Datasheet:
         estimates=tuple(map(_visible_estimate, datasheet.estimates)),
         panel=tuple(map(_visible_estimate, datasheet.panel)),
         remedies=tuple(map(_visible_remedy, datasheet.remedies)),
-        findings=tuple(
-            escape_fields(finding, "judge", "title", "status", "sentence") for finding in datasheet.findings
-        ),
+        findings=tuple(escape_fields(decision, "judge") for decision in datasheet.findings),
         verdicts=tuple(map(_visible_verdict, datasheet.verdicts)),
     )
 
 
 def _visible_verdict(verdict: Conclusion) -> Conclusion:
-    return replace(
-        escape_fields(verdict, "judge", "so"),
-        facts=tuple(escape_fields(fact, "sentence") for fact in verdict.facts),
-        next=verdict.next and escape_fields(verdict.next, "purpose", "command", "price"),
-    )
+    step = verdict.next and escape_fields(verdict.next, "purpose", "command", "price")
+    return replace(escape_fields(verdict, "judge"), next=step)
 
 
 def _visible_remedy(remedy: MitigatedJudge) -> MitigatedJudge:
@@ -153,7 +150,7 @@ def _visible_remedy(remedy: MitigatedJudge) -> MitigatedJudge:
 
 
 def _visible_estimate(estimate: Estimate) -> Estimate:
-    texts = (estimate.judge, estimate.note, estimate.rival, *estimate.group.values())
+    texts = (estimate.judge, estimate.note, estimate.details.get("rival"), *estimate.group.values())
     if not any(isinstance(text, str) and text != escape_control_chars(text) for text in texts):
         return estimate
     group = {

@@ -9,6 +9,7 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import EstimateIndex
+from steelyard.datasheet.sections.rows import Cell, Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
@@ -53,25 +54,12 @@ _CHOSEN = {
 _ERRORS = (JURY_FALSE_POSITIVE_RATE.id, JURY_FALSE_NEGATIVE_RATE.id)
 
 
-class CallsText(str):
-    """A number of calls in words that knows which calls they are, so that a page can lead to them."""
-
-    __slots__ = ("where",)
-    where: Mapping[str, str]
-
-    @classmethod
-    def of(cls, text: str, where: Mapping[str, str]) -> CallsText:
-        made = cls(text)
-        made.where = where
-        return made
-
-
 @dataclass(frozen=True)
 class TextTable:
     title: str
     question: str
     header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Text, ...], ...]
 
 
 def multi_judge_tables(summary: Summary, *, short: bool = False) -> tuple[TextTable, ...]:
@@ -234,11 +222,11 @@ def _matrix_table(matrix: Confusion, title: str) -> TextTable:
         "kind": _matrix_kind(matrix.scale),
         "stratum": matrix.stratum or "",
     }
-    rows = tuple(
+    rows: tuple[tuple[Text, ...], ...] = tuple(
         (
             label,
             *(
-                CallsText.of(f"{calls:,}", {**place, "label": label, "answer": answer})
+                Cell(f"{calls:,}", where={**place, "label": label, "answer": answer})
                 for answer, calls in zip(matrix.answers, row, strict=True)
             ),
         )

@@ -56,8 +56,9 @@ INTERVALS: dict[str, str] = {
     "fieller_cluster": "Fieller's limits of a ratio, jackknife over clusters; open where the rise may be 0.",
     "mover_profiles": "Variance recovery from the profile limits of both worths.",
     "decides": (
-        "The limits that the finding is read from: calls without a verdict counted as chance, and each limit "
-        "with the error that its test may take."
+        "The limits that the finding is read from: calls without a verdict at their worst and best, of merit "
+        "as chance; wider for few events, a single cluster or a family of tests; cut or stretched where an "
+        "exact test decides."
     ),
     "by_construction": "Follows from how the judge is made; nothing is estimated.",
     "clopper_pearson": "Exact binomial interval.",
@@ -109,12 +110,15 @@ WHOLES: dict[str, str] = {
 """Titles of what stands in the place of a probe where a figure is of several."""
 
 FINDINGS: dict[str, str] = {
-    "clear": "the data rule out an effect beyond the limit",
-    "flagged": "the data show an effect beyond the limit",
-    "inconclusive": "the data cannot tell; more calls would",
-    "measured": "a figure that has no limit to be compared with",
-    "undefined": "the figure cannot be formed; the reason is given",
+    "fine": "the whole interval lies within the limit",
+    "too high": "the whole interval lies above the limit",
+    "too low": "the whole interval lies below the limit",
+    "undecided": "the interval reaches over the limit; more calls would decide",
+    "not measured": "the figure cannot be formed, or nobody asked; the reason is given",
 }
+"""The five states that people read."""
+STATUS_WORDS = {"flagged": "beyond its limit", "inconclusive": "undecided"}
+"""What is said beside a figure in a table for the status in JSON; that it is fine needs no word."""
 
 
 def metric_named(name: str) -> Metric:
@@ -150,6 +154,16 @@ def interval_meanings(methods: Iterable[str]) -> list[tuple[str, str]]:
     return [(name, INTERVALS.get(name, "see the note of the figure.")) for name in dict.fromkeys(methods)]
 
 
-SYMBOLS = {"clear": "✓", "flagged": "!", "inconclusive": "?", "measured": "·", "undefined": "–"}
+STATE_CLASSES = {
+    "fine": "clear",
+    "too high": "flagged",
+    "too low": "flagged",
+    "undecided": "inconclusive",
+    "not measured": "undefined",
+    **{word: word for word in ("clear", "flagged", "inconclusive", "undefined")},
+}
+"""State to the status word that colours and symbols go by."""
+_SYMBOLS = {"clear": "✓", "flagged": "!", "inconclusive": "?", "undefined": "–"}
+SYMBOLS = {state: _SYMBOLS[word] for state, word in STATE_CLASSES.items()}
 MARKS = {word: SYMBOLS[word] for word in ("flagged", "inconclusive")}
 """Of the words that are told beside a figure; that it is clear needs no mark."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from steelyard.core.text import plural, pluralize
@@ -22,12 +22,12 @@ _NOTHING = 1e-12
 _LIMITS = {"left": "≤ ", "right": "> "}
 
 
-def decimal(value: float, *, signed: bool = False) -> str:
-    """Two decimals, and more where two would turn a figure that is neither 0 nor 1 into 0.00 or 1.00."""
+def decimal(value: float, *, signed: bool = False, edges: Iterable[float] = ()) -> str:
+    """Two decimals, and more where two would turn the figure into 0, 1 or an edge that it is not."""
     if math.isinf(value):
         return "∞" if value > 0 else _MINUS + "∞"
-    size = abs(value)
-    digits = next((n for n in (2, 3, 4) if not _rounds_away(size, n)), 4)
+    size, ends = abs(value), [abs(edge) for edge in (0.0, 1.0, *edges) if math.isfinite(edge)]
+    digits = next((n for n in (2, 3, 4) if not _rounds_away(size, n, ends)), 4)
     text = f"{size:.{digits}f}"
     if _rounds_away(size, digits):
         text = "<0.0001" if size < 0.5 else ">0.9999"
@@ -36,9 +36,9 @@ def decimal(value: float, *, signed: bool = False) -> str:
     return "+" + text if signed and value > _NOTHING else text
 
 
-def _rounds_away(size: float, digits: int) -> bool:
+def _rounds_away(size: float, digits: int, ends: Iterable[float] = (0.0, 1.0)) -> bool:
     shown = round(size, digits)
-    return shown in (0.0, 1.0) and shown != size and abs(size - shown) > _NOTHING
+    return any(abs(shown - end) < _NOTHING < abs(size - end) for end in ends)
 
 
 def steps(value: float) -> str:
@@ -65,14 +65,17 @@ def value(estimate: Estimate) -> str:
     return _LIMITS.get(estimate.censored or "", "") + _one(estimate, estimate.value)
 
 
-def interval(estimate: Estimate, which: Interval | None = None) -> str:
-    """The recommended interval, or a named one: `[0.86, 0.98]`, `(−∞, 1.4]`, `(no interval)`."""
+def interval(estimate: Estimate, which: Interval | None = None, edges: Iterable[float] = ()) -> str:
+    """The recommended interval, or a named one: `[0.86, 0.98]`, `(−∞, 1.4]`, `(no interval)`.
+
+    An end that is not one of the edges is not printed as one.
+    """
     chosen, metric = which or estimate.interval, metric_named(estimate.metric)
     if chosen is None:
         return "(no interval)" if metric.estimated else ""
     open_end = "(0" if metric.shown_as is ShownAs.STEPS else "(−∞"
-    low = open_end if chosen.low is None else "[" + _one(estimate, chosen.low)
-    high = "∞)" if chosen.high is None else _one(estimate, chosen.high) + "]"
+    low = open_end if chosen.low is None else "[" + _one(estimate, chosen.low, edges)
+    high = "∞)" if chosen.high is None else _one(estimate, chosen.high, edges) + "]"
     return f"{low}, {high}"
 
 
@@ -81,7 +84,7 @@ def spelled(estimate: Estimate, number: float) -> str:
     return _one(estimate, number)
 
 
-def _one(estimate: Estimate, number: float) -> str:
+def _one(estimate: Estimate, number: float, edges: Iterable[float] = ()) -> str:
     metric = metric_named(estimate.metric)
     match metric.shown_as:
         case ShownAs.STEPS:
@@ -93,7 +96,7 @@ def _one(estimate: Estimate, number: float) -> str:
         case ShownAs.DOLLARS:
             return dollars(number)
         case ShownAs.DECIMAL:
-            return decimal(number, signed=metric.signed)
+            return decimal(number, signed=metric.signed, edges=edges)
 
 
 def reason(estimate: Estimate) -> str:
@@ -129,10 +132,10 @@ def times(estimate: Estimate, noun: str) -> str:
     """`94 of 100 calls`: how often, in a sentence; `52 of 60 rows (5 calls each)` where rows have several."""
     total = estimate.denominator or 0
     calls = f"{estimate.numerator} of {total} {plural(total, noun)}"
-    if estimate.row_events is None:
+    if "row_events" not in estimate.details:
         return calls
     rows = f"of {pluralize(estimate.n_units, 'row')}"
-    every, some = estimate.row_events
+    every, some = estimate.details["row_events"]
     if some:
         return f"{calls} (all on {every} {rows}, some on {some})"
     each, rest = divmod(estimate.n_calls, estimate.n_units)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
@@ -21,7 +21,16 @@ from steelyard.core.text import pluralize
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, POWER_REACH, SURE
+from steelyard.metrics.findings import (
+    CLEAR,
+    FLAGGED,
+    INCONCLUSIVE,
+    POWER_REACH,
+    SURE,
+    agreeing,
+    decided_by,
+    missingness_shift,
+)
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.multiplicity import bonferroni_alpha
 from steelyard.metrics.pairs.columns import Answer, collect, excluded, lost, readable, was_shown
@@ -30,6 +39,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import UNBOUNDED, Span
+from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -176,7 +186,8 @@ IN_WORDS = {
 
 
 def best_baseline_name(gain: Estimate) -> str:
-    return "the best rule that reads nothing" if gain.rival is None else IN_WORDS.get(gain.rival, gain.rival)
+    rival = gain.details.get("rival")
+    return "the best rule that reads nothing" if rival is None else IN_WORDS.get(rival, rival)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,10 +275,14 @@ def _gain(
     gap, level, clusters = gaps[best], float(gaps[best].rule.mean()), len(distinct(gaps[best].cluster))
     bounds = tuple(float((values - rules[best]).mean()) for values in (outcomes.least, outcomes.most))
 
+    # Above every rule, or below the best at the error that so many rules leave.
+    alpha = bonferroni_alpha(len(gaps))
+    low = min(each.limits(SURE)[0] for each in gaps.values())
+    high = gap.limits(1 - alpha / 2)[1]
+
     def word(moved: Span) -> str:
-        if all(each.limits(SURE)[0] + moved[0] > 0 for each in gaps.values()):
+        if low + moved[0] > 0:
             return CLEAR
-        high = gap.limits(1 - bonferroni_alpha(len(gaps)) / 2)[1]
         return FLAGGED if high + moved[1] < 0 else INCONCLUSIVE
 
     estimate = context.estimate(
@@ -281,7 +296,7 @@ def _gain(
         excluded=outcomes.excluded,
         bounds=(bounds[0], bounds[1]) if sum(outcomes.excluded.values()) else None,
         chance=0.0,
-        rival=best,
+        details={"rival": best},
         calls_needed=_needed(gap),
         note=join(
             [
@@ -292,7 +307,10 @@ def _gain(
             ]
         ),
     )
-    return with_tested_word(estimate, word)
+    found = with_tested_word(estimate, word)
+    (down, up), told = missingness_shift(gap.value, estimate.bounds), found.status or ""
+    span = agreeing((low + down, high + up), told, gap.value, (0.0, inf))
+    return decided_by(found, told, span, 1 - (ALPHA + alpha) / 2)
 
 
 def _needed(gap: _Gap) -> int | None:

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.metrics.comparison.criteria import ComparisonCriterion, UnitEvent
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.unit_events import Dropped, Units
-from steelyard.metrics.estimate import Interval
+from steelyard.metrics.estimate import DECIDES, Interval
+from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.metric import Amount
 from steelyard.metrics.multiplicity import Sums
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.sample_size import ALPHA
@@ -39,7 +42,8 @@ class Comparison:
     gained: int = 0
     lost: int = 0
     intervals: tuple[Interval, ...] = ()
-    """95 % interval of the difference, then the 90 % interval that the word is read from."""
+    """95 % and 90 % interval of the difference; then the one that the word is read from, where it is another:
+    it holds for all figures of the table at once, and however missing verdicts had come out."""
     bounds: Span | None = None
     """Difference in the worst and best case over shared units that lack a verdict."""
     p: float | None = None
@@ -49,10 +53,10 @@ class Comparison:
     q: float | None = None
     """p corrected for all figures of the family, by flipping them together; never below the family's own."""
     differs: bool | None = None
-    """The corrected test shows a difference: q is at most .05."""
+    """The corrected test shows a difference among the verdicts at hand: q is at most .05."""
     against_margin: str | None = None
-    """`within` where the 90 % interval, and the worst case over missing verdicts, lie inside ±margin;
-    `beyond` where the judges differ and the interval lies wholly outside; None where it reaches over."""
+    """`within` where the interval that decides lies inside ±margin; `beyond` where it lies wholly outside;
+    None where it reaches over."""
     mcnemar_exact: float | None = None
     """Exact McNemar p, units taken as independent; for reference."""
     mcnemar_mid_p: float | None = None
@@ -63,22 +67,27 @@ class Comparison:
     note: str | None = None
     sums: Sums = field(default_factory=dict, repr=False, compare=False)
     """Summed difference of every unit whose sign may be flipped."""
-    reach: float = field(default=1.0, repr=False, compare=False)
-    detectable: float | None = field(default=None, repr=False, compare=False)
-    """What its own test would have shown, before it is corrected."""
+    paired: Paired | None = field(default=None, repr=False, compare=False)
+    """The units behind it; None where it is no mean of units."""
+
+    @property
+    def decides(self) -> Span:
+        """Ends of the interval that the word is read from; only rows with a difference have one."""
+        shown = next((each for each in self.intervals if each.method == DECIDES), self.intervals[0])
+        return shown.low or 0.0, shown.high or 0.0
 
     @property
     def conclusion_text(self) -> str:
-        if self.differs:
-            return {WITHIN: "differ, within the margin", BEYOND: "differ by more than the margin"}.get(
-                self.against_margin or "", "differ"
-            )
-        return "alike within the margin" if self.against_margin == WITHIN else "cannot tell"
+        if self.against_margin == WITHIN:
+            return "differ, within the margin" if self.differs else "alike within the margin"
+        if self.status == FLAGGED:
+            return "differ by more than the margin" if self.against_margin == BEYOND else "differ"
+        return "cannot tell"
 
     def to_json(self) -> dict[str, Any]:
-        plain = asdict(replace(self, sums={}))
+        plain = asdict(replace(self, sums={}, paired=None))
         body = {"finding" if name == "status" else name: value for name, value in plain.items()}
-        del body["sums"], body["reach"], body["detectable"]
+        del body["sums"], body["paired"]
         body["group"] = dict(sorted(self.group.items()))
         body["dropped_first"] = self.dropped_first.to_json()
         body["dropped_second"] = self.dropped_second.to_json()
@@ -131,7 +140,7 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     ]
     paired = Paired.of(rows)
     if amount is not None:
-        weight = amount.weigh(np.array([first[key].side for key in answered], dtype=np.int64))
+        weight = _weights(amount, [first[key] for key in answered])
         if np.isnan(weight).any():
             return replace(head, note=ONE_SIDE)
         reach = max(first[key].ends[1] - first[key].ends[0] for key in answered)
@@ -154,14 +163,13 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
             Interval(method, *paired.limits(1 - ALPHA / 2)),
             Interval(method, *paired.limits(1 - ALPHA), confidence=0.90),
         ),
-        bounds=_bounds(could),
+        bounds=_bounds(could, amount),
         p=p,
         flipped=flipped,
         mcnemar_exact=mcnemar_exact(paired.gained, paired.lost) if paired.of_events else None,
         mcnemar_mid_p=mcnemar_mid_p(paired.gained, paired.lost) if paired.of_events else None,
         sums=_sums(rows, paired.change.tolist(), flipped),
-        detectable=paired.detectable,
-        reach=paired.reach,
+        paired=paired,
         note=None if flipped == CLUSTERS else THESE_CLUSTERS,
     )
 
@@ -175,12 +183,21 @@ def _sums(rows: Sequence[tuple[float, float, str, str]], changes: Sequence[float
     return sums
 
 
-def _bounds(shown: Iterable[tuple[UnitEvent, UnitEvent]]) -> Span:
+def _bounds(shown: Sequence[tuple[UnitEvent, UnitEvent]], amount: Amount | None) -> Span:
     """The mean change if every missing verdict had gone one way, or the other."""
-    reach = [
-        [event.ends if event.happened is None else (event.happened, event.happened) for event in both]
-        for both in shown
-    ]
-    low = sum(second[0] - first[1] for first, second in reach)
-    high = sum(second[1] - first[0] for first, second in reach)
-    return low / len(reach), high / len(reach)
+    reach = np.array(
+        [
+            [event.ends if event.happened is None else (event.happened, event.happened) for event in both]
+            for both in shown
+        ],
+        dtype=np.float64,
+    )
+    changes = reach[:, 1] - reach[:, 0, ::-1]
+    if amount is not None:
+        changes *= _weights(amount, [first for first, _ in shown])[:, None]
+    low, high = changes.mean(axis=0).tolist()
+    return low, high
+
+
+def _weights(amount: Amount, events: Iterable[UnitEvent]) -> Floats:
+    return amount.weigh(np.array([event.side for event in events], dtype=np.int64))

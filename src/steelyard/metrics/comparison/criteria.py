@@ -57,7 +57,8 @@ class UnitEvent(NamedTuple):
 
 
 def criterion_for(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> ComparisonCriterion:
-    items = tuple(sorted({**group, "protocol": protocol}.items()))
+    own = {} if metric.amount is None else metric.amount.group
+    items = tuple(sorted({**group, **own, "protocol": protocol}.items()))
     return ComparisonCriterion(probe, metric.id, items, metric.unit, place, metric.amount)
 
 

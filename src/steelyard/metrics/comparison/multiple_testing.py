@@ -12,10 +12,21 @@ from steelyard.metrics.common import ABSTENTION_RATE
 from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison, compare_units
 from steelyard.metrics.comparison.criteria import ComparisonCriterion
 from steelyard.metrics.comparison.unit_events import UnitEvents, Units
+from steelyard.metrics.estimate import DECIDES, Interval
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, difference_word
+from steelyard.metrics.findings import (
+    CLEAR,
+    FLAGGED,
+    INCONCLUSIVE,
+    MARGIN,
+    MISSING_DECIDE,
+    SURE,
+    missingness_shift,
+)
 from steelyard.metrics.multiplicity import JointSignFlip
 from steelyard.metrics.proportions import join
+from steelyard.metrics.stats.distributions import normal_probability
+from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.sample_size import ALPHA, POWER
 
 
@@ -84,30 +95,53 @@ def adjust_comparisons(rows: Sequence[Comparison], margin: float = MARGIN) -> Co
     together = flips.global_p()
     # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
     adjusted = iter(zip(flips.adjusted_p_values(), flips.detectable_factors(POWER), strict=True))
+    sure = max(SURE, normal_probability(flips.joint_critical))
     with_words = []
     for row in rows:
         if row.p is None:
             with_words.append(row)
             continue
         q, factor = next(adjusted)
-        least = None if row.detectable is None else min(row.reach, row.detectable * factor)
-        with_words.append(_with_word(replace(row, minimum_detectable=least), max(q, row.p, together), margin))
+        assert row.paired is not None, "what has a p has units"
+        least = min(row.paired.reach, row.paired.detectable * factor)
+        known, joint = replace(row, minimum_detectable=least), row.paired.limits(sure)
+        with_words.append(with_word(known, max(q, row.p, together), margin, joint))
     return ComparisonFamily(tuple(with_words), together)
 
 
-def _with_word(row: Comparison, q: float, margin: float) -> Comparison:
-    limits = row.intervals[0].low or 0.0, row.intervals[0].high or 0.0
-    reach = row.bounds or (0.0, 0.0)
-    differs = q <= ALPHA
-    word, note, against = difference_word(limits, q, margin), row.note, None
-    if word == CLEAR and not -margin < reach[0] <= reach[1] < margin:
-        word = FLAGGED if differs else INCONCLUSIVE
-        note = join([note, "the missing verdicts could hide a difference beyond the margin"])
-    if word == CLEAR:
-        against = WITHIN
-    elif differs and (limits[0] > margin or limits[1] < -margin):
-        against = BEYOND
-    return replace(row, q=q, status=word, note=note, differs=differs, against_margin=against)
+def with_word(row: Comparison, q: float, margin: float, joint: Span) -> Comparison:
+    """The row with its word and the interval that the word is read from.
+
+    Alike where the 95 % interval lies within the margin. Else the test decides, and the interval for all
+    figures at once, `joint`, ends at zero where test and interval part. Missing verdicts count at worst and
+    best: a word that they could undo is withheld.
+    """
+    value, usual = row.difference or 0.0, (row.intervals[0].low or 0.0, row.intervals[0].high or 0.0)
+    moved, reach = missingness_shift(value, row.bounds), inf if row.paired is None else row.paired.reach
+
+    def decided(moved: Span) -> tuple[str, Span]:
+        low, high = usual[0] + moved[0], usual[1] + moved[1]
+        if -margin < low and high < margin:
+            return CLEAR, (low, high)
+        low, high = max(-reach, joint[0] + moved[0]), min(reach, joint[1] + moved[1])
+        if q > ALPHA or (any(moved) and low <= 0 <= high):
+            return INCONCLUSIVE, (min(low, 0.0), max(high, 0.0))
+        return FLAGGED, (max(low, 0.0), high) if value > 0 else (low, min(high, 0.0))
+
+    word, (low, high) = decided(moved)
+    against = WITHIN if word == CLEAR else BEYOND if low > margin or high < -margin else None
+    # A row that has a word is read once more in another family, and has its remark.
+    withheld = row.status is None and word != decided((0.0, 0.0))[0]
+    deciding = () if (low, high) == usual else (Interval(DECIDES, low, high),)
+    return replace(
+        row,
+        q=q,
+        status=word,
+        note=join([row.note, MISSING_DECIDE if withheld else None]),
+        differs=q <= ALPHA,
+        against_margin=against,
+        intervals=(*row.intervals[:2], *deciding),
+    )
 
 
 def _place(question: ComparisonCriterion, order: Sequence[str]) -> tuple[Any, ...]:

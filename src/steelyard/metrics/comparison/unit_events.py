@@ -29,30 +29,52 @@ from steelyard.metrics.comparison.rows import (
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.metric import LEFT_OUT, Amount, Metric, Texts
 from steelyard.metrics.pairs.columns import Pairs, neither
+from steelyard.metrics.pairs.length import longer_text
 from steelyard.metrics.scores.columns import Scores, rescaled_to_original
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
-PROBES = ("ladder", NATURAL_PROBE, ORIGINAL)
+
+def _choice(pairs: Pairs, _: Texts) -> Floats:
+    """1 for the better text, ½ for a tie, 0 for the worse."""
+    return np.where(neither(pairs.calls), 0.5, pairs.right.astype(np.float64))
 
 
-def _scored(columns: Pairs | Scores, _: Texts) -> Floats:
-    """1 for the better text, ½ for a tie, 0 for the worse; of yes/no verdicts 1 for right, −1 for wrong."""
-    if isinstance(columns, Scores):
-        return np.where(columns.decided, 2.0 * columns.right - 1, np.nan)
-    return np.where(neither(columns.calls), 0.5, columns.right.astype(np.float64))
+def _has_better(pairs: Pairs, _: Texts) -> Ints:
+    return np.where(pairs.better > 0, 0, LEFT_OUT)
 
 
-def _side(columns: Pairs | Scores, _: Texts) -> Ints:
-    """Both labels of yes/no verdicts weigh alike, which makes Youden's J; ranks have no calls to pair."""
-    if isinstance(columns, Scores):
-        return np.where(columns.binary, np.where(columns.expected == 0, 1, 2), LEFT_OUT)
-    return np.where(columns.better > 0, 0, LEFT_OUT)
+def _by_length(pairs: Pairs, texts: Texts) -> Ints:
+    """Pairs that the longer text wins weigh like those that the shorter wins; of one length, as they are."""
+    longer = longer_text(pairs, texts)
+    side = np.where(longer == 0, 0, np.where(pairs.better == longer, 2, 1))
+    return np.where((pairs.better > 0) & longer.any(), side, LEFT_OUT)
 
 
-MERIT = replace(common.MERIT, amount=Amount(_scored, side=_side, labelled=True))
+def _right(scores: Scores, _: Texts) -> Floats:
+    """Of yes/no verdicts 1 for right, −1 for wrong."""
+    return np.where(scores.decided, 2.0 * scores.right - 1, np.nan)
+
+
+def _label(scores: Scores, _: Texts) -> Ints:
+    """Both labels weigh alike, which makes Youden's J; ranks have no calls to pair."""
+    return np.where(scores.binary, np.where(scores.expected == 0, 1, 2), LEFT_OUT)
+
+
+_CHOICES = Amount(_choice, (0.0, 1.0), side=_has_better, labelled=True)
+_WEIGHED = replace(_CHOICES, side=_by_length, group={"weighed_against": "longest"})
+_VERDICTS = Amount(_right, side=_label, labelled=True)
+MERITS = {
+    probe: tuple(replace(common.MERIT, amount=amount) for amount in amounts)
+    for probe, amounts in {
+        "ladder": (_CHOICES,),
+        NATURAL_PROBE: (_CHOICES, _WEIGHED),
+        ORIGINAL: (_VERDICTS,),
+    }.items()
+}
+"""Merit by probe, as the datasheet tests it: of natural pairs a second time, whatever the length."""
 
 
 MetricsOf = Callable[[str], Sequence[Metric]]
@@ -81,8 +103,7 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
     scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) != 2])
     for shown in chain(pair_rows(pairs, identity), score_rows(scores, identity)):
-        merit = (MERIT,) if shown.probe in PROBES else ()
-        for place, metric in enumerate((*merit, *metrics_of(shown.probe))):
+        for place, metric in enumerate((*MERITS.get(shown.probe, ()), *metrics_of(shown.probe))):
             if metric.compared and metric.has_units:
                 _enter(result, shown, metric, place)
     result.add(edit_invariance_events(scores, identity, metrics_of))

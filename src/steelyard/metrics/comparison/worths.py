@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import hypot
 
-from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison
+from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.criteria import criterion_for
+from steelyard.metrics.comparison.multiple_testing import with_word
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
-from steelyard.metrics.multiplicity import holm
+from steelyard.metrics.multiplicity import bonferroni_alpha, holm
 from steelyard.metrics.stats.distributions import t_probability, t_quantile
 from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.significance import CLUSTERS
@@ -31,8 +31,9 @@ def compare_worths(first: Sequence[Estimate], second: Sequence[Estimate]) -> lis
     mine = (e for e in first if e.metric == WORTH.id and e.group.get("cue") in others)
     both = [(e, others[e.group.get("cue")]) for e in mine]
     rows = [_compared(mine, other) for mine, other in both]
-    adjusted = iter(holm([row.p for row in rows if row.p is not None]))
-    return [row if row.p is None else _with_word(row, next(adjusted)) for row in rows]
+    adjusted = holm([row.p for row in rows if row.p is not None])
+    sure, after = 1 - bonferroni_alpha(max(1, len(adjusted))) / 2, iter(adjusted)
+    return [row if row.p is None else _with_word(row, next(after), sure) for row in rows]
 
 
 def _compared(mine: Estimate, other: Estimate) -> Comparison:
@@ -81,11 +82,8 @@ def _reaches(estimate: Estimate) -> tuple[float, float] | None:
     return value - limits.low, limits.high - value
 
 
-def _with_word(row: Comparison, q: float) -> Comparison:
-    low, high = row.intervals[0].low or 0.0, row.intervals[0].high or 0.0
-    differs = q <= ALPHA
-    within = low > -FAULT and high < FAULT
-    beyond = differs and (low > FAULT or high < -FAULT)
-    word = CLEAR if within else FLAGGED if differs else INCONCLUSIVE
-    against = WITHIN if within else BEYOND if beyond else None
-    return replace(row, q=q, differs=differs, status=word, against_margin=against)
+def _with_word(row: Comparison, q: float, sure: float) -> Comparison:
+    """The word, with limits that are as far from the difference as all cues at once take."""
+    freedom, (low, high), value = max(1, row.n_clusters - 1), row.decides, row.difference or 0.0
+    times = t_quantile(sure, freedom) / t_quantile(1 - ALPHA / 2, freedom)
+    return with_word(row, q, FAULT, (value - times * (value - low), value + times * (high - value)))

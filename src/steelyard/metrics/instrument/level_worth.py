@@ -20,11 +20,10 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, Names, distinct
 from steelyard.metrics.estimate import Estimate, Interval, Reason
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, calls_total, difference_word, estimate_word
-from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH
+from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH, with_worth_word
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
-from steelyard.metrics.proportions import join, sampling_notes
+from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.shares import lost_rates
 from steelyard.metrics.stats.cluster_mean import ClusterMean, left_out
@@ -124,7 +123,7 @@ def single_text_estimates(
         shifts.append(_shift(here, rest if decides else both, decides=decides))
     lost = lost_rates(context, collect_scores(observations.filter(probe)))
     return [
-        *adjust_estimates(worths, "cues", WORTH),
+        *adjust_estimates(worths, "cues", WORTH, ALLOWED, None),
         *adjust_estimates(shifts, "cues", CUE_SHIFT),
         *lost,
     ]
@@ -185,7 +184,7 @@ def _shift(context: EstimateContext, both: Moves, *, decides: bool) -> Estimate:
     mean = ClusterMean.of(np.unique(both.units, return_inverse=True)[1], share)
     limits, p = mean.difference_limits(0.975), mean.p()
     clusters = len(set(both.cluster.tolist()))
-    return context.estimate(
+    shift = context.estimate(
         CUE_SHIFT,
         unit="item",
         value=mean.mean,
@@ -197,10 +196,10 @@ def _shift(context: EstimateContext, both: Moves, *, decides: bool) -> Estimate:
         chance=0.0,
         minimum_detectable=mean.detectable,
         p=p if decides else None,
-        status=difference_word(limits, p) if decides else None,
         reading=None if np.any(both.graded) else PASS_RATE,
         note=join(sampling_notes(clusters, even=mean.even)),
     )
+    return with_difference_word(shift) if decides else shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,5 +315,4 @@ def level_worth(context: EstimateContext, levels: Ratings, both: Moves, cue: str
         p=ratio.p(float(np.copysign(FAULT, ratio.shift))) if beyond else 1.0,
         note=join([f"{ratio.rise:.2f} a level", *sampling_notes(clusters)]),
     )
-    word = estimate_word(row, ALLOWED)
-    return replace(row, status=word, calls_needed=calls_total(row, ALLOWED) if word == INCONCLUSIVE else None)
+    return with_worth_word(row)

@@ -181,7 +181,8 @@ def collapse_identical(rows: Rows) -> tuple[Rows, bool]:
     return (rows.take(first), True) if alike else (rows, False)
 
 
-def patterns_of(rows: Rows) -> Patterns:
+def patterns_of(rows: Rows, clusters: Ints | None = None) -> Patterns:
+    """The patterns of these rows, counted by their own clusters or by those given, which hold them."""
     _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
     answers = np.zeros((len(first), 7))
     answers[:, 0] = rows.delta[first]
@@ -189,7 +190,8 @@ def patterns_of(rows: Rows) -> Patterns:
         seen = readable(codes)
         np.add.at(answers, (pair[seen], start + codes[seen]), 1)
     kinds, kind = np.unique(answers, axis=0, return_inverse=True)
-    clusters, cluster = numbered(rows.cluster[first])
+    clusters = numbered(rows.cluster[first])[0] if clusters is None else clusters
+    cluster = np.searchsorted(clusters, rows.cluster[first])
     by_cluster = np.zeros((len(clusters), len(kinds)))
     np.add.at(by_cluster, (cluster, kind.reshape(-1)), 1)
     deltas, step = np.unique(kinds[:, 0], return_inverse=True)

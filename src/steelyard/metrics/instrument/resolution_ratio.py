@@ -17,7 +17,7 @@ from steelyard.core.arrays import Floats
 from steelyard.metrics.basis import Basis, fitted
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, decided_by
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance, held_at, spread_of
 from steelyard.metrics.metric import Metric
@@ -159,7 +159,9 @@ def ratio_estimate(
     method = "profile" if spread.clusters < SPREAD_FROM else "profile_cluster"
     by_cluster = spread.limits(value)
     fits = (base.patterns, other.patterns)
-    return context.estimate(
+    word = ratio_word(narrow, wide)
+    decides = Interval(method, *narrow, 0.90) if word == CLEAR else Interval(method, *wide)
+    estimate = context.estimate(
         RESOLUTION_RATIO,
         unit="pair",
         value=value,
@@ -171,10 +173,10 @@ def ratio_estimate(
         n_calls=int(sum(patterns.weights @ patterns.counts.sum(axis=1) for patterns in fits)),
         n_units=int(max(patterns.weights.sum() for patterns in fits)),
         n_clusters=spread.clusters,
-        status=ratio_word(narrow, wide),
         p=ratio_probability(*curves, spread),
         note="unchanged is claimed where the 90 % interval lies within 0.8 to 1.25",
     )
+    return decided_by(estimate, word, decides.span, decides.confidence)
 
 
 def _why_undefined(protocol: str, fit: InstrumentFit | None) -> str | None:

@@ -14,7 +14,6 @@ Position is a cue that every call has: with β = v · s its worth is a profile o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import inf, sqrt
 from typing import Protocol
 
@@ -36,8 +35,6 @@ FARTHEST = 10.0
 """End of the search for a worth, in steps."""
 _COARSE, _OUTWARD = (0.0, 1.5, -1.5), (3.0, 5.0, 7.0, FARTHEST)
 """Places that are fitted first, and further ones while the best lies at an end."""
-_APART = 1000.0
-"""Added to the steps of cue pairs, so that they have patterns of their own."""
 _GOLDEN = (3 - sqrt(5)) / 2
 _ROUNDS = 20
 _NARROW, _NEAR = 0.01, 0.25
@@ -82,19 +79,22 @@ class CueModel:
     """The ladder together with the pairs of one cue."""
 
     patterns: Patterns
-    """Steps of cue pairs have `_APART` added."""
+    """First the patterns of the ladder, then those of the cue's pairs at steps of their own."""
+    cued: Mask
+    """Which steps are those of the cue's pairs."""
     worth_at: int = len(NAMES)
 
     @classmethod
     def of(cls, ladder: Rows, cue: Rows) -> CueModel:
-        apart = replace(cue, delta=cue.delta + _APART)
-        columns = ("delta", "pair", "cluster", "better_first", "better_second")
-        both = Rows(*(np.concatenate([getattr(ladder, c), getattr(apart, c)]) for c in columns))
-        return cls(patterns_of(both))
-
-    @cached_property
-    def cued(self) -> Mask:
-        return np.asarray(self.patterns.deltas >= _APART / 2)
+        clusters = np.union1d(ladder.cluster, cue.cluster)
+        plain, own = patterns_of(ladder, clusters), patterns_of(cue, clusters)
+        both = Patterns(
+            np.concatenate([plain.deltas, own.deltas]),
+            np.concatenate([plain.step, len(plain.deltas) + own.step]),
+            np.concatenate([plain.counts, own.counts]),
+            np.concatenate([plain.by_cluster, own.by_cluster], axis=1),
+        )
+        return cls(both, np.arange(len(both.deltas)) >= len(plain.deltas))
 
     @property
     def clusters(self) -> int:
@@ -111,8 +111,7 @@ class CueModel:
 
     def shifted(self, worth: float) -> Patterns:
         """The patterns with every step of a cue pair smaller by the worth."""
-        deltas = np.where(self.cued, self.patterns.deltas - _APART - worth, self.patterns.deltas)
-        return replace(self.patterns, deltas=deltas)
+        return replace(self.patterns, deltas=self.patterns.deltas - worth * self.cued)
 
     def fit_at(self, worth: float, starts: Floats) -> tuple[float, Floats]:
         weights = np.tile(self.patterns.weights, (len(starts), 1))

@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, distinct
 from steelyard.metrics.estimate import Estimate, Interval, Reason
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, calls_total, estimate_word
+from steelyard.metrics.findings import INCONCLUSIVE, calls_total, with_limit_word
 from steelyard.metrics.instrument.crossing import (
     LADDER,
     LEAST_CUE,
@@ -98,7 +98,7 @@ def pair_worths(context: EstimateContext, pairs: Pairs, cues: Sequence[str]) -> 
         crossings.append(crossing_estimate(here, rows))
         worths.append(compared(worth_estimate(here, ladder, rows), crossings[-1]))
     position = _position(context.for_subgroup(cue=POSITION), ladder)
-    worths = adjust_estimates(worths, "cues", WORTH)
+    worths = adjust_estimates(worths, "cues", WORTH, ALLOWED, None)
     return [*worths, position, *crossings, *lost]
 
 
@@ -147,8 +147,13 @@ def worth_estimate(context: EstimateContext, ladder: _Ladder, pairs: Pairs) -> E
     row = _estimate(context, CueModel.of(ladder.rows, rows), ladder, float(rows.delta.max()), excluded(pairs))
     if row.value is None:
         return row
-    word = estimate_word(row, ALLOWED)
-    return replace(row, status=word, calls_needed=calls_total(row, ALLOWED) if word == INCONCLUSIVE else None)
+    return with_worth_word(row)
+
+
+def with_worth_word(row: Estimate) -> Estimate:
+    decided = with_limit_word(row, ALLOWED)
+    needed = calls_total(row, ALLOWED) if decided.status == INCONCLUSIVE else None
+    return replace(decided, calls_needed=needed)
 
 
 def cue_rows(pairs: Pairs) -> Rows:
@@ -223,7 +228,7 @@ def compared(worth: Estimate, crossing: Estimate) -> Estimate:
         return worth
     if _holds(worth.interval, crossing) or _holds(crossing.interval, worth):
         return worth
-    return replace(worth, crossing=crossing.value)
+    return replace(worth, details={"crossing": crossing.value})
 
 
 def _holds(interval: Interval, other: Estimate) -> bool:

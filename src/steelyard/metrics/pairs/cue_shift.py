@@ -13,10 +13,10 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval, Reason
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import difference_word
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.columns import Pairs, collect, excluded, neither, readable
+from steelyard.metrics.proportions import with_difference_word
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.verdicts.observations import Observations
@@ -65,10 +65,9 @@ def shift_estimates(
                 chance=0.0,
                 minimum_detectable=mean.detectable,
                 p=p,
-                status=difference_word(limits, p),
             )
         )
-    return adjust_estimates(shifts, "cues", CUE_SHIFT)
+    return adjust_estimates([with_difference_word(each) for each in shifts], "cues", CUE_SHIFT)
 
 
 def _preferences(pairs: Pairs, suffix: str) -> dict[str, tuple[float, str]]:

@@ -17,7 +17,7 @@ from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import BY_CHANCE, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.findings import BY_CHANCE, FLAGGED, with_limit_word
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.columns import (
@@ -123,23 +123,23 @@ def _with_tests(
         return [replace(unread, note=join([stable.note, ONE_VERDICT])), *others]
     found = position_test(parts)
     tests = {
-        STABLE_CROSS_SENSITIVITY.id: ("stable excess", STABLE, found.stable_p),
-        POSITIONAL_FALSE_PREFERENCE.id: ("position test", POSITION, found.p),
+        STABLE_CROSS_SENSITIVITY.id: (STABLE_CROSS_SENSITIVITY, "stable excess", STABLE, found.stable_p),
+        POSITIONAL_FALSE_PREFERENCE.id: (POSITIONAL_FALSE_PREFERENCE, "position test", POSITION, found.p),
     }
     return [_with_test(cell, family, *tests[cell.metric]) if cell.metric in tests else cell for cell in cells]
 
 
 def _with_test(
-    cell: Estimate, family: Mapping[str, AdjustedTest], words: str, name: str, p: float
+    cell: Estimate, family: Mapping[str, AdjustedTest], metric: Metric, words: str, name: str, p: float
 ) -> Estimate:
-    test = family.get(name, AdjustedTest.single(p))
-    if cell.status is None:
+    test, limit = family.get(name, AdjustedTest.single(p)), metric.limit_in(cell.group, cell.probe)
+    if limit is None or cell.status is None:
         return cell
     cell = replace(cell, p=test.unadjusted_p, p_corrected=test.adjusted_p)
     if cell.status != FLAGGED or test.is_significant:
         return cell
     note = join([cell.note, f"beyond the limit, as independent calls would be: {words} {test.format()}"])
-    return replace(cell, status=INCONCLUSIVE, reading=BY_CHANCE, note=note)
+    return with_limit_word(replace(cell, reading=BY_CHANCE, note=note), limit.allowed)
 
 
 def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:

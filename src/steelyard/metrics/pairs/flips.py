@@ -23,13 +23,13 @@ from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
 from steelyard.metrics.basis import COMPARED
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, difference_word
+from steelyard.metrics.findings import MARGIN, SURE
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Limit, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, first_replicates
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion, with_tested_word
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion, with_difference_word
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import Tally, percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
@@ -331,9 +331,9 @@ def _excess(
     )
     if not declared:
         return estimate
-    limits, p = means.limits(SURE, DIFFERENCE), test.adjusted_p
-    estimate = replace(estimate, calls_needed=_calls_total(means, repeat.n_calls))
-    return with_tested_word(estimate, lambda moved: difference_word(limits, p, moved=moved))
+    return with_difference_word(
+        replace(estimate, calls_needed=_calls_total(means, repeat.n_calls)), test.alpha
+    )
 
 
 def _intervals(

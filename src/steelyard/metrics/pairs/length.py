@@ -17,11 +17,11 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, difference_word
+from steelyard.metrics.findings import MARGIN, SURE
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, decided, excluded, lost, neither, readable, tally
-from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion, with_tested_word
+from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion, with_difference_word
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.stimuli.natural import NATURAL
 
@@ -29,7 +29,7 @@ FILLER = "filler"
 """Kind of pairs whose second content is the first with padding."""
 
 
-def _longer(pairs: Pairs, texts: Texts) -> Ints:
+def longer_text(pairs: Pairs, texts: Texts) -> Ints:
     """The longer text of each row, 1 for u and 2 for v; 0 where neither is, or nobody knows."""
     words = [[len(text.split()) for text in both] if len(set(both)) == 2 else [0, 0] for both in texts]
     more = np.array([np.sign(v - u) for u, v in words], dtype=np.int64)
@@ -37,13 +37,13 @@ def _longer(pairs: Pairs, texts: Texts) -> Ints:
 
 
 def _lean_of_pair(pairs: Pairs, texts: Texts) -> Floats:
-    longer = _longer(pairs, texts)
+    longer = longer_text(pairs, texts)
     return np.asarray(_answers(pairs, longer).mean(axis=1) - _wanted(pairs.better, longer))
 
 
 def _length_side(pairs: Pairs, texts: Texts) -> Ints:
     """1 where the shorter text is better, 2 where the longer is, 0 between equals."""
-    longer = _longer(pairs, texts)
+    longer = longer_text(pairs, texts)
     side = np.where(pairs.better == 0, 0, np.where(pairs.better == longer, 2, 1))
     return np.where(longer == 0, LEFT_OUT, side)
 
@@ -122,10 +122,9 @@ def length_lean(
     )
     if test is None:
         return estimate
-    limits, adjusted, units = bias.limits(SURE), test.adjusted_p, bias.units_total(MARGIN)
+    units = bias.units_total(MARGIN)
     needed = None if units is None else -(-units * calls // bias.units)
-    estimate = replace(estimate, calls_needed=needed)
-    return with_tested_word(estimate, lambda moved: difference_word(limits, adjusted, moved=moved))
+    return with_difference_word(replace(estimate, calls_needed=needed), test.alpha)
 
 
 def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:

@@ -18,7 +18,7 @@ from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, SURE, LimitTest, calls_total, missingness_note
+from steelyard.metrics.findings import SURE, with_finding, with_word_over
 from steelyard.metrics.metric import HIGH, LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.columns import (
@@ -52,6 +52,7 @@ from steelyard.metrics.pairs.slot_imbalance import with_slot_imbalance
 from steelyard.metrics.proportions import ONE_CLUSTER, join, limit_note, proportion
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
+from steelyard.metrics.stats.two_class import LimitTest
 
 _ANSWERS = np.array([0.0, 1.0, 2.0])
 
@@ -72,11 +73,6 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         return context.undefined(KAPPA, reason, "call", excluded(pairs))
     beyond = _beyond(table)
     limit = KAPPA.limit_in(context.group, context.probe)
-    seen = beyond.word(limit) if limit else None
-    word = seen
-    if limit and lost(pairs.calls).any():
-        words = {_beyond(table + _missing(pairs, right=right)).word(limit) for right in (False, True)}
-        word = seen if words == {seen} else INCONCLUSIVE
     clusters = len(distinct(pairs.cluster))
     figure = context.estimate(
         KAPPA,
@@ -88,19 +84,14 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         n_clusters=clusters,
         excluded=excluded(pairs),
         chance=0.0,
-        status=word,
-        missing_decides=seen != word,
-        note=join(
-            [
-                limit_note(limit) if limit else None,
-                ONE_CLUSTER if clusters < 2 else None,
-                missingness_note(seen, word),
-            ]
-        ),
+        note=join([limit_note(limit) if limit else None, ONE_CLUSTER if clusters < 2 else None]),
     )
-    if limit is None or seen != INCONCLUSIVE:
+    if limit is None:
         return figure
-    return replace(figure, calls_needed=calls_total(replace(figure, excluded={}), limit.allowed))
+    seen = replace(with_finding(replace(figure, excluded={}), limit), excluded=figure.excluded)
+    some = (False, True) if lost(pairs.calls).any() else ()
+    cases = [_beyond(table + _missing(pairs, right=right)).limits(SURE) for right in some]
+    return with_word_over(seen, limit, cases)
 
 
 def _beyond(table: Floats) -> LimitTest:

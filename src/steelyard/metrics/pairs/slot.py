@@ -18,7 +18,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, distinct, weak_cache
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, MARGIN, SURE, difference_word, judge_limit
+from steelyard.metrics.findings import CLEAR, MARGIN, SURE, judge_limit
 from steelyard.metrics.metric import ZERO, Amount, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import (
@@ -34,7 +34,7 @@ from steelyard.metrics.pairs.columns import (
     tally,
 )
 from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, stable, undecomposed
-from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds, with_tested_word
+from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds, with_difference_word
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import (
     Tally,
@@ -279,9 +279,7 @@ def net_slot_preference(
     )
     if decisive is None:
         return estimate
-    limits, p = units.limits(SURE), decisive.adjusted_p
-    estimate = replace(estimate, calls_needed=units.calls_total())
-    return with_tested_word(estimate, lambda moved: difference_word(limits, p, moved=moved))
+    return with_difference_word(replace(estimate, calls_needed=units.calls_total()), decisive.alpha)
 
 
 def _few_commits(pairs: Pairs) -> bool:

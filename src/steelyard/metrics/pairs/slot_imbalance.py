@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import estimate_word
+from steelyard.metrics.findings import with_limit_word
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.columns import Answer, Pairs, was_shown
 from steelyard.metrics.proportions import join
@@ -69,13 +69,15 @@ def with_slot_imbalance(estimate: Estimate, limit: Limit | None, pairs: Pairs, c
         shares = [part.k / part.n for part in parts]
         mean = f"both slots counted alike, the share is {np.mean(shares):.2f}"
     note = join([_remark(slots.calls), mean, estimate.note])
-    bounded = replace(estimate, bounds=bounds, note=note, calls_needed=None, slot_calls=slots.calls)
-    return replace(bounded, status=estimate_word(bounded, limit.allowed) if limit else None)
+    details = {**estimate.details, "slot_calls": slots.calls}
+    bounded = replace(estimate, bounds=bounds, note=note, calls_needed=None, details=details)
+    return with_limit_word(bounded, limit.allowed) if limit else replace(bounded, status=None)
 
 
 def slot_imbalance_note(estimate: Estimate) -> str | None:
     """Why uneven slots leave an estimate undecided; None where they are even."""
-    return None if estimate.slot_calls is None else imbalance_note(estimate.slot_calls)
+    calls = estimate.details.get("slot_calls")
+    return None if calls is None else imbalance_note(calls)
 
 
 def imbalance_note(calls: tuple[int, int]) -> str:

@@ -23,11 +23,11 @@ from steelyard.core.rng import seed_for
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import NO_CALLS
-from steelyard.metrics.findings import FLAGGED, WHOLE_RUN, detectable_beyond, with_finding
+from steelyard.metrics.findings import FLAGGED, SURE, WHOLE_RUN, detectable_beyond, with_finding
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.stats.clusters import Tally, design_effect, wilson_cluster
-from steelyard.metrics.stats.intervals import wilson
+from steelyard.metrics.stats.clusters import Tally, design_effect, effective_size, quantile, wilson_cluster
+from steelyard.metrics.stats.intervals import Z, wilson
 from steelyard.metrics.stats.sample_size import detectable_errors
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
@@ -165,6 +165,8 @@ def loss_rate(
         n_units=counts.n_units,
         n_clusters=counts.n_clusters,
         design_effect=design_effect(counts),
+        effective_size=effective_size(counts) if clustered else float(counts.n),
+        quantile=quantile(counts, SURE) if clustered else Z,
         abstained=counts.abstained,
         bounds=(counts.k / counts.n, counts.k / counts.n),
         minimum_detectable=detectable,

@@ -17,9 +17,9 @@ from steelyard.core.arrays import Floats
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import MARGIN, difference_word
+from steelyard.metrics.findings import MARGIN
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
+from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import normal_quantile
@@ -139,7 +139,7 @@ def self_preference(
     if not found:
         found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
         remark = ALIKE
-    low, high = found[0].low or 0.0, found[0].high or 0.0
+    low, high = found[0].span
     # The interval is the test: it shows a difference where it lies beside zero.
     p = 0.0 if low > 0 or high < 0 else 1.0
     estimate = context.estimate(
@@ -155,7 +155,7 @@ def self_preference(
         chance=0.0,
         note=join([_means(known), remark, *sampling_notes(len(table))]),
     )
-    return with_tested_word(estimate, lambda moved: difference_word((low, high), p, moved=moved))
+    return with_difference_word(estimate, p=p)
 
 
 def _bounds(treatments: Sequence[Treatment]) -> Span:

@@ -15,7 +15,7 @@ from steelyard.core.text import pluralize
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.findings import FLAGGED, WITHIN_MARGIN, agreeing, decided_by
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import PERMUTATION, AdjustedTest
 from steelyard.metrics.pairs.columns import collect
@@ -25,6 +25,8 @@ from steelyard.metrics.scores.best_of import kappa
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy
+from steelyard.metrics.stats.clusters import Tally, wilson_cluster
+from steelyard.metrics.stats.intervals import Span, difference
 from steelyard.stimuli.best_of import BEST_OF_PROBE, ROTATION
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
@@ -95,7 +97,7 @@ def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Esti
     lowest = int(np.nanargmin(scores))
     test = pieces.lowest_test(lowest, context.bootstrap_seed(STRATUM_GAP.id))
     here = code == lowest
-    return context.for_subgroup(stratum=names[lowest]).estimate(
+    gap = context.for_subgroup(stratum=names[lowest]).estimate(
         STRATUM_GAP,
         unit="call",
         value=float(right[here].mean() - right[~here].mean()),
@@ -103,11 +105,14 @@ def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Esti
         n_units=len(distinct(shown.unit[row[here]])),
         n_clusters=len(distinct(shown.cluster[row[here]])),
         excluded={"unreadable": 0, "failed": 0},
-        status=FLAGGED if test.is_significant else None,
         p=test.unadjusted_p,
         p_corrected=test.adjusted_p,
         note=f"lowest of {pluralize(len(names), 'stratum', 'strata')}",
     )
+    if not test.is_significant:
+        return gap
+    span = agreeing(pieces.limits(lowest), FLAGGED, gap.value or 0.0, WITHIN_MARGIN, 0.0)
+    return decided_by(gap, FLAGGED, span)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +123,15 @@ class Pieces:
     calls: Floats
     stratum: Ints
     strata: int
+
+    def limits(self, stratum: int) -> Span:
+        """Limits of the share in a stratum less that in all others, clusters taken as independent."""
+        parts = []
+        for rows in (self.stratum == stratum, self.stratum != stratum):
+            counts = self.right[rows].astype(np.int64), self.calls[rows].astype(np.int64)
+            total = int(counts[1].sum())
+            parts += [counts[0].sum() / total, wilson_cluster(Tally(*counts, total, total))]
+        return difference(*parts)
 
     def scores(self, stratum: Ints) -> Floats:
         """How far each stratum lies from the rest, in units that shrink with its calls; NaN without calls.

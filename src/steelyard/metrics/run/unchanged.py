@@ -93,11 +93,11 @@ def _commonest(context: EstimateContext, scores: Scores) -> Estimate:
     if not len(levels):
         return share(context, COMMONEST_ANSWER, scores, tally)
     found = share(context, COMMONEST_ANSWER, scores, tally, notes=[f"answer {answer}"])
-    return replace(found, answer=answer)
+    return replace(found, details={"answer": answer})
 
 
 def answer_in_words(commonest: Estimate) -> str:
-    return "one score" if commonest.answer is None else str(commonest.answer)
+    return str(commonest.details.get("answer", "one score"))
 
 
 def never_varies(commonest: Estimate | None) -> TypeGuard[Estimate]:

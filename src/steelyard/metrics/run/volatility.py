@@ -181,6 +181,7 @@ def _over_probes(
         (deviation.low, f"probe {least}"),
         (deviation.high, f"probe {most}"),
     )
+    extremes = {ACCURACY_MIN.id: least, ACCURACY_MAX.id: most}
     of_mean = () if table is None else mean_intervals(context, table)
     return [
         context.estimate(
@@ -192,7 +193,7 @@ def _over_probes(
             n_units=max(e.n_units for e in shares),
             n_clusters=max(e.n_clusters for e in shares),
             note=note,
-            extreme_probe={ACCURACY_MIN.id: least, ACCURACY_MAX.id: most}.get(metric.id),
+            details={"extreme_probe": extremes[metric.id]} if metric.id in extremes else {},
         )
         for metric, (value, note) in zip(METRICS, figures, strict=True)
     ]

@@ -13,9 +13,8 @@ from steelyard.metrics.basis import LABELLED
 from steelyard.metrics.common import KAPPA, WEIGHTED_FLOOR
 from steelyard.metrics.estimate import Estimate, Interval, Reason
 from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, LimitTest, missingness_note
+from steelyard.metrics.findings import SURE, with_word_over
 from steelyard.metrics.metric import LEFT_OUT, LOW, Amount, Limit, Metric, ShownAs
-from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import (
@@ -31,6 +30,7 @@ from steelyard.metrics.scores.shares import (
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import Tally, quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Span, score
+from steelyard.metrics.stats.two_class import LimitTest
 from steelyard.stimuli.original import ORIGINAL
 
 CONSTANT_LABELS = Reason("same_label", "every item has the same label")
@@ -62,13 +62,11 @@ def with_label_word(figure: Estimate, limit: Limit, rows: Scores, formula: Formu
         return figure
     upper = rows.expected - rows.low < rows.high - rows.expected
     cases = np.where(upper, rows.high, rows.low), rows.expected.astype(np.int64)
-    words = {_word(rows, case, limit, formula) for case in cases}
-    word = figure.status if words == {figure.status} else INCONCLUSIVE
-    note = join([figure.note, missingness_note(figure.status, word)])
-    return replace(figure, status=word, missing_decides=figure.status != word, note=note)
+    return with_word_over(figure, limit, [_limits(rows, case, formula) for case in cases])
 
 
-def _word(rows: Scores, missing: Ints, limit: Limit, formula: Formula) -> str:
+def _limits(rows: Scores, missing: Ints, formula: Formula) -> Span:
+    """The limits where missing verdicts are taken so."""
     score = np.where(rows.readable, rows.score, missing)
     outcome = np.where(rows.readable, rows.outcome, np.int64(Outcome.SCORED))
     rows = replace(rows, score=score, outcome=outcome)
@@ -76,7 +74,7 @@ def _word(rows: Scores, missing: Ints, limit: Limit, formula: Formula) -> str:
     sums, levels = label_table(rows, values), values.astype(np.float64)
     by_rates = formula in BY_RATES
     test = LimitTest(sums.table, lambda table: formula(table, levels), AGREEMENT, sums.n_calls, by_rates)
-    return test.word(limit)
+    return test.limits(SURE)
 
 
 def _levels(rows: Scores) -> Ints:

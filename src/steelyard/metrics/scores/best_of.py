@@ -9,7 +9,7 @@ calls, whatever the labels are. Labels are spread evenly over slots in the same 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from steelyard.metrics.findings import (
     FLAGGED,
     INCONCLUSIVE,
     MARGIN,
+    agreeing,
     bare_share,
     calls_total,
-    judge_limit,
+    decided_by,
+    with_limit_word,
 )
 from steelyard.metrics.metric import HIGH, ZERO, Limit, Metric
 from steelyard.metrics.proportions import proportion, share_bounds, with_tested_word
@@ -203,8 +205,7 @@ def kappa(context: EstimateContext, scores: Scores) -> Estimate:
     chance = 1 / int(scores.high.max())
     bounds = share_bounds(counts)
     floor = None if limit is None else Limit(limit.value * (1 - chance) + chance, limit.side)
-    word = None if floor is None else judge_limit(counts, floor, bounds)
-    return context.estimate(
+    estimate = context.estimate(
         KAPPA,
         unit="call",
         value=beyond_chance(scores, counts.k / counts.n),
@@ -215,11 +216,15 @@ def kappa(context: EstimateContext, scores: Scores) -> Estimate:
         excluded=scores.lost(),
         bounds=(beyond_chance(scores, bounds[0]), beyond_chance(scores, bounds[1])),
         chance=0.0,
-        status=word,
-        calls_needed=calls_total(bare_share(counts), floor.allowed)
-        if floor and word == INCONCLUSIVE
-        else None,
     )
+    if floor is None or limit is None:
+        return estimate
+    share = with_limit_word(replace(bare_share(counts), bounds=bounds), floor.allowed)
+    assert share.decides is not None, "a share has an interval"
+    word, (low, high) = share.status or "", (beyond_chance(scores, end) for end in share.decides.span)
+    needed = calls_total(bare_share(counts), floor.allowed) if word == INCONCLUSIVE else None
+    span = agreeing((low, high), word, estimate.value or 0.0, limit.allowed)
+    return replace(decided_by(estimate, word, span), calls_needed=needed)
 
 
 def _vote_accuracy(context: EstimateContext, sets: RotationSets) -> Estimate:
@@ -288,7 +293,7 @@ def _slot_preference(context: EstimateContext, sets: RotationSets, shares: Seque
         left_out=left_out,
         bounds=bounds,
         chance=0.0,
-        answer=place + 1,
+        details={"answer": place + 1},
         calls_needed=calls_total(bare_share(favoured), (even - MARGIN, even + MARGIN)),
         note=f"slot {place + 1} in {favoured.k} of {favoured.n} calls; even is one in {sets.responses}",
     )

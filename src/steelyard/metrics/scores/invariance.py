@@ -17,15 +17,16 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import MARGIN, SURE, difference_word, with_finding
+from steelyard.metrics.findings import MARGIN, SURE, with_finding
 from steelyard.metrics.metric import LOW, Amount, Limit, Metric
-from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
+from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, item_noise, verdict_counts
 from steelyard.metrics.scores.shares import share, unit_tally
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import Tally, quantile, ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
+from steelyard.metrics.stats.sample_size import ALPHA
 
 INVARIANCE = Metric(
     "invariance",
@@ -164,7 +165,7 @@ def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
         p=p,
         note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
     )
-    return with_tested_word(estimate, lambda moved: difference_word(limits, p, moved=moved))
+    return with_difference_word(estimate, 2 * ALPHA)
 
 
 def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) -> Span:

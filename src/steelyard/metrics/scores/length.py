@@ -17,9 +17,9 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import INCONCLUSIVE, MARGIN, SURE, difference_word
+from steelyard.metrics.findings import MARGIN, SURE
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
-from steelyard.metrics.proportions import join, sampling_notes
+from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.leniency import item_means
@@ -208,27 +208,25 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
     if not np.isfinite(halves.value):
         return context.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
     p = halves.p(context.permutation_seed(LENGTH_GAP.id))
-    limits = halves.limits(SURE)
-    word = difference_word(limits, p)
     even = halves.error <= _ROUNDING
     clusters, degrees = len(distinct(halves.cluster)), halves.clusters - 1
     detectable = None if even else (t_quantile(SURE, degrees) + t_quantile(POWER, degrees)) * halves.error
-    return context.estimate(
+    estimate = context.estimate(
         LENGTH_GAP,
         unit="item",
         value=halves.value,
-        intervals=(Interval("jackknife_cluster", *limits),),
+        intervals=(Interval("jackknife_cluster", *halves.limits(SURE)),),
         n_calls=len(rows),
         n_units=len(halves),
         n_clusters=clusters,
         excluded=scores.lost(),
         chance=0.0,
-        status=word,
         minimum_detectable=detectable,
-        calls_needed=_needed(halves, len(rows)) if word == INCONCLUSIVE else None,
+        calls_needed=_needed(halves, len(rows)),
         p=p,
         note=join([f"margin {MARGIN:g}", *sampling_notes(clusters, even=even)]),
     )
+    return with_difference_word(estimate)
 
 
 def _needed(halves: Halves, calls: int) -> int | None:

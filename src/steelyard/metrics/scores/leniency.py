@@ -108,7 +108,7 @@ def wrong_ways(leniency: Estimate) -> tuple[Metric, Metric]:
     where 1 is the failing answer.
     """
     rates = FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE
-    return rates[::-1] if leniency.high_fails else rates
+    return rates[::-1] if leniency.details.get("high_fails") else rates
 
 
 def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
@@ -169,7 +169,7 @@ def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
     for metric in (SHARE_ABOVE, SHARE_BELOW):
         events = metric.events(rows)
         found = share(context, metric, rows, score_tally(rows, events, rows.readable), reason=reason)
-        estimates.append(replace(found, row_events=row_events(rows, events)))
+        estimates.append(replace(found, details=row_events(rows, events)))
     return estimates
 
 
@@ -195,7 +195,7 @@ def _leniency(
     """The estimate; `needed` counts the items that would decide."""
 
     def word(moved: Span) -> str:
-        found = difference_word((interval.low or 0.0, interval.high or 0.0), p, moved=moved)
+        found = difference_word(interval.span, p, moved=moved)
         return INCONCLUSIVE if found == FLAGGED and abs(value) <= MARGIN else found
 
     rows = scores.where(scores.labelled & scores.decided)
@@ -214,7 +214,7 @@ def _leniency(
         minimum_detectable=detectable,
         calls_needed=None if needed is None else -(-needed * len(rows) // units),
         p=p,
-        high_fails=_high_fails(scores),
+        details={"high_fails": True} if _high_fails(scores) else {},
         note=join([f"margin {MARGIN:g}", _turned(scores), *sampling_notes(rows.n_clusters)]),
     )
     return with_tested_word(estimate, word)

@@ -11,14 +11,14 @@ from steelyard.core.arrays import Floats
 from steelyard.core.rng import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import SURE, LimitTest, with_finding
+from steelyard.metrics.findings import SURE, with_finding
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_note
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.cluster_mean import Figure, jackknife
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span
-from steelyard.metrics.stats.two_class import table_limits
+from steelyard.metrics.stats.two_class import LimitTest, table_limits
 
 _BLOCK = 4_000_000
 _UNDEFINED_SHARE = 0.05

@@ -12,7 +12,6 @@ from steelyard.metrics.basis import LABELLED, Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Reason
 from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
-from steelyard.metrics.findings import with_deciding_interval
 from steelyard.metrics.metric import LOW, Limit, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
@@ -150,8 +149,7 @@ def followed(context: EstimateContext, scores: Scores) -> Estimate:
     before = np.where(rows.binary, 1 - rows.expected, labels[rows.item])
     goes = rows.decided & (np.abs(rows.score - rows.expected) < np.abs(rows.score - before))
     reason = None if len(rows) else unlabelled(scores, NO_LABEL_BEFORE)
-    estimate = _of_calls(context, FOLLOWED, rows, goes, reason=reason)
-    return with_deciding_interval(estimate)
+    return _of_calls(context, FOLLOWED, rows, goes, reason=reason)
 
 
 def false_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
@@ -197,17 +195,17 @@ def _of_calls(
     treatment = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
     notes = abstentions(rows, treatment)
     estimate = share(context, metric, rows, counts, chance=chance, reason=reason, notes=notes)
-    return replace(estimate, abstained=abstained(rows), row_events=row_events(rows, events))
+    return replace(estimate, abstained=abstained(rows), details=row_events(rows, events))
 
 
-def row_events(rows: Scores, events: Mask) -> tuple[int, int] | None:
-    """Items that show the event in every call, and in some; None where every item has one call."""
+def row_events(rows: Scores, events: Mask) -> dict[str, tuple[int, int]]:
+    """Items that show the event in every call, and in some; nothing where every item has one call."""
     seen = rows.readable
     if not np.any(seen) or _no_repeats(rows.item[seen]):
-        return None
+        return {}
     calls, shown = unit_sums(rows.item, seen), unit_sums(rows.item, events & seen)
     every = int(np.count_nonzero((shown == calls) & (calls > 0)))
-    return every, int(np.count_nonzero(shown)) - every
+    return {"row_events": (every, int(np.count_nonzero(shown)) - every)}
 
 
 def _no_repeats(items: Ints) -> bool:

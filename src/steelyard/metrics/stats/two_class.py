@@ -25,11 +25,20 @@ from steelyard.metrics.stats.cluster_mean import (
     ASSUMED_CORRELATION,
     ClusterMean,
     Figure,
+    jackknife,
     left_out,
     left_out_error,
 )
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import AGREEMENT, Span, clipped, clopper_pearson, joint_reach, score
+from steelyard.metrics.stats.intervals import (
+    AGREEMENT,
+    Ends,
+    Span,
+    clipped,
+    clopper_pearson,
+    joint_reach,
+    score,
+)
 from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
 
@@ -115,6 +124,54 @@ def residual_correlation(first: Floats, second: Floats, unknown: float) -> float
         return unknown
     together = float(first @ second) / spread
     return together if len(first) >= ENOUGH_CLUSTERS else max(0.0, together)
+
+
+@dataclass(frozen=True, eq=False)
+class LimitTest:
+    """A figure that is a function of sums over clusters, and its limits."""
+
+    table: Floats
+    figure: Figure
+    ends: Ends
+    """Ends of its range; the upper one is reached where every call agrees."""
+    calls: int
+    by_rates: bool = False
+    """Whether the sums are tables of two labels, whose rates make the limits."""
+
+    @cached_property
+    def value(self) -> float:
+        return float(self.figure(self.table.sum(axis=0)))
+
+    def limits(self, probability: float) -> Span:
+        """Two-sided limits at this one-sided probability.
+
+        Where leaving out a cluster changes nothing, as many verdicts as the data allow might have been right,
+        or random: agreement goes up or down in proportion. Below zero, where random ones would help, they
+        might have been wrong.
+        """
+        limits = self._own_limits(probability)
+        if limits is not None:
+            return limits
+        clusters = len(self.table)
+        size = self.calls / (1 + (self.calls / max(1, clusters) - 1) * ASSUMED_CORRELATION)
+        reach = t_quantile(probability, clusters - 1) if clusters > 1 else normal_quantile(probability)
+        other = score(0.0, size, reach)[1]
+        worse = (1 - other) * self.value
+        if self.value < 0:
+            worse = self.value + other * (self.ends[0] - self.value)
+        return worse, self.value + other * (self.ends[1] - self.value)
+
+    def _own_limits(self, probability: float) -> Span | None:
+        """Limits by the two rates, or by leaving out clusters; None where neither tells anything."""
+        if self.by_rates:
+            return table_limits(self.table, self.figure, probability)
+        return jackknife(self.table, self.figure, self.ends, probability)
+
+    @property
+    def method(self) -> str:
+        if self._own_limits(0.975) is None:
+            return "random_mixture"
+        return "mover_cluster" if self.by_rates else "jackknife_cluster"
 
 
 @cache

@@ -16,6 +16,7 @@ from steelyard.commands.view.call_order import sort_rows
 from steelyard.commands.view.figure_calls import calls_behind, counted_calls
 from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
+from steelyard.datasheet.render.json import dumps
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError
 from steelyard.stimuli.expectation import reference_label
@@ -122,7 +123,7 @@ def _datasheet(run: ViewedRun, wanted: CallFilter) -> Response:
     sheet = run.sheet
     if sheet is None:
         raise ConfigError(f"{run.path}: there is no datasheet yet.")
-    return Response(sheet.dumps(), media_type="application/json")
+    return Response(dumps(sheet), media_type="application/json")
 
 
 FILES: dict[str, Callable[[ViewedRun, CallFilter], Response]] = {

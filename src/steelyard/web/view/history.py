@@ -6,22 +6,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from steelyard.core.text import pluralize
-from steelyard.datasheet.comparison.answer import main_first
-from steelyard.datasheet.comparison.rows import label, probability
+from steelyard.datasheet.comparison.rows import label, main_first, probability
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.sections.key_figures import KeyFigure, counterpart, key_figures
+from steelyard.datasheet.estimate_index import Condition
+from steelyard.datasheet.sections.first_screen import Row, counterpart, key_figures
 from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import UsageError
 from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.estimate import Estimate
 
 MOST_FIGURES = 5
 MOST_CHANGES = 4
 """Figures of a change that its sentence names."""
 
+Address = tuple[str, str, Condition]
 Compare = Callable[[str, str], ComparisonSheet]
 """From two sides such as `0:judge` to their comparison."""
 
@@ -32,10 +34,13 @@ class RunChange:
 
     shown: bool
     sentence: str
-    moved: frozenset[tuple[str, str]] = frozenset()
-    """Probes and metrics of the figures that differ."""
+    moved: frozenset[Address] = frozenset()
+    """The figures that differ."""
     sides: tuple[str, str] = ("", "")
     """Both runs, as the page of comparisons takes them."""
+
+    def is_of(self, estimate: Estimate) -> bool:
+        return _address(estimate) in self.moved
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class RunRow:
     sheet: Datasheet
     judge: str
     word: Conclusion | None
-    figures: tuple[KeyFigure | None, ...]
+    figures: tuple[Row | None, ...]
     change: RunChange | None
     """None for the first run."""
 
@@ -126,7 +131,7 @@ def _history(title: str, points: Sequence[_ChartPoint], compare: Compare) -> His
     return History(title, tuple(column.name for column in columns), tuple(reversed(rows)))
 
 
-def _figures(columns: Sequence[KeyFigure], summary: Summary, judge: str) -> tuple[KeyFigure | None, ...]:
+def _figures(columns: Sequence[Row], summary: Summary, judge: str) -> tuple[Row | None, ...]:
     return tuple(counterpart(column, summary, judge) for column in columns)
 
 
@@ -143,8 +148,14 @@ def _change(before: str, after: str, compare: Compare) -> RunChange:
     named = "; ".join(_moved(row) for row in moved[:MOST_CHANGES])
     more = len(moved) - MOST_CHANGES
     others = f"; {pluralize(more, 'more figure')}" if more > 0 else ""
-    places = frozenset((row.probe, row.metric) for row in moved)
+    places = frozenset(map(_address, moved))
     return RunChange(True, f"A change is shown: {named}{others} ({together}).", places, (before, after))
+
+
+def _address(figure: Comparison | Estimate) -> Address:
+    """Probe, metric and condition; the prompt is base where none is named."""
+    group = frozenset(item for item in figure.group.items() if item != ("protocol", "base"))
+    return figure.probe, figure.metric, group
 
 
 def _moved(row: Comparison) -> str:

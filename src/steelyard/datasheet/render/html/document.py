@@ -18,10 +18,17 @@ from markupsafe import Markup, escape
 
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.conclusion import also_flagged
+from steelyard.datasheet.render.clauses import css_class, headword, state_of
 from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar, limit_scale
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import FINDINGS, MARKS, SYMBOLS, metric_named
+from steelyard.datasheet.words.glossary import (
+    FINDINGS,
+    MARKS,
+    STATE_CLASSES,
+    STATUS_WORDS,
+    SYMBOLS,
+    metric_named,
+)
 from steelyard.datasheet.words.text import capital
 
 PACKAGE = "steelyard.datasheet.render.html"
@@ -42,10 +49,12 @@ def document(template: str, **content: Any) -> str:
 def _environment() -> Environment:
     return template_environment(
         PACKAGE,
-        also_flagged=also_flagged,
         words=SYMBOLS,
         meanings=FINDINGS,
         marks=MARKS,
+        state_classes=STATE_CLASSES,
+        state_of=state_of,
+        status_words=STATUS_WORDS,
         short_hash=short_hash,
         bar=interval_bar,
         scale=limit_scale,
@@ -102,6 +111,13 @@ def template_environment(package: str, **names: Any) -> Environment:
         lstrip_blocks=True,
         bytecode_cache=CompiledTemplates(str(files(package) / "templates" / "__pycache__")),
     )
-    words = {"n": numbers, "counted": pluralize, "plural": plural, "capital": capital}
+    words = {
+        "css_class": css_class,
+        "headword": headword,
+        "n": numbers,
+        "counted": pluralize,
+        "plural": plural,
+        "capital": capital,
+    }
     environment.globals.update(**words, metric_named=metric_named, **names)
     return environment

@@ -8,12 +8,12 @@ from steelyard.datasheet.conclusion import WORDS
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.examples import example
+from steelyard.datasheet.render import clauses
 from steelyard.datasheet.render.examples import examples_by_judge
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.remedy_guide import guide_sections
-from steelyard.datasheet.render.html.sentence_links import link_numbers
-from steelyard.datasheet.sections import key_figures
+from steelyard.datasheet.sections import first_screen
 from steelyard.datasheet.sections.collapsible import collapsible_sections
 from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, card_texts
 from steelyard.datasheet.sections.remedies import (
@@ -58,15 +58,21 @@ def render(
     sheet = summary.datasheet
     every = (*sheet.estimates, *sheet.panel)
     rows = {id(estimate): f"estimate-{place}" for place, estimate in enumerate(every)}
-    places = {address(estimate): rows[id(estimate)] for estimate in reversed(every)}
+    # A clause has the estimates as they were measured, a table those with names made visible.
+    measured = (*datasheet.estimates, *datasheet.panel)
+    places = {address(e): rows[id(own)] for e, own in zip(reversed(measured), reversed(every), strict=True)}
+    places |= {address(estimate): rows[id(estimate)] for estimate in reversed(every)}
+
+    def calls_behind(estimate: Estimate) -> str:
+        return calls_of(estimate) if calls_of else f"#{places[address(estimate)]}"
+
     return document(
         "page.html.j2",
         sheet=sheet,
         summary=summary,
-        key=key_figures,
-        told=lambda judge, title, sentence: link_numbers(
-            sheet, judge, title, sentence, calls_of or (lambda estimate: f"#{places[address(estimate)]}")
-        ),
+        key=first_screen,
+        clauses=clauses,
+        linked=lambda phrase: clauses.linked(phrase, calls_behind),
         row_id=lambda estimate: rows.get(id(estimate)) or places[address(estimate)],
         ranks={word: rank for rank, word in enumerate(reversed(WORDS))},
         spent=cost_summary(datasheet.facts),

@@ -33,7 +33,7 @@ class GuideSection(NamedTuple):
 
 def guide_sections(verdicts: Iterable[Conclusion]) -> list[GuideSection]:
     """The sections of the guide on the faults in these verdicts, and those they link to, in order."""
-    named = {fact.guide.partition("#")[2] for each in verdicts for fact in each.facts if fact.guide}
+    named = {cause.anchor for verdict in verdicts for cause in verdict.causes}
     every = _sections()
     for anchor in list(named):
         text = "".join(every[anchor].paragraphs) if anchor in every else ""

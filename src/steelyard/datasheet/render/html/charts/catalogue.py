@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 from steelyard.core.registry import Registry
 from steelyard.core.text import pluralize
 from steelyard.datasheet.render.html.drawing.chart import Chart, Panel
+from steelyard.datasheet.sections.rows import Cell
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
@@ -82,7 +83,9 @@ def _check(chart: Chart, name: str) -> Chart:
     """The chart in the form that the page expects, whatever sequences it was made of."""
     if not isinstance(chart, Chart):
         raise TypeError(f"found {type(chart).__name__}, expected SVG text, a Chart or None")
-    rows = tuple(tuple(cell if isinstance(cell, str) else str(cell) for cell in row) for row in chart.rows)
+    rows = tuple(
+        tuple(cell if isinstance(cell, (str, Cell)) else str(cell) for cell in row) for row in chart.rows
+    )
     for row in rows:
         if len(row) != len(chart.header):
             size = pluralize(len(row), "cell")

@@ -21,6 +21,7 @@ from steelyard.datasheet.render.html.drawing.chart import (
 )
 from steelyard.datasheet.render.html.drawing.scatter import draw_labels
 from steelyard.datasheet.render.html.drawing.svg import Box, PixelPoint, draw_line, draw_marker, error_bar
+from steelyard.datasheet.sections.rows import Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.common import ACCURACY as ACCURACY_OF
@@ -163,7 +164,7 @@ def _row(offer: Offer) -> CostRow:
     return CostRow(offer.name, offer.dollars, offer.accuracy.value or 0.0)
 
 
-def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
+def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple[Text, ...]]) -> str:
     dots = [(made.place, offer.style.role) for offer in offers for made in offer.probes]
     x = DollarScale.of([*(offer.dollars for offer in offers), *(dollars for (dollars, _), _ in dots)])
     y_axis, y = _accuracy_axis(offers)

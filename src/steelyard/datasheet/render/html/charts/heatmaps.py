@@ -19,6 +19,7 @@ from steelyard.datasheet.render.html.drawing.chart import (
     series_styles,
 )
 from steelyard.datasheet.render.html.drawing.svg import Box, SvgElement, document, draw_rect, draw_text
+from steelyard.datasheet.sections.rows import Text
 from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.sections.tables import judges_of
 from steelyard.datasheet.words import numbers
@@ -117,7 +118,7 @@ class _ShareTable:
     def header(self, judges: Sequence[JudgeEntry]) -> tuple[str, ...]:
         return ("probe", *(judge.name for judge in judges))
 
-    def rows(self, judges: Sequence[JudgeEntry]) -> tuple[tuple[str, ...], ...]:
+    def rows(self, judges: Sequence[JudgeEntry]) -> tuple[tuple[Text, ...], ...]:
         return tuple(
             (probe_title(probe), *(data_cell(self.summary, self.found.get((j.name, probe))) for j in judges))
             for probe in self.probes

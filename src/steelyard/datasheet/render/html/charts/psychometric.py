@@ -30,6 +30,7 @@ from steelyard.datasheet.render.html.drawing.svg import (
     draw_text,
     error_bar,
 )
+from steelyard.datasheet.sections.rows import Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
@@ -114,7 +115,7 @@ def _panel(
     return Panel(svg, heading)
 
 
-def _rows(summary: Summary, judge: JudgeEntry, steps: Sequence[float]) -> Iterator[tuple[str, ...]]:
+def _rows(summary: Summary, judge: JudgeEntry, steps: Sequence[float]) -> Iterator[tuple[Text, ...]]:
     find = summary.datasheet.find
     for protocol in protocols(judge):
         seen = [find(judge.name, TARGET_SENSITIVITY.id, "ladder", protocol=protocol, delta=s) for s in steps]

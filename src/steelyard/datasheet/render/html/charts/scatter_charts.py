@@ -38,6 +38,7 @@ from steelyard.datasheet.render.html.drawing.svg import (
     draw_text,
     tag,
 )
+from steelyard.datasheet.sections.rows import Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.common import DARK_CURRENT
@@ -236,7 +237,7 @@ def _points(summary: Summary, judge: JudgeEntry, style: SeriesStyle, plane: Plan
             yield ScatterPoint(label, x, y, style, baseline=judge.baseline, hollow=hollow, protocol=protocol)
 
 
-def _rows(summary: Summary, judge: JudgeEntry, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _rows(summary: Summary, judge: JudgeEntry, columns: Sequence[str]) -> Iterator[tuple[Text, ...]]:
     order = [name for name in GRADED if name in judge.protocols or name == "base"]
     for protocol in (*order, *(name for name in judge.protocols if name not in GRADED)):
         estimates = [_estimate(summary, judge, protocol, column) for column in columns]

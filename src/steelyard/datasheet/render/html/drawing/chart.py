@@ -8,6 +8,7 @@ from functools import wraps
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.sections.rows import Cell, Text
 from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
@@ -55,7 +56,7 @@ class Chart:
     """How to read it."""
     panels: tuple[Panel, ...]
     header: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    rows: tuple[tuple[Text, ...], ...] = ()
     legend: tuple[LegendEntry, ...] = ()
     """What colours and signs stand for, where labels do not say it."""
     omitted: tuple[str, ...] = ()
@@ -174,29 +175,16 @@ def interval_ends(estimate: Estimate) -> tuple[float, float]:
     return low, high
 
 
-class FigureText(str):
-    """A figure in words that knows its estimate, so that a page can lead to the calls behind it."""
-
-    __slots__ = ("estimate",)
-    estimate: Estimate
-
-    @classmethod
-    def of(cls, text: str, estimate: Estimate) -> FigureText:
-        made = cls(text)
-        made.estimate = estimate
-        return made
-
-
-def data_cell(summary: Summary, estimate: Estimate | None) -> str:
+def data_cell(summary: Summary, estimate: Estimate | None) -> Text:
     """A figure with its counts, for a data table; an interval is never broken over two lines."""
     if not numbers.defined(estimate):
         return summary.absence(estimate)
     unbroken = numbers.interval(estimate).replace(" ", "\N{NO-BREAK SPACE}")
     parts = (numbers.value(estimate), unbroken, numbers.counts(estimate))
-    return FigureText.of(" ".join(part for part in parts if part), estimate)
+    return Cell(" ".join(part for part in parts if part), estimate)
 
 
-def aria_label(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def aria_label(header: tuple[str, ...], rows: Iterable[tuple[Text, ...]]) -> str:
     """The data of a drawing as a sentence for screen readers."""
     lines = [
         f"{row[0]}: " + ", ".join(f"{name} {cell}" for name, cell in zip(header[1:], row[1:], strict=True))

@@ -21,7 +21,7 @@ from steelyard.datasheet.render.html.drawing.svg import (
     draw_rect,
     draw_text,
 )
-from steelyard.datasheet.sections.key_figures import KeyFigure
+from steelyard.datasheet.sections.first_screen import Row
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
@@ -159,15 +159,16 @@ def interval_bar(estimate: Estimate, word: str = "") -> Markup:
     ).format(word, 100 * low, 100 * high, edge, 100 * at)
 
 
-def limit_scale(figure: KeyFigure, width: int = 190) -> Markup:
+def limit_scale(figure: Row, width: int = 190) -> Markup:
     """Interval and value of a key figure on its scale; the allowed part is shaded, the limit dashed."""
     x = Scale(*figure.domain, width)
     value, allowed = figure.estimate.value or 0.0, figure.allowed
     low, high = (_clip(x, edge, end) for edge, end in zip((x.low, x.high), _ends(figure), strict=True))
     start, stop = (x(min(x.high, max(x.low, end))) for end in allowed)
+    stop = stop if any(map(isfinite, allowed)) else start
     edges = [x(end) for end in allowed if isfinite(end)]
     dashes = Markup("").join(Markup('<path class="limit" d="M{:.1f} 0V22"/>').format(edge) for edge in edges)
-    label = f"{numbers.figure(figure.estimate)}, {figure.limit}"
+    label = f"{numbers.value(figure.estimate)} {figure.interval}, {figure.limit}: {figure.word}"
     return Markup(
         '<svg class="scale {}" viewBox="-6 0 {} 22" width="{}" height="22" role="img" aria-label="{}">'
         '<rect class="allowed" x="{:.1f}" y="3" width="{:.1f}" height="16"/>{}'
@@ -179,7 +180,7 @@ def limit_scale(figure: KeyFigure, width: int = 190) -> Markup:
     )  # fmt: skip
 
 
-def _ends(figure: KeyFigure) -> tuple[float | None, float | None]:
+def _ends(figure: Row) -> tuple[float | None, float | None]:
     interval = figure.estimate.interval
     value = figure.estimate.value
     return (value, value) if interval is None else (interval.low, interval.high)

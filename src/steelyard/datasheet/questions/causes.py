@@ -1,0 +1,148 @@
+"""Why a judge is at fault, and what follows: members that programs branch on, words that people read.
+
+The order of `Cause` is that of the rules: causes before what they bring, and of equal severity the first.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Cause(Enum):
+    """A fault of a judge; the title is that of its heading in the guide on remedies."""
+
+    MERIT = ("merit", "Merit")
+    POSITION = ("position", "Position")
+    NATURAL_PAIRS = ("natural_pairs", "Natural pairs")
+    ROTATION = ("rotation", "Rotation")
+    NEVER_RIGHT = ("never_right", "Accuracy")
+    EXPECTED = ("expected_answers", "Expected answers")
+    LENGTH = ("length", "Length")
+    CUES = ("cues", "Cues")
+    LENIENCY = ("leniency", "Leniency")
+    SURFACE = ("surface", "Surface")
+    RUNS = ("runs", "Runs")
+    ROBUSTNESS = ("robustness", "Robustness")
+    REPEATABILITY = ("repeatability", "Repeatability")
+    STRATA = ("strata", "Strata")
+    NO_TIES = ("no_ties", "No ties")
+    """A judge that never answers tie reacts to nothing."""
+    AT_RANDOM = ("at_random", "Noise")
+    EMPTY_TEXTS = ("empty_texts", "Dark current")
+    DARK_CURRENT = ("dark_current", "Dark current")
+    SENSITIVITY = ("sensitivity", "Sensitivity")
+    ACCURACY = ("accuracy", "Accuracy")
+    NOISE = ("noise", "Noise")
+    FAILED = ("failed_calls", "Failures")
+    UNREADABLE = ("unreadable_replies", "Failures")
+
+    @property
+    def title(self) -> str:
+        return self.value[1]
+
+    @property
+    def anchor(self) -> str:
+        return self.title.lower().replace(" ", "-")
+
+    @property
+    def guide(self) -> str:
+        """Where the remedies stand: page and heading."""
+        return f"{GUIDE}#{self.anchor}"
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+
+GUIDE = "docs/guides/fix-a-judge.md"
+_RANKS = {cause: rank for rank, cause in enumerate(Cause)}
+
+
+class Advice(Enum):
+    """What follows from a conclusion, in one sentence or two."""
+
+    # unfit
+    USELESS = "Do not use it: change the model or the prompt, and measure again."
+    REVERSED = (
+        "Do not use it: see whether the scale, the labels or the answers are reversed; if not, change the "
+        "model or the prompt, and measure again."
+    )
+    NO_CHOICE = (
+        "Do not use it: it names neither text of most pairs; ask for a choice, or change the model or the "
+        "prompt, and measure again."
+    )
+    BY_LENGTH = (
+        "Do not use it: it goes by the length of the texts; say in the rubric that length does not count, or "
+        "change the model, and measure again."
+    )
+    BY_SLOT = (
+        "Do not use it: it goes by the place of the texts; change the model or the prompt, and measure again."
+    )
+    # a fault
+    BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
+    BOTH_ORDERS_OR_MAJORITY = (
+        "Ask in both orders and count a disagreement as a tie, or take the majority of three calls."
+    )
+    AVERAGE = "Ask in both orders and average the answers; a tie for every disagreement costs too much here."
+    ROTATE = "Ask in every rotation and take the response that is named most often."
+    ORDER_NOT_SCORES = (
+        "Use its order and not its scores, or say in the rubric what earns each score, with examples."
+    )
+    READ_LABELS = (
+        "Read some of the changed or written texts with their labels; if the labels are right, say in the "
+        "rubric what earns which answer, with examples, or take a stronger model."
+    )
+    LENGTH_IN_RUBRIC = (
+        "Say in the rubric that length does not count, compare texts of like length, and measure again."
+    )
+    CUES_IN_RUBRIC = (
+        "Say in the rubric that what is named does not count, take it out of the texts before they are "
+        "judged, and measure again."
+    )
+    EXAMPLES_IN_RUBRIC = (
+        "Say in the rubric what earns which answer, with examples, or correct means and shares by its bias."
+    )
+    TIE_UNLESS_RUBRIC = (
+        "Ask for a tie unless the rubric decides, and count a preference that is not shown twice as none."
+    )
+    NAME_EVIDENCE = (
+        "Have it name, for each claim of the agent, the message that bears it out before it scores; give it "
+        "less to read at once, or take a stronger model."
+    )
+    ONE_FORM = (
+        "Bring texts to one form before they are judged, and say in the rubric that form does not count."
+    )
+    STEADY = "Set the temperature to 0, or take the majority or the mean of three calls."
+    COLDER_OR_STRONGER = "Set the temperature to 0, or take a stronger model."
+    PEOPLE_IN_STRATUM = (
+        "Have people judge the stratum that is named, or show the judge examples of it, and measure again."
+    )
+    ALLOW_TIES_OR_ORDERS = (
+        "Say in the prompt that a tie is allowed, and show one; or ask in both orders and count a "
+        "disagreement as a tie."
+    )
+    ALLOW_TIES = "Say in the prompt that a tie is allowed, and show one."
+    NO_EMPTY_TEXTS = (
+        "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge."
+    )
+    NOTHING_TO_JUDGE = "Say in the prompt how to answer where there is nothing to judge, with an example."
+    LARGE_DIFFERENCES = "Use it for differences that it sees, or sharpen the rubric or take a stronger model."
+    SHARPEN = "Sharpen the rubric, or take a stronger model; both show on the same rows."
+    FIX_CALLS = "Find out why its calls fail; the same command asks them again."
+    READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
+    PLUGIN = "The plug-in whose limit it breaks says what that means."
+    UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
+    # no fault found
+    SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
+    NOTHING_OPEN = "Nothing has to be changed."
+    STILL_OPEN = "What is undecided may still hide a fault."
+    # too little data
+    NO_GROUND = "These data are too few for a decision."
+    NOT_MEASURED = "These data cannot show whether it can judge."
+    STILL_UNKNOWN = (
+        "Do not use it yet: it has a fault, and these data do not show whether it can judge. "
+        "Fix the fault, or measure more."
+    )
+    MOST_LOST = "Do not use it yet: most of its calls brought no verdict. Fix that, and measure again."
+    NO_SERVER = "The server has to answer before the judge can be judged."
+    NOT_CONCLUDED = "No verdict could be computed from these figures; report this fault."

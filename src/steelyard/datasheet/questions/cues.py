@@ -1,0 +1,256 @@
+"""Does something beside quality draw the answers: length, and the worth of other cues?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor
+
+import numpy as np
+
+from steelyard.core.arrays import Mask
+from steelyard.core.text import pluralize
+from steelyard.datasheet.clause import Clause, Figure, Form, Name, Part, Phrase, figure, join, say, times
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.examples.selection import WRONG
+from steelyard.datasheet.questions.causes import Advice, Cause
+from steelyard.datasheet.questions.more_data import more_calls
+from steelyard.datasheet.questions.question import (
+    Answer,
+    Counts,
+    ExampleFilter,
+    Fault,
+    NotMeasured,
+    Question,
+    Severity,
+    Test,
+    by_status,
+    unmeasured,
+    worst,
+)
+from steelyard.datasheet.questions.robustness import constant_answer
+from steelyard.datasheet.words.cue_names import cue_carrier, cue_name, text_cue_name
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.numbers import decimal, defined
+from steelyard.metrics.basis import LARGE
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN
+from steelyard.metrics.instrument.crossing import POSITION, TRADEOFF
+from steelyard.metrics.instrument.level_worth import PASS_RATE
+from steelyard.metrics.instrument.worth_estimates import WORTH
+from steelyard.metrics.merit import LADDER
+from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
+from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
+from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
+from steelyard.metrics.scores.length import LENGTH_GAP
+from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.stimulus_columns import StimulusColumns
+
+_PADDED_PAIRS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": FILLER}
+PADDED = ("padding", "padding_25", "padding_100")
+
+
+def length(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """What each kind of text that was shown says of length; nothing where none can."""
+    kinds = [
+        (figures.of_probe(LADDER, LENGTH_LEAN.id, **_PADDED_PAIRS), _padded),
+        (figures.of_probe(NATURAL_PROBE, LENGTH_LEAN.id, protocol=protocol), _natural),
+        (figures.of_probe(ORIGINAL, LENGTH_GAP.id, protocol=protocol), _single),
+    ]
+    known = [(estimate, tell) for estimate, tell in kinds if defined(estimate)]
+    if not known:
+        return unmeasured(*(estimate for estimate, _ in kinds))
+    if nothing := constant_answer(figures, "so no length could move it"):
+        return nothing
+    known.sort(key=lambda kind: kind[0].status != FLAGGED)
+    told = [(*tell(figures, estimate), _measure(figures, estimate)) for estimate, tell in known]
+    (lead, counts, measure), *others = told
+    clause = Clause(
+        lead,
+        counts + measure,
+        join("", (say("; {}{}{}", *parts) for parts in others)),
+        about_judge=known[0][0].status in (FLAGGED, CLEAR),
+    )
+    return Answer(
+        worst(estimate.status for estimate, _ in known), clause, tuple(Test.of(each) for each, _ in known)
+    )
+
+
+def _measure(figures: JudgeEstimates, estimate: Estimate) -> Phrase:
+    noun = "difference" if estimate.metric == LENGTH_GAP.id else "lean"
+    more = more_calls(estimate, of_agents=figures.of_agents)
+    return say(f", {noun} {{}}, margin {MARGIN:g}{more}", figure(estimate))
+
+
+def _signed(estimate: Estimate, up: str, down: str, clear: str, undecided: str) -> Phrase:
+    return say(by_status(estimate, up if (estimate.value or 0.0) >= 0 else down, clear, undecided))
+
+
+def _padded(figures: JudgeEstimates, lean: Estimate) -> tuple[Phrase, Phrase]:
+    lead = _signed(
+        lean,
+        "prefers the text that is padded",
+        "prefers the text that is not padded",
+        "is not swayed by padding",
+        "too few data to say whether padding sways it",
+    )
+    share = figures.of_probe(LADDER, PADDED_PREFERENCE.id, **_PADDED_PAIRS)
+    chosen = say(": padded in {} between equals", times(share, "decided call")) if defined(share) else ()
+    return lead, chosen
+
+
+def _natural(figures: JudgeEstimates, lean: Estimate) -> tuple[Phrase, Phrase]:
+    lead = _signed(
+        lean,
+        "errs towards the longer of two texts",
+        "errs towards the shorter of two texts",
+        "errs towards neither the longer nor the shorter of two texts",
+        "too few data to say whether the longer of two texts wins too often",
+    )
+    chosen = figures.of_probe(NATURAL_PROBE, LONGER_CHOSEN.id, protocol="base")
+    if not defined(chosen):
+        return lead, ()
+    people = "" if chosen.chance is None else f", people in {decimal(chosen.chance)}"
+    share = Figure(chosen, Form.VALUE)
+    return lead, say(": names the longer in {}, {}{}", times(chosen, "decided call"), share, people)
+
+
+def _single(figures: JudgeEstimates, gap: Estimate) -> tuple[Phrase, Phrase]:
+    del figures
+    lead = _signed(
+        gap,
+        "scores longer texts higher than shorter ones",
+        "scores longer texts lower than shorter ones",
+        "scores longer and shorter texts alike",
+        "too few data to say whether longer texts score higher",
+    )
+    return lead, say(" with the same label")
+
+
+def worths(figures: JudgeEstimates) -> list[Estimate]:
+    """The worth of every cue, the largest first; those without a value come last."""
+    every = [e for e in figures.every.of(figures.judge, WORTH.id) if e.group.get("cue") != POSITION]
+    return sorted(every, key=lambda e: (not defined(e), -abs(e.value or 0.0), str(e.group.get("cue"))))
+
+
+def _shifts(figures: JudgeEstimates) -> list[Estimate]:
+    """What cues do on data where no worth says it, the largest shift first."""
+    every = [e for e in figures.every.of(figures.judge, CUE_SHIFT.id) if defined(e) and e.status is not None]
+    return sorted(every, key=lambda e: (-abs(e.value or 0.0), str(e.group.get("cue"))))
+
+
+def cues(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """What outweighs quality: the worth or the shift of each cue, flagged ones first."""
+    del protocol
+    every = worths(figures)
+    known = [*(each for each in every if defined(each)), *_shifts(figures)]
+    if not known:
+        return unmeasured(*every)
+    known.sort(key=lambda each: each.status != FLAGGED)
+    flagged = [each for each in known if each.status == FLAGGED]
+    tests = tuple(map(_cue_test, known))
+    told = [_sentence(each) for each in known]
+    status = worst(each.status for each in known)
+    if not flagged:
+        return Answer(status, Clause(join("; ", told), about_judge=False), tests)
+    names: list[Phrase] = [(_cue(each),) for each in flagged]
+    lead = say("is swayed by {}", join(" and ", [join(", ", names[:-1]), names[-1]]))
+    more = join("", (say("; {}", each) for each in told[len(flagged) :]))
+    return Answer(status, Clause(lead, say(": {}", join("; ", told[: len(flagged)])), more), tests)
+
+
+def _cue(estimate: Estimate) -> Part:
+    cue = str(estimate.group.get("cue"))
+    single = estimate.metric == CUE_SHIFT.id and estimate.unit == "item"
+    return Name(text_cue_name(cue) if single or estimate.reading == PASS_RATE else cue_name(cue))
+
+
+def _cue_test(estimate: Estimate) -> Test:
+    return Test.of(estimate, f"{metric_named(estimate.metric).short}: {cue_name(estimate.group['cue'])}")
+
+
+def _sentence(estimate: Estimate) -> Phrase:
+    """`padding is worth 1.4 [1.1, 1.9] steps: a padded answer beats …`, or how it moves the answers."""
+    cue = _cue(estimate)
+    if estimate.metric == WORTH.id:
+        worth = Figure(estimate, Form.WORTH)
+        said = say(f"{{}} is worth {{}} {step_noun(estimate)}s: {_meaning(estimate)}", cue, worth)
+        crossing = estimate.details.get("crossing")
+        return said if crossing is None else said + say(f" ({disagreement(crossing)})")
+    if estimate.reading == PASS_RATE:
+        return say("{} moves the pass rate by {}", cue, figure(estimate))
+    if estimate.unit == "item":
+        return say("{} moves the score by {} of the scale", cue, figure(estimate))
+    return say("{} moves the preference by {} on your pairs", cue, figure(estimate))
+
+
+def goes_by_length(figures: JudgeEstimates) -> bool:
+    """Whether padding outweighs the larger quality steps with its whole interval."""
+    steps = (e for e in worths(figures) if e.unit == "pair")  # a level of a scale may be a tenth of it
+    padded = (e for e in steps if str(e.group.get("cue")) in PADDED and e.status == FLAGGED)
+    limits = (estimate.interval for estimate in padded)
+    return any(each is not None and each.low is not None and each.low >= LARGE for each in limits)
+
+
+def disagreement(crossing: float) -> str:
+    """What is said of a worth that the crossing point contradicts."""
+    minus = "−" if crossing < 0 and round(crossing, 2) else ""
+    return f"the two ways to measure it disagree: {minus}{abs(crossing):.2f} without a model"
+
+
+def step_noun(estimate: Estimate) -> str:
+    """What the worth is counted in: quality steps of pairs, levels of single texts."""
+    return "level" if estimate.unit == "item" else "step"
+
+
+def _meaning(estimate: Estimate) -> str:
+    """What the whole interval bears out."""
+    limits = estimate.interval
+    low = limits.low if limits else None
+    high = limits.high if limits else None
+    if estimate.status == CLEAR:
+        return f"less than half a {step_noun(estimate)} either way"
+    if high is not None and high < 0:
+        return "it harms the answer that has it"
+    if low is None or low <= 0:
+        return "too few data to say whether it counts"
+    steps, noun = floor(low), step_noun(estimate)
+    better = f"a {noun}" if steps == 1 else pluralize(steps, noun)
+    beaten = f"one that is {better} better" if steps else "an equal one"
+    beats = "outscores" if estimate.unit == "item" else "beats"
+    return f"{cue_carrier(estimate.group.get('cue'))} {beats} {beaten}"
+
+
+def _flagged_cues(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
+    kinds = {str(e.group["cue"]) for e in flagged if e.metric in (WORTH.id, CUE_SHIFT.id)}
+    return np.isin(shown.kind, sorted(kinds))
+
+
+LENGTH = Question(
+    "Length",
+    "goes by length",
+    length,
+    Counts.FAULT,
+    (LENGTH_LEAN.id, LENGTH_GAP.id),
+    (
+        Fault(
+            *(Cause.LENGTH, Severity.BIASED, Advice.LENGTH_IN_RUBRIC),
+            (Cause.LENIENCY, Cause.ROBUSTNESS, Cause.ACCURACY),
+        ),
+    ),
+    ExampleFilter(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | (shown.kind == NATURAL)),
+)
+CUES = Question(
+    "Cues",
+    "is swayed by a cue",
+    cues,
+    Counts.FAULT,
+    (WORTH.id, CUE_SHIFT.id),
+    (Fault(Cause.CUES, Severity.BIASED, Advice.CUES_IN_RUBRIC),),
+    ExampleFilter(
+        WRONG,
+        lambda shown: (shown.delta > 0) | ((shown.probe == TRADEOFF) & ~shown.paired),
+        narrow=_flagged_cues,
+    ),
+    probes=(TRADEOFF,),
+)

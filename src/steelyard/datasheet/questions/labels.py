@@ -1,0 +1,377 @@
+"""How does the judge do against labels: single texts, strata, runs of agents, the best of several?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from steelyard.core.arrays import Mask
+from steelyard.datasheet.clause import Clause, Figure, Name, Phrase, figure, join, say, times
+from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.examples.selection import WRONG
+from steelyard.datasheet.questions.causes import Advice, Cause
+from steelyard.datasheet.questions.more_data import more_calls
+from steelyard.datasheet.questions.question import (
+    MEASURED,
+    UNDEFINED,
+    Answer,
+    Counts,
+    ExampleFilter,
+    Fault,
+    NotMeasured,
+    Question,
+    Severity,
+    Test,
+    by_status,
+    limit_of,
+    unmeasured,
+    worst,
+)
+from steelyard.datasheet.words.glossary import metric_named, probe_label
+from steelyard.datasheet.words.numbers import abstentions, decimal, defined, reason
+from steelyard.metrics.common import ACCURACY as ACCURACY_METRIC
+from steelyard.metrics.common import KAPPA
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, best_baseline_name
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN
+from steelyard.metrics.remedies.jury_selection import JURY
+from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN
+from steelyard.metrics.run.agent_runs import ERROR_RATE, FALSE_ALARMS, MISSED_FAILURES, PROBE, THIRDS
+from steelyard.metrics.run.strata import STRATUM_GAP
+from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, MAE, QWK
+from steelyard.metrics.scores.best_of import ROTATION_CONSISTENCY, ROTATION_VOTE_ACCURACY, SLOT_PREFERENCE
+from steelyard.metrics.scores.leniency import LENIENCY as LENIENCY_METRIC
+from steelyard.metrics.scores.leniency import PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.stimuli.best_of import BEST_OF_PROBE
+from steelyard.stimuli.best_of import ROTATION as ROTATED
+from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.stimulus_columns import StimulusColumns
+
+HALF = 0.5
+
+
+def accuracy(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """Agreement with the references beside the best rule that reads nothing, and beyond chance."""
+    probe, noun = _subject(figures)
+    right = figures.of_probe(probe, ACCURACY_METRIC.id, protocol=protocol)
+    if not defined(right):
+        return unmeasured(right)
+    gain = _first(figures, probe, ACCURACY_GAIN.id, ERROR_GAIN.id)
+    kappa = _first(figures, probe, KAPPA.id, QWK.id)
+    status = _status(right, gain, kappa)
+    ordinal = gain is not None and gain.metric == ERROR_GAIN.id
+    clause = Clause(
+        say("gives the reference answer in {}", times(right, "call")),
+        say(" on {}, {}{}{}", noun, figure(right), _beyond_chance(kappa), abstentions(right)),
+        (_beside(figures, probe, gain) if ordinal else ())
+        + say(more_calls(kappa if status == INCONCLUSIVE else None, of_agents=figures.of_agents)),
+    )
+    return Answer(status, clause, tuple(_tests(right, gain if ordinal else None, kappa)))
+
+
+def _tests(right: Estimate, gain: Estimate | None, kappa: Estimate | None) -> list[Test]:
+    """What decides: agreement beyond chance, and of scores in levels whether a constant is nearer."""
+    tests = [Test.of(kappa)] if defined(kappa) and kappa.status else []
+    if gain is not None and right.below_chance and right.chance is not None:
+        low = replace(right, status=FLAGGED)
+        tests.append(Test(low, (right.chance, inf), "gives the reference score"))
+    if defined(gain) and gain.status == FLAGGED:
+        tests.append(Test.of(gain))
+    return tests
+
+
+def never_right(figures: JudgeEstimates) -> bool:
+    """True where an ordinal judge gives the reference score less often than a guess, with its interval."""
+    right = figures.of_probe(ORIGINAL, ACCURACY_METRIC.id, protocol="base")
+    if not defined(right) or right.chance is None or right.interval is None:
+        return False
+    return right.chance < HALF and (right.interval.high or 1.0) < right.chance
+
+
+def _subject(figures: JudgeEstimates) -> tuple[str, str]:
+    """What was judged as it is: single texts, several of which one is the best, else natural pairs."""
+    scored = figures.of_probe(ORIGINAL, ACCURACY_METRIC.id, protocol="base") is not None
+    if figures.of_probe(BEST_OF_PROBE, ACCURACY_METRIC.id, protocol="base") is not None:
+        return BEST_OF_PROBE, "rotations"
+    return (ORIGINAL, "unchanged items") if scored else (NATURAL_PROBE, "natural pairs")
+
+
+def _first(figures: JudgeEstimates, probe: str, *metrics: str) -> Estimate | None:
+    estimates = (figures.of_probe(probe, metric, protocol="base") for metric in metrics)
+    return next((estimate for estimate in estimates if estimate is not None), None)
+
+
+def _status(right: Estimate, gain: Estimate | None, kappa: Estimate | None) -> str:
+    """Agreement beyond chance decides, or scores hardly ever right or further off than a constant.
+
+    Accuracy beside the commonest label decides nothing: where labels are skewed a good judge may fall short.
+    """
+    if not defined(kappa) or kappa.status is None:
+        return UNDEFINED
+    ordinal = gain is not None and gain.metric == ERROR_GAIN.id
+    if ordinal and (right.below_chance or (defined(gain) and gain.status == FLAGGED)):
+        return FLAGGED
+    return kappa.status
+
+
+def _beside(figures: JudgeEstimates, probe: str, gain: Estimate | None) -> Phrase:
+    """The distance in levels, and the gain over the best rule."""
+    if not defined(gain):
+        return ()
+    error = figures.of_probe(probe, MAE.id, protocol="base")
+    off = say("; {} levels off, ", figure(error)) if defined(error) else say("; ")
+    rule = best_baseline_name(gain)
+    compared = by_status(
+        gain, f"further off than {rule} by", f"nearer than {rule} by", f"not shown to be nearer than {rule}:"
+    )
+    return off + say(f"{compared} {{}}", figure(gain))
+
+
+def _beyond_chance(kappa: Estimate | None) -> Phrase:
+    if kappa is None:
+        return ()
+    if not defined(kappa) or kappa.status is None:
+        return say(f"; agreement beyond chance says nothing: {reason(kappa)}")
+    floor = metric_named(kappa.metric).limit
+    return say(f"; beyond chance {{}}{f', floor {floor.value:g}' if floor else ''}", figure(kappa))
+
+
+def leniency(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """Which way errors go; nothing without two kinds of labels to err on."""
+    shift = figures.of_probe(ORIGINAL, LENIENCY_METRIC.id, protocol=protocol)
+    if not defined(shift):
+        return unmeasured(shift)
+    opening = by_status(
+        shift,
+        "is lenient" if (shift.value or 0.0) > 0 else "is strict",
+        "errs to neither side beyond the margin",
+        "too few data to say whether it is lenient or strict",
+        "errors compared",
+    )
+    counted = join(
+        "; ", [_false_rates(figures, shift), say(f"leniency {{}}, margin {MARGIN:g}", figure(shift))]
+    )
+    more = join("", (say("; {}", part) for part in (_passes(figures), _levels(figures)) if part))
+    clause = Clause(
+        say(opening),
+        say(": {}", counted),
+        more + say(more_calls(shift, of_agents=figures.of_agents)),
+        about_judge=shift.status != INCONCLUSIVE,
+    )
+    tests = (Test.of(shift),) if shift.status else (Test.without_limit(shift),)
+    return Answer(shift.status or UNDEFINED, clause, tests)
+
+
+def _false_rates(figures: JudgeEstimates, shift: Estimate) -> Phrase:
+    ways = zip(wrong_ways(shift), (("passes", "fail"), ("fails", "pass")), strict=True)
+    rates = ((figures.of_probe(ORIGINAL, m.id, protocol="base"), words) for m, words in ways)
+    return join(
+        ", ",
+        (
+            say(f"{does} {{}} that should {should}, {{}}", times(rate, "call"), figure(rate))
+            for rate, (does, should) in rates
+            if defined(rate)
+        ),
+    )
+
+
+def _passes(figures: JudgeEstimates) -> Phrase:
+    passes = figures.of_probe(ORIGINAL, PASS_RATE.id, protocol="base")
+    if not defined(passes) or passes.chance is None:
+        return ()
+    said = f"passes {{}} of calls where the references pass {decimal(passes.chance)}"
+    return say(said, decimal(passes.value or 0.0))
+
+
+def _levels(figures: JudgeEstimates) -> Phrase:
+    bias = figures.of_probe(ORIGINAL, BIAS.id, protocol="base")
+    if not defined(bias):
+        return ()
+    sides = zip((SHARE_ABOVE, SHARE_BELOW), ("above the reference", "below"), strict=True)
+    shares = ((figures.of_probe(ORIGINAL, metric.id, protocol="base"), words) for metric, words in sides)
+    told = join(
+        ", ", (say(f"{words} in {{}}", times(side, "call")) for side, words in shares if defined(side))
+    )
+    return say("{} levels from the reference in the mean, {}", figure(bias), told)
+
+
+def strata(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """The stratum with the lowest accuracy, and whether it is lower than the rest; nothing without strata."""
+    gaps = figures.every.of(figures.judge, STRATUM_GAP.id)
+    gap = next((gap for gap in gaps if gap.group.get("protocol") == protocol and defined(gap)), None)
+    here = None if gap is None else figures.of_probe(gap.probe, ACCURACY_METRIC.id, **gap.group)
+    if gap is None or not defined(here):
+        return None
+    name = str(gap.group["stratum"])
+    status = gap.status or MEASURED
+    opening = "is right less often in" if status == FLAGGED else "lowest measured, and not told apart, in"
+    chosen = gap.p_corrected
+    tested = "" if chosen is None else f", p = {chosen:.2g}, corrected for choosing the lowest"
+    clause = Clause(
+        say(f"{opening} {{}}", Name(name)),
+        say(
+            f": {{}}, {{}}, {decimal(gap.value or 0.0, signed=True)} against the others",
+            times(here, "call"),
+            figure(here),
+        ),
+        say(f"; {gap.note}{tested}"),
+        about_judge=status == FLAGGED,
+    )
+    title = f"right in {name}, against the others"
+    test = Test.of(gap, title) if gap.status else Test.without_limit(gap, title)
+    return Answer(status, clause, (test,))
+
+
+def _low_strata(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
+    low = {str(estimate.group["stratum"]) for estimate in flagged if estimate.metric == STRATUM_GAP.id}
+    return np.isin(shown.stratum, sorted(low))
+
+
+def _as_they_are(shown: StimulusColumns) -> Mask:
+    return shown.original | np.isin(shown.kind, (NATURAL, ROTATED))
+
+
+ACCURACY = Question(
+    "Accuracy",
+    KAPPA.short,
+    accuracy,
+    Counts.FAULT,
+    (ACCURACY_METRIC.id, BALANCED_ACCURACY.id, KAPPA.id, QWK.id, ACCURACY_GAIN.id, ERROR_GAIN.id),
+    (
+        Fault(Cause.NEVER_RIGHT, Severity.BIASED, Advice.ORDER_NOT_SCORES, when=never_right),
+        Fault(Cause.ACCURACY, Severity.IMPRECISE, Advice.SHARPEN),
+    ),
+    ExampleFilter(WRONG, _as_they_are),
+    (JURY, MEAN, MAJORITY),
+)
+LENIENCY = Question(
+    "Leniency",
+    LENIENCY_METRIC.short,
+    leniency,
+    Counts.FAULT,
+    (LENIENCY_METRIC.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
+    (
+        Fault(
+            *(Cause.LENIENCY, Severity.BIASED, Advice.EXAMPLES_IN_RUBRIC),
+            (Cause.DARK_CURRENT, Cause.ACCURACY),
+        ),
+    ),
+    ExampleFilter(WRONG, lambda shown: shown.original),
+    (JURY, MEAN, MAJORITY),
+)
+STRATA = Question(
+    "Strata",
+    "right less often in a stratum",
+    strata,
+    Counts.FAULT,
+    (STRATUM_GAP.id,),
+    (Fault(Cause.STRATA, Severity.IMPRECISE, Advice.PEOPLE_IN_STRATUM),),
+    ExampleFilter(WRONG, _as_they_are, narrow=_low_strata),
+)
+
+
+MOST_EDITS = 3
+
+
+def runs(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """Whether it fails runs that should fail and passes those that should pass; nothing without runs."""
+    missed, alarms = (
+        figures.of_probe(PROBE, metric.id, protocol=protocol) for metric in (MISSED_FAILURES, FALSE_ALARMS)
+    )
+    known = [rate for rate in (missed, alarms) if defined(rate)]
+    if not known:
+        return unmeasured(missed)
+    known.sort(key=lambda rate: rate.status != FLAGGED)
+    (lead, measured), *others = map(_rate, known)
+    more = [*(say("{}{}", *each) for each in others), *_edits(figures), *_places(figures)]
+    clause = Clause(lead, measured, join("", (say("; {}", part) for part in more)))
+    return Answer(worst(rate.status for rate in known), clause, tuple(map(Test.of, known)))
+
+
+def _rate(rate: Estimate) -> tuple[Phrase, Phrase]:
+    does, should = ("passes", "fail") if rate.metric == MISSED_FAILURES.id else ("fails", "pass")
+    limit = f", limit {limit_of(metric_named(rate.metric)):g}{more_calls(rate)}"
+    lead = say(f"{does} {{}} on runs that should {should}", times(rate, "call"))
+    return lead, say(f", {{}}{limit}", figure(rate))
+
+
+def _edits(figures: JudgeEstimates) -> Iterator[Phrase]:
+    """Edits after which most calls pass a run that should fail."""
+    by_edit = [
+        estimate
+        for estimate in figures.every.of(figures.judge, MISSED_FAILURES.id)
+        if estimate.group.get("edit", ORIGINAL) != ORIGINAL and defined(estimate) and estimate.numerator
+    ]
+    most = sorted(by_edit, key=lambda e: (-(e.value or 0.0), str(e.group["edit"])))[:MOST_EDITS]
+    if most:
+        named = (f"{probe_label(str(e.group['edit']))} ({e.numerator} of {e.denominator})" for e in most)
+        yield say(f"most often passed after: {', '.join(named)}")
+
+
+def _places(figures: JudgeEstimates) -> Iterator[Phrase]:
+    """Missed failures by where the run was edited, where they are known of more than one place."""
+    places = ((n, figures.of_probe(PROBE, MISSED_FAILURES.id, protocol="base", place=n)) for n in THIRDS)
+    told = [f"{name} {e.numerator} of {e.denominator}" for name, e in places if defined(e)]
+    if len(told) > 1:
+        yield say(f"passed by place of the edit: {', '.join(told)}")
+
+
+def rotation(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """Does the choice among several responses follow the response, or its slot?"""
+    slot, stays, vote = (
+        figures.of_probe(BEST_OF_PROBE, metric.id, protocol=protocol)
+        for metric in (SLOT_PREFERENCE, ROTATION_CONSISTENCY, ROTATION_VOTE_ACCURACY)
+    )
+    if not defined(slot):
+        return unmeasured(slot)
+    verb = "favours" if (slot.value or 0.0) > 0 else "avoids"
+    opening = by_status(
+        slot,
+        f"{verb} slot {slot.details['answer']}",
+        "favours no slot beyond the margin",
+        "too few data to say whether it favours a slot",
+        f"slot {slot.details['answer']} lies farthest from even",
+    )
+    more: Phrase = ()
+    if defined(stays):
+        more += say("; names the same response in every rotation for {}, {}", *_items(stays))
+    if defined(vote):
+        more += say("; the vote of the rotations is right for {}, {}", *_items(vote))
+    clause = Clause(
+        say(opening),
+        say(f": {{}} from an even share, margin {MARGIN:g}", figure(slot)),
+        more + say(more_calls(slot)),
+        about_judge=slot.status not in (INCONCLUSIVE, None),
+    )
+    return Answer(slot.status or UNDEFINED, clause, (Test.of(slot),) if slot.status else ())
+
+
+def _items(share: Estimate) -> tuple[Phrase, Figure]:
+    repeated = " and repeats" if share.denominator != share.n_units else ""
+    return say(f"{{}}{repeated}", times(share, "item")), figure(share)
+
+
+RUNS = Question(
+    "Runs",
+    "right on runs of agents",
+    runs,
+    Counts.FAULT,
+    (MISSED_FAILURES.id, FALSE_ALARMS.id, ERROR_RATE.id),
+    (Fault(Cause.RUNS, Severity.IMPRECISE, Advice.NAME_EVIDENCE, (Cause.ACCURACY,)),),
+    ExampleFilter(WRONG, lambda shown: shown.run),
+)
+ROTATION = Question(
+    "Rotation",
+    SLOT_PREFERENCE.short,
+    rotation,
+    Counts.FAULT,
+    (SLOT_PREFERENCE.id, ROTATION_CONSISTENCY.id),
+    (Fault(Cause.ROTATION, Severity.BIASED, Advice.ROTATE, (Cause.ACCURACY,)),),
+    ExampleFilter(WRONG, lambda shown: shown.kind == ROTATED),
+    probes=(BEST_OF_PROBE,),
+)

@@ -1,0 +1,171 @@
+"""Clauses as text: the only place where the words on a judge become strings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup, escape
+
+from steelyard.core.text import plural, pluralize
+from steelyard.datasheet.clause import Clause, Figure, Form, Part, Phrase
+from steelyard.datasheet.conclusion import NO_FAULT, Conclusion, Fact
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.question import Decision, State, Test
+from steelyard.datasheet.sections.remedies import remedy_brief
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.text import capital, escape_control_chars, escape_keeping_spaces
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument.worth_estimates import FAULT
+
+
+def text(phrase: Phrase) -> str:
+    return "".join(map(part_text, phrase))
+
+
+def sentence(clause: Clause) -> str:
+    return text(clause.whole)
+
+
+def part_text(part: Part) -> str:
+    if isinstance(part, str):
+        return escape_keeping_spaces(part)
+    if not isinstance(part, Figure):
+        return escape_control_chars(part.text)
+    match part.form:
+        case Form.VALUE:
+            return numbers.value(part.estimate)
+        case Form.COUNT:
+            return numbers.times(part.estimate, part.noun)
+        case Form.RATIO:
+            return f"{part.estimate.numerator}/{part.estimate.denominator}"
+        case Form.WORTH:
+            return _worth(part.estimate)
+        case Form.FIGURE:
+            return numbers.figure(part.estimate)
+
+
+def linked(phrase: Phrase, address: Callable[[Estimate], str]) -> Markup:
+    """The phrase, each figure a link to what stands behind it."""
+    link = Markup('<a class="behind" href="{}">{}</a>')
+    return Markup("").join(
+        link.format(address(part.estimate), part_text(part))
+        if isinstance(part, Figure)
+        else escape(part_text(part))
+        for part in phrase
+    )
+
+
+def lead_phrase(verdict: Conclusion) -> Phrase:
+    """Why, in one plain sentence: the lead of the first fact, and of the second where both fit."""
+    clauses = [fact.clause for fact in verdict.facts[:2]]
+    if not clauses:
+        return ()
+    first, *rest = clauses
+    opening: Phrase = ("It ", *first.lead) if first.about_judge else capitalised(first.lead)
+    short = sum(len(text(clause.lead)) for clause in clauses) < LONGEST_LEAD
+    if rest and rest[0].about_judge and first.about_judge and short:
+        opening = (*opening, " and ", *rest[0].lead)
+    return (*opening, ".")
+
+
+LONGEST_LEAD = 110
+"""Characters of two leads that stand in one sentence."""
+
+
+def lead(verdict: Conclusion) -> str:
+    return text(lead_phrase(verdict))
+
+
+def capitalised(phrase: Phrase) -> Phrase:
+    first, *rest = phrase
+    return (capital(first), *rest) if isinstance(first, str) else (capital(part_text(first)), *rest)
+
+
+def fact_phrase(fact: Fact) -> Phrase:
+    """The fact with its figures, and what comes with it."""
+    return (*fact.clause.short, also_found(fact))
+
+
+def fact_text(fact: Fact) -> str:
+    return text(fact.clause.short)
+
+
+def also_found(fact: Fact) -> str:
+    """`; with it come: reacts to nothing, chooses the better text`, or nothing."""
+    titles = ", ".join(dict.fromkeys(decision.printed_name for decision in fact.brings))
+    return f"; with it come: {titles}" if titles else ""
+
+
+def headword(verdict: Conclusion) -> str:
+    """The word on a judge; one without a fault says how much is open."""
+    if verdict.word != NO_FAULT or not verdict.undecided:
+        return verdict.word
+    return f"{NO_FAULT} so far; {pluralize(len(verdict.undecided), 'question')} undecided"
+
+
+def is_settled(verdict: Conclusion) -> bool:
+    """Whether no fault was found and nothing that counts is open: what may be green."""
+    return verdict.word == NO_FAULT and not verdict.undecided
+
+
+def css_class(verdict: Conclusion) -> str:
+    """The class that a page colours a verdict by; amber where no fault was found so far."""
+    if verdict.word == NO_FAULT:
+        return "no" if is_settled(verdict) else "usable"
+    return verdict.word.split()[0]
+
+
+def state_of(estimate: Estimate) -> str:
+    """The state of any figure in one word; empty where it has none."""
+    state = Test.of(estimate).state
+    return "" if state is None else state.value
+
+
+def state_text(decision: Decision | None) -> str:
+    """The state of an answer in one word; a figure without a limit has none."""
+    state = State.NOT_MEASURED if decision is None else decision.state
+    return "" if state is None else state.value
+
+
+def conclusion_text(verdict: Conclusion) -> str:
+    lines = [*(fact_text(fact) for fact in verdict.facts), f"so: {verdict.advice.value}"]
+    if verdict.next is not None:
+        lines += [f"next: {verdict.next.sentence}", *([verdict.next.command] if verdict.next.command else [])]
+    return "\n  ".join([f"{verdict.judge}: {headword(verdict)}", *lines])
+
+
+def advice(sheet: Datasheet, verdict: Conclusion) -> list[str]:
+    """What to do, in a sentence or two: what follows, and the remedy that the same calls show to help."""
+    remedy = remedy_brief(sheet, verdict.judge)
+    return [verdict.advice.value, *([f"{capital(remedy)}."] if remedy else [])]
+
+
+def undecided_text(verdicts: Sequence[Conclusion]) -> str:
+    """`3 questions are undecided: goes by length, …`; empty where there are none."""
+    counted: dict[str, int] = {}
+    for verdict in verdicts:
+        for title in dict.fromkeys(decision.printed_name for decision in verdict.undecided):
+            counted[title] = counted.get(title, 0) + 1
+    if not counted:
+        return ""
+    several = len(verdicts) > 1
+    listed = ", ".join(f"{t} ({pluralize(n, 'judge')})" if several else t for t, n in counted.items())
+    number = len(counted)
+    return f"{pluralize(number, 'question')} {plural(number, 'is', 'are')} undecided at this size: {listed}."
+
+
+def _worth(estimate: Estimate) -> str:
+    """With one decimal; `more than 1.6` where an end is open."""
+    number, limits = estimate.value or 0.0, estimate.interval
+    ends = [] if limits is None else [end for end in (limits.low, limits.high) if end is not None]
+    # A limit that would be rounded to what decides has one digit more, and so have its neighbours.
+    digits = 2 if any(round(abs(end), 1) in (0.0, FAULT) for end in ends) else 1
+    point, *span = (_signed(each, digits) for each in (number, *ends))
+    if estimate.censored is not None:
+        return f"{'more' if estimate.censored == 'right' else 'less'} than {point}"
+    return f"{point} [{', '.join(span)}]" if span else point
+
+
+def _signed(number: float, digits: int) -> str:
+    spelled = f"{abs(number):.{digits}f}"
+    return f"−{spelled}" if number < 0 and float(spelled) else spelled

@@ -1,0 +1,252 @@
+"""The first screen: the rows that carry a verdict, each a figure with its limit and its state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+
+from steelyard.core.text import plural, pluralize
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
+from steelyard.datasheet.questions.causes import Advice
+from steelyard.datasheet.questions.labels import ACCURACY
+from steelyard.datasheet.questions.merit import EXPECTED, SENSITIVITY
+from steelyard.datasheet.questions.question import Counts, Decision, State, Test
+from steelyard.datasheet.questions.questions import question_of
+from steelyard.datasheet.questions.run import FAILURES
+from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.text import capital
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.run.cost import COST_PER_CALL
+
+MOST = 6
+"""Rows of one judge, unless it has more faults that are named or more probes that were asked for by name."""
+FEW_NAMES = 2
+"""Judges whose names a headline says; more are counted."""
+MOST_COLUMNS = 6
+"""Questions in a table of several judges."""
+_GRAVITY = (FLAGGED, INCONCLUSIVE, CLEAR)
+
+
+@dataclass(frozen=True)
+class Row:
+    decision: Decision
+    test: Test
+    column: str = ""
+    """What stands above it in a table of several judges."""
+
+    @property
+    def name(self) -> str:
+        return self.test.name or self.decision.row_title
+
+    @property
+    def part(self) -> str:
+        """What the figure is called where its column does not say that."""
+        return self.name.removeprefix(self.column).strip() if self.name != self.column else ""
+
+    @property
+    def estimate(self) -> Estimate:
+        return self.test.estimate
+
+    @property
+    def state(self) -> State | None:
+        return self.test.state
+
+    @property
+    def word(self) -> str:
+        """The state; empty for a figure without a limit."""
+        return "" if self.state is None else self.state.value
+
+    @property
+    def limit(self) -> str:
+        return self.test.limit
+
+    @property
+    def interval(self) -> str:
+        """The interval that the state is read from; no end is rounded to the limit."""
+        return numbers.interval(self.estimate, edges=self.allowed)
+
+    @property
+    def count(self) -> str:
+        """`62 of 120 calls`, or the calls where the figure is no share of them."""
+        estimate, metric = self.estimate, metric_named(self.estimate.metric)
+        if estimate.numerator is None or estimate.denominator is None or metric.signed:
+            return pluralize(estimate.n_calls, "call")
+        return numbers.times(estimate, estimate.unit)
+
+    @property
+    def allowed(self) -> tuple[float, float]:
+        return self.test.drawn
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The scale on which the interval is drawn."""
+        interval = self.estimate.interval
+        ends = (self.estimate.value, *(() if interval is None else (interval.low, interval.high)))
+        known = [abs(end) for end in (*ends, *self.allowed) if end is not None and isfinite(end)]
+        furthest = max(1.0, *known)
+        return (-furthest if metric_named(self.estimate.metric).signed else 0.0), furthest
+
+
+@dataclass(frozen=True)
+class JudgeRow:
+    """One judge in the table of several: a row or None for each column."""
+
+    judge: str
+    verdict: Conclusion | None
+    figures: tuple[Row | None, ...]
+    per_thousand: float | None
+    """Dollars for a thousand calls; None where they cost nothing, or nobody knows."""
+
+
+def key_figures(summary: Summary, judge: str) -> list[Row]:
+    """Merit first; every fault that is named and every probe that was asked for by name; then the gravest."""
+    decisions = summary.findings(judge)
+    every = [Row(d, test) for d in decisions if d.counts for test in _shown(d)]
+    verdict = summary.verdict(judge)
+    named = {question_of(cause) for cause in verdict.causes} if verdict is not None else set()
+    asked = list(_asked(summary, decisions))
+    due = [row for row in every if _is_merit(row) or (row.decision.question in named and _is_outside(row))]
+    due += [row for row in asked if row not in due]
+    others = sorted((row for row in every if row not in due), key=_severity)
+    chosen = [*due, *others[: max(0, MOST - len(due))]]
+    order = {id(decision): place for place, decision in enumerate(decisions)}
+    return sorted(chosen, key=lambda row: order[id(row.decision)])
+
+
+def _shown(decision: Decision) -> Sequence[Test]:
+    """The rows of a decision; of merit one for each kind of evidence."""
+    tests = decision.tests[:2] if decision.question.counts is Counts.MERIT else decision.rows
+    return [test for test in tests if test.state not in (None, State.NOT_MEASURED)]
+
+
+def _is_merit(row: Row) -> bool:
+    return row.decision.question.counts is Counts.MERIT
+
+
+def _is_outside(row: Row) -> bool:
+    return row.state in (State.TOO_HIGH, State.TOO_LOW)
+
+
+def _asked(summary: Summary, decisions: Sequence[Decision]) -> Iterator[Row]:
+    """A row for each probe that the user named, decided or not."""
+    for probe in summary.datasheet.asked:
+        own = [Row(d, test) for d in decisions for test in d.tests if test.estimate.probe == probe]
+        mine = [Row(d, test) for d in decisions if probe in d.question.probes for test in d.rows]
+        base = [row for row in (*mine, *own) if row.decision.protocol == "base"]
+        yield from sorted(base, key=lambda row: not row.decision.counts)[:1]
+
+
+def _severity(row: Row) -> int:
+    """Texts written for an answer, then what is flagged and how often the judge is right; lost calls last."""
+    question, status = row.decision.question, row.decision.status
+    if question is EXPECTED:
+        return -1
+    if status == FLAGGED or question in (ACCURACY, SENSITIVITY):
+        return 0
+    return len(_GRAVITY) if question is FAILURES else _GRAVITY.index(status)
+
+
+def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
+    """The titles of the columns, and every judge with its rows: what tells the judges apart first."""
+    cells: dict[str, dict[str, Row]] = {}
+    weights: Counter[str] = Counter()
+    for judge in summary.measured:
+        for decision in summary.findings(judge.name):
+            shown = decision.rows if decision.counts else ()
+            tests = [test for test in shown if test.state not in (None, State.NOT_MEASURED)]
+            if tests:
+                title = decision.row_title
+                cells.setdefault(title, {})[judge.name] = Row(decision, tests[0])
+                weights[title] += {FLAGGED: 10, INCONCLUSIVE: 1}.get(decision.status, 0)
+                weights[title] += 1000 if decision.question.counts is Counts.MERIT else 0
+    first = {title for title, _ in weights.most_common(MOST_COLUMNS)}
+    columns = {title: _column(title, list(rows.values())) for title, rows in cells.items() if title in first}
+    rows = [
+        JudgeRow(
+            judge.name,
+            summary.verdict(judge.name),
+            tuple(_under(columns[title], cells[title].get(judge.name)) for title in columns),
+            _cost(summary, judge.name),
+        )
+        for judge in summary.measured
+    ]
+    return list(columns.values()), rows
+
+
+def _column(title: str, rows: Sequence[Row]) -> str:
+    """The name that all rows share, else the title of the question."""
+    names = {row.name for row in rows}
+    return names.pop() if len(names) == 1 else title
+
+
+def _under(column: str, row: Row | None) -> Row | None:
+    return row and replace(row, column=column)
+
+
+def _cost(summary: Summary, judge: str) -> float | None:
+    costs = [e for e in summary.datasheet.of(judge, COST_PER_CALL.id) if e.value and e.probe == "run"]
+    costs = costs or [e for e in summary.datasheet.of(judge, COST_PER_CALL.id) if e.value]
+    return 1000 * (costs[0].value or 0.0) if costs else None
+
+
+def headline(summary: Summary) -> str:
+    """What several judges amount to: `No fault found in 1 of 4 judges: gpt-4o`."""
+    by_word: dict[str, list[Conclusion]] = {}
+    for verdict in summary.datasheet.verdicts:
+        silent = verdict.advice is Advice.NO_SERVER
+        by_word.setdefault("" if silent else verdict.word, []).append(verdict)
+    total = len(summary.measured)
+    tail = _others(by_word.get(UNFIT, []), "unfit") + _others(by_word.get("", []), "without an answer")
+    for word, told in (
+        (NO_FAULT, "no fault found{3} in {0} of {1} judges"),
+        (CARE, "none of {1} judges is without fault; {0} {2} usable with care"),
+        (TOO_LITTLE, "too little data on {0} of {1} judges"),
+        (UNFIT, "{0} of {1} judges unfit"),
+        ("", "no answer from {0} of {1} judges"),
+    ):
+        if found := by_word.get(word):
+            names = [verdict.judge for verdict in found]
+            so_far = " so far" if any(verdict.undecided for verdict in found) else ""
+            text = told.format(len(names), total, plural(len(names), "is", "are"), so_far)
+            few = f": {', '.join(names)}" if len(names) <= FEW_NAMES and len(names) < total else ""
+            rest = {UNFIT: _others(by_word.get("", []), "without an answer"), "": ""}.get(word, tail)
+            return capital(text + few) + rest
+    return pluralize(total, "judge")
+
+
+def shared_step(summary: Summary) -> Conclusion | None:
+    """The verdict whose next step counts for several judges: that of the most promising one.
+
+    A judge that is unfit is not measured again.
+    """
+    order = (NO_FAULT, CARE, TOO_LITTLE)
+    usable = [v for v in summary.datasheet.verdicts if v.word in order and v.next is not None]
+    return min(usable, key=lambda verdict: order.index(verdict.word), default=None)
+
+
+def _others(verdicts: Sequence[Conclusion], word: str) -> str:
+    """A worse word, which a better one must not hide: `; planted/first is unfit`."""
+    names = [verdict.judge for verdict in verdicts]
+    if not names:
+        return ""
+    who = ", ".join(names) if len(names) <= FEW_NAMES else f"{len(names)} others"
+    return f"; {who} {plural(len(names), 'is', 'are')} {word}"
+
+
+def counterpart(row: Row, summary: Summary, judge: str) -> Row | None:
+    """The row of the same question of a judge on another datasheet; None where it is not there."""
+    for decision in summary.findings(judge):
+        if (decision.question, decision.protocol) == (row.decision.question, row.decision.protocol):
+            same = [test for test in decision.tests if _address(test.estimate) == _address(row.estimate)]
+            if chosen := [*same, *decision.rows]:
+                return Row(decision, chosen[0])
+    return None
+
+
+def _address(estimate: Estimate) -> tuple[object, ...]:
+    return estimate.probe, estimate.metric, estimate.group

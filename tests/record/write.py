@@ -1,0 +1,52 @@
+"""Write the record of what datasheets say: PYTHONPATH=tests python -m record.write DIR [NAME …].
+
+A name is that of a folder, or `verdicts-KIND` of a kind of planted judges; without one, all are written.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from calibration.words import sheet_of, verdicts_only
+from calibration.worlds import KINDS, World
+from record.folders import FOLDERS, make
+from record.render import forms, screens
+
+SEED = 0
+VERDICTS = {f"verdicts-{kind}": kind for kind in KINDS}
+
+
+def write_folder(name: str, out: Path) -> None:
+    """One file a form."""
+    with TemporaryDirectory() as place:
+        for form, text in forms(make(name, Path(place))).items():
+            (out / f"{name}.{form}.txt").write_text(text, encoding="utf-8")
+
+
+def write_verdicts(name: str, out: Path) -> None:
+    """The first screen of every planted judge of a kind at every size."""
+    kind = KINDS[VERDICTS[name]]
+    answers = {judge: planted.answers for judge, planted in kind.judges.items()}
+    told = []
+    for size, called in enumerate(kind.sizes):
+        with verdicts_only():
+            sheet = sheet_of(World.of(VERDICTS[name], size, SEED), answers, SEED)
+        told += [f"=== {called}\n{screen}" for screen in screens(sheet)]
+    (out / f"{name}.txt").write_text("\n".join(told), encoding="utf-8")
+
+
+def main() -> None:
+    """Write what is named, or all."""
+    parser = argparse.ArgumentParser(prog="record.write", description=__doc__)
+    parser.add_argument("out", type=Path, metavar="DIR")
+    parser.add_argument("names", nargs="*", choices=[[], *FOLDERS, *VERDICTS], metavar="NAME")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    for name in given.names or (*FOLDERS, *VERDICTS):
+        (write_folder if name in FOLDERS else write_verdicts)(name, given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The row rule: what a row prints as interval, limit and state agrees, for every judge and folder at hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from calibration.words import sheet_of, verdicts_only
+from calibration.worlds import KINDS, World
+from record.folders import FOLDERS, make
+from steelyard.commands.gate.gate import rule_on
+from steelyard.commands.gate.policy import find_policy
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.questions import question_of
+from steelyard.datasheet.sections.first_screen import Row, key_figures
+from steelyard.datasheet.sections.summary import summarise
+from steelyard.datasheet.words import numbers
+from steelyard.metrics.instrument.worth_estimates import WORTH
+from steelyard.run_folder.published_files import read_datasheet
+
+SIDES = {"at most": (-1e9, 1.0), "at least": (1.0, 1e9), "within ±": (-1.0, 1.0)}
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-").replace("+", "").replace("<", "").replace("∞", "inf"))
+
+
+def state_of(interval: str, limit: str, *, tested: bool) -> str:
+    """The state that a reader takes from the printed interval and the printed limit."""
+    low, high = (number(end) for end in interval[1:-1].split(", "))
+    found = re.fullmatch(r"(at most|at least|within ±) ?([\d.]+)", limit)
+    assert found, limit
+    least, most = SIDES[found[1]]
+    edge = float(found[2])
+    least, most = (least * edge if abs(least) == 1 else least), (most * edge if abs(most) == 1 else most)
+    if least <= low and high <= most:
+        return "fine"
+    if tested and found[1] == "within ±":  # a difference that is shown is printed against 0
+        assert low <= 0 <= high, (interval, limit)
+    return "too high" if low > most else "too low" if high < least else "undecided"
+
+
+def rows_of(sheet: Datasheet) -> list[Row]:
+    summary = summarise(sheet)
+    rows = []
+    for judge in summary.measured:
+        mine = key_figures(summary, judge.name)
+        verdict = summary.verdict(judge.name)
+        assert verdict is not None
+        named = {question_of(cause) for cause in verdict.causes}
+        # Every fault that is named, and every open question, has its row.
+        assert named <= {row.decision.question for row in mine} | {None}, (judge.name, named)
+        rows += mine
+    return rows
+
+
+def check(sheet: Datasheet) -> int:
+    seen = 0
+    for row in rows_of(sheet):
+        if row.state is None or not row.interval:
+            assert row.limit == "no limit" or not row.interval
+            continue
+        told = f"{row.name}  {numbers.value(row.estimate)}  {row.interval}  {row.limit}  {row.word}"
+        assert row.word == state_of(row.interval, row.limit, tested=row.estimate.metric != WORTH.id), told
+        seen += 1
+    return seen
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_rows_of_every_folder_agree_with_themselves(name: str, tmp_path: Path) -> None:
+    check(read_datasheet(make(name, tmp_path)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_every_planted_judge_agree_with_themselves(kind: str) -> None:
+    answers = {judge: planted.answers for judge, planted in KINDS[kind].judges.items()}
+    with verdicts_only():
+        sheet = sheet_of(World.of(kind, 0, 3), answers, 3)
+    assert check(sheet) > len(answers)
+    policy = find_policy("default")
+    for check_ in rule_on(sheet, policy, list(answers)).checks:
+        # A check of the gate that failed on the datasheet's own limit does not reach over it.
+        assert check_.result in ("PASS", "FAIL", "INCONCLUSIVE")
+
+
+@pytest.mark.parametrize(
+    ("interval", "limit", "state"),
+    [
+        ("[0.59, 0.73]", "at least 0.75", "too low"),
+        ("[+0.36, +1.00]", "at most 0", "too high"),
+        ("[−0.10, +0.09]", "within ±0.10", "fine"),
+        ("[0.62, 0.75]", "at least 0.75", "undecided"),
+        ("[0.001, 0.09]", "at most 0.10", "fine"),
+    ],
+)
+def test_a_reader_takes_the_state_from_what_is_printed(interval: str, limit: str, state: str) -> None:
+    assert state_of(interval, limit, tested=True) == state
+
+
+def test_a_row_that_contradicts_itself_is_seen() -> None:
+    """Of real judges: a merit below its limit was called too high, a sure lean undecided."""
+    assert state_of("[0.60, 0.71]", "at least 0.75", tested=False) != "too high"
+    with pytest.raises(AssertionError, match=r"\+0\.36, \+1\.00"):
+        state_of("[+0.36, +1.00]", "within ±0.10", tested=True)
