@@ -17,6 +17,7 @@ from scipy.stats import t
 from own_judges import measured, study_of
 from steelyard.core.content_hash import canonical_json
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render.clauses import sentence
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate_context import EstimateContext
@@ -187,7 +188,7 @@ def test_the_curve_is_drawn_and_read(curve: tuple[Datasheet, Judge]) -> None:
     page = render(sheet)
     assert "Operating curve" in page
     assert page.count("(target sensitivity), all steps") > 1
-    said = next(r for r in sheet.findings if r.title == "Criterion").sentence
+    said = sentence(next(r for r in sheet.findings if r.title == "Criterion").clause)
     assert said.index("lenient") < said.index("strict changes") < said.index("strictest")
     shift = sheet.find(judge.name, "sensitivity_shift", "criterion", protocol="strictest", delta=1)
     assert shift is not None

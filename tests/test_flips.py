@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.questions import decisions_of
+from steelyard.datasheet.render.clauses import sentence
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
@@ -231,9 +232,8 @@ def test_the_interval_covers_the_excess() -> None:
 def test_the_reading_names_noise_as_noise() -> None:
     def reading(pairs: Pairs) -> tuple[str, str]:
         entry = JudgeEntry("J", "planted/x", False, {})
-        return next(
-            (r.status, r.sentence) for r in decisions_of([entry], estimates_of(pairs)) if r.title == "Noise"
-        )
+        decided = decisions_of([entry], estimates_of(pairs))
+        return next((r.status, sentence(r.clause)) for r in decided if r.title == "Noise")
 
     noise = coin(np.random.default_rng(1), 60, 3)
     word, said = reading(make(noise, tasks=10, replicates=3))

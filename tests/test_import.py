@@ -19,6 +19,7 @@ from steelyard.commands.gate.policy import find_policy
 from steelyard.commands.gate.ruling import apply_policy
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.render import html
+from steelyard.datasheet.render.clauses import fact_text
 from steelyard.datasheet.render.json import dumps
 from steelyard.errors import DataError
 from steelyard.importing.pairs import PAIR_MODEL, VERDICTS
@@ -419,7 +420,7 @@ def test_a_first_stage_is_a_protocol_of_its_own(tmp_path: Path) -> None:
 def test_a_verdict_says_that_only_other_prompts_were_recorded(tmp_path: Path) -> None:
     rows = [{**BOTH, "item_id": f"s#{n}", "winner_BA": "1"} for n in range(40)]
     (verdict,) = import_verdicts([write(tmp_path / "a.jsonl", rows)]).datasheet.verdicts
-    assert [fact.sentence for fact in verdict.facts] == [
+    assert [fact_text(fact) for fact in verdict.facts] == [
         "whether it tells good from bad was not measured with the prompt “base”, which a verdict is of; "
         "it was with others (CoT)"
     ]

@@ -18,6 +18,7 @@ from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.core.content_hash import content_hash
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.render.json import to_json
 from steelyard.errors import DataError
 from steelyard.importing.jsonl import read_lines
 from steelyard.importing.pairs import PairTable, read_pairs
@@ -185,7 +186,7 @@ def test_the_datasheet_is_that_of_the_objects(tmp_path: Path) -> None:
     )
     # What to do next, and which calls to show, is the importer's to say.
     own = {"verdicts": None, "exhibits": None}
-    one, other = ({**sheet.to_json(), **own} for sheet in (imported.datasheet, again))
+    one, other = ({**to_json(sheet), **own} for sheet in (imported.datasheet, again))
     assert one == other
 
 

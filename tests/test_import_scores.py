@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.json import dumps, to_json
 from steelyard.errors import DataError
 from steelyard.importing.scores import holds_scores
 from steelyard.verdicts.observations import Observations
@@ -63,7 +63,7 @@ def find(sheet: dict[str, Any], metric: str, probe: str, **group: Any) -> dict[s
 
 
 def imported(path: Path) -> dict[str, Any]:
-    return import_verdicts([path]).datasheet.to_json()
+    return to_json(import_verdicts([path]).datasheet)
 
 
 def test_accuracy_and_invariance_by_hand(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_what_lies_in_the_folder_rebuilds_the_datasheet(tmp_path: Path) -> None:
     folder.write(result)
     assert dumps(folder.load().datasheet) == (tmp_path / "out" / "datasheet.json").read_text()
     again = import_verdicts([folder.observations], "x")
-    assert again.datasheet.to_json()["estimates"] == result.datasheet.to_json()["estimates"]
-    dark = find(result.datasheet.to_json(), "dark_current", "vacuum")
+    assert to_json(again.datasheet)["estimates"] == to_json(result.datasheet)["estimates"]
+    dark = find(to_json(result.datasheet), "dark_current", "vacuum")
     assert (dark["numerator"], dark["denominator"], dark["excluded"]["failed"]) == (1, 1, 1)
 
 
@@ -149,7 +149,7 @@ def test_an_edit_that_nobody_was_shown_has_no_figure(tmp_path: Path) -> None:
 def test_an_original_told_under_two_probes_is_one_call(tmp_path: Path) -> None:
     lines = pairs_of_calls([(1, 1, 1)] * 3) + pairs_of_calls([(1, 0, 1)] * 3, "typos")
     result = import_verdicts([write(tmp_path / "x.jsonl", lines)])
-    sheet = result.datasheet.to_json()
+    sheet = to_json(result.datasheet)
     assert len(result.calls) == 12
     assert find(sheet, "accuracy", "typos", kind="original")["denominator"] == 3
     assert find(sheet, "accuracy", "typos")["numerator"] == 0

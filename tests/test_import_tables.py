@@ -209,7 +209,7 @@ def test_a_judge_of_whom_nothing_can_be_read_is_not_called_usable(command: Comma
         ),
         (
             [(f"i{n}", n % 2, n % 2) for n in range(100)],
-            "Nothing has to be cured.",
+            "Nothing has to be changed.",
             "compare it with limits of your own: write a policy and run `steelyard gate`",
         ),
     ],

@@ -246,6 +246,9 @@ def noise(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None
     return Answer(excess.status or MEASURED, clause, tests)
 
 
+ON_NATURAL_PAIRS = f"{NET_SLOT_PREFERENCE.short} on natural pairs"
+
+
 def natural(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     stays = figures.find(ORDER_CONSISTENCY.id, protocol=protocol)
     net = figures.find(NET_SLOT_PREFERENCE.id, protocol=protocol)
@@ -273,7 +276,7 @@ def natural(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | No
             say(", {}; net slot-1 preference {}", figure(stays), figure(net)),
             more,
         )
-    tests = (Test.of(net),) if net.status else (Test.without_limit(net),)
+    tests = (Test.of(net, ON_NATURAL_PAIRS) if net.status else Test.without_limit(net, ON_NATURAL_PAIRS),)
     return Answer(net.status or MEASURED, clause, tests)
 
 
@@ -310,7 +313,7 @@ NOISE = Question(
 )
 NATURAL_PAIRS = Question(
     "Natural pairs",
-    NET_SLOT_PREFERENCE.short,
+    ON_NATURAL_PAIRS,
     natural,
     Counts.FAULT,
     (NET_SLOT_PREFERENCE.id, ORDER_CONSISTENCY.id),

@@ -194,7 +194,7 @@ class Decision:
             return State.NOT_MEASURED if self.status == UNDEFINED else None
         if self.status != FLAGGED:
             return State.FINE if self.status == CLEAR else State.UNDECIDED
-        return next((test.state for test in self.rows), State.TOO_HIGH)
+        return next((test.state for test in self.rows), None)
 
 
 @dataclass(frozen=True)

@@ -87,19 +87,18 @@ class NotebookSheet(Datasheet):
 
     def _repr_html_(self) -> str:
         names = [judge.name for judge in self.judges if not judge.baseline]
-        titles = dict.fromkeys(decision.row_title for decision in self.findings)
+        titles = {decision.title: decision.row_title for decision in self.findings}
         cells = {
-            (d.row_title, d.judge): f"<b>{state_text(d)}</b> {escape(sentence(d.clause))}"
-            for d in self.findings
+            (d.title, d.judge): f"<b>{state_text(d)}</b> {escape(sentence(d.clause))}" for d in self.findings
         }
         head = "".join(
             f'<th style="{CELL}">{escape(escape_control_chars(name))}</th>' for name in ("", *names)
         )
         rows = "".join(
-            f'<tr><th style="{CELL}">{escape(title)}</th>'
+            f'<tr><th style="{CELL}">{escape(row_title)}</th>'
             + "".join(f'<td style="{CELL}">{cells.get((title, name), "")}</td>' for name in names)
             + "</tr>"
-            for title in titles
+            for title, row_title in titles.items()
         )
         partial = f"<p>{escape(self.partial_sentence)}</p>" if self.partial else ""
         partial += f"<p>Reference: {escape(self.reference_sentence)}</p>" if self.reference else ""

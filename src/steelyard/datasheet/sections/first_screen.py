@@ -160,12 +160,12 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
             shown = decision.rows if decision.counts else ()
             tests = [test for test in shown if test.state not in (None, State.NOT_MEASURED)]
             if tests:
-                title = decision.row_title
+                title = decision.title
                 cells.setdefault(title, {})[judge.name] = Row(decision, tests[0])
                 weights[title] += {FLAGGED: 10, INCONCLUSIVE: 1}.get(decision.status, 0)
                 weights[title] += 1000 if decision.question.counts is Counts.MERIT else 0
     first = {title for title, _ in weights.most_common(MOST_COLUMNS)}
-    columns = {title: _column(title, list(rows.values())) for title, rows in cells.items() if title in first}
+    columns = {title: _column(list(rows.values())) for title, rows in cells.items() if title in first}
     rows = [
         JudgeRow(
             judge.name,
@@ -178,10 +178,10 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
     return list(columns.values()), rows
 
 
-def _column(title: str, rows: Sequence[Row]) -> str:
+def _column(rows: Sequence[Row]) -> str:
     """The name that all rows share, else the title of the question."""
     names = {row.name for row in rows}
-    return names.pop() if len(names) == 1 else title
+    return names.pop() if len(names) == 1 else rows[0].decision.row_title
 
 
 def _under(column: str, row: Row | None) -> Row | None:
