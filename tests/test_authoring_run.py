@@ -112,6 +112,32 @@ def test_kill_9_repeats_only_what_was_in_flight(
     assert killed == whole
 
 
+def test_the_bill_of_texts_after_a_kill_is_what_was_asked(
+    tmp_path: Path, environment: dict[str, str], command: Command
+) -> None:
+    """What was in flight costs as much as the call that was made in its place, not the most that it may."""
+    cast = Cast()
+    with ScriptedServer(cast) as server:
+        prices = f"base_url={server.url}&input_price=1&output_price=1"
+        roles = {"author": f"openai/writer?{prices}", "validator": f"openai/checker?{prices}"}
+        write_study(tmp_path, server, "written", **roles)
+        cast.patience = 6
+        process = start(tmp_path, environment, "run")
+        for _ in range(CONCURRENCY):
+            assert cast.hanging.acquire(timeout=240)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        cast.patience = None
+        said = command("generate", "study.yaml", "--out", "run", "--concurrency", CONCURRENCY)
+        asked = cast.keys.total()
+        assert asked - len(cast.keys) == CONCURRENCY
+        measured = command("measure", "study.yaml", "--out", "run", "--accept-all")
+    assert f"${asked * 0.000105:.4f} spent in all" in said.out + said.err
+    assert measured.code == 0, measured.err
+    written = json.loads((tmp_path / "run" / "datasheet.json").read_text())["run"]["authoring"]
+    assert written["dollars"] == pytest.approx(asked * 0.000105, abs=1e-6)
+
+
 def test_a_probe_without_a_usable_text_is_said_and_nothing_is_called_measured(
     command: Command, tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ from steelyard.errors import (
 from steelyard.providers.function.call_outcome import outcome
 from steelyard.providers.function.code_hash import Fingerprint, code_hash
 from steelyard.providers.function.python_function import PythonFunction, address_of, asked_of_a_function
-from steelyard.providers.function.request_meter import RequestMeter
+from steelyard.providers.function.request_meter import HttpExchange, RequestMeter, metered
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge
@@ -424,3 +424,42 @@ def test_a_call_that_is_cut_off_tells_how_many_requests_it_made(server: Scripted
         return await task
 
     assert asyncio.run(run()) == 1
+
+
+OWN_PATHS = (
+    "api/chat",
+    "api/generate",
+    "v2/chat",
+    "v1/projects/p/locations/l/publishers/anthropic/models/m:rawPredict",
+)
+"""Ollama's, Cohere's and Vertex' own addresses."""
+
+
+@pytest.mark.parametrize("path", OWN_PATHS)
+def test_calls_at_a_vendors_own_address_are_metered(server: ScriptedServer, path: str) -> None:
+    with metered() as meter:
+        httpx.post(f"{server.url.removesuffix('/v1')}/{path}", json={"kind": "good"}, verify=False)
+    assert len(meter.exchanges) == 1
+
+
+def test_calls_by_botocore_are_metered(server: ScriptedServer) -> None:
+    requests = pytest.importorskip("botocore.awsrequest")
+    session = pytest.importorskip("botocore.httpsession").URLLib3Session()
+    with metered() as meter:
+        asked = requests.AWSRequest("POST", f"{server.url}/model/m/converse", data=b'{"kind": "good"}')
+        assert session.send(asked.prepare()).status_code == 200
+    assert [exchange.status for exchange in meter.exchanges] == [200]
+    assert meter.usage.input_tokens > 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"prompt_eval_count": 7, "eval_count": 2},
+        {"usage": {"billed_units": {"input_tokens": 1}, "tokens": {"input_tokens": 7, "output_tokens": 2}}},
+    ],
+    ids=["ollama", "cohere"],
+)
+def test_tokens_where_these_vendors_put_them(body: dict[str, Any]) -> None:
+    used = HttpExchange(200, body=json.dumps(body)).usage
+    assert (used.input_tokens, used.output_tokens) == (7, 2)

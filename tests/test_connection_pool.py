@@ -8,6 +8,7 @@ import gzip
 import weakref
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,15 +16,16 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from steelyard.providers.http import connection_pool
-from steelyard.providers.http.connection_pool import (
+from steelyard.providers.http.connection import (
     BUFFER_SIZE,
     ConnectError,
-    ConnectionPool,
     ProtocolError,
     RawResponse,
     ResponseTooLargeError,
 )
+from steelyard.providers.http.connection_pool import ConnectionPool
 from steelyard.providers.http.decompression import decompress
+from steelyard.providers.http.reply_ids import ReplyIds
 
 LARGEST = 1000
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -39,6 +41,7 @@ class Bytes:
         self.answers = list(answers)
         self.requests: list[bytes] = []
         self.tasks: list[asyncio.Task[object]] = []
+        self.writers: list[asyncio.StreamWriter] = []
 
     @property
     def connections(self) -> int:
@@ -49,6 +52,7 @@ class Bytes:
         task = asyncio.current_task()
         assert task is not None
         self.tasks.append(task)
+        self.writers.append(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -74,11 +78,12 @@ def post(server: Bytes, times: int = 1) -> list[RawResponse | BaseException]:
         listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
         url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/x?a=b")
         pool = ConnectionPool({"X-Same": "yes"}, LARGEST)
+        pool.keep_alive = True
         try:
             outcomes: list[RawResponse | BaseException] = []
-            for _ in range(times):
+            for number in range(times):
                 outcomes += await asyncio.gather(
-                    pool.post(url, {"X-Own": "1"}, b"{}"), return_exceptions=True
+                    pool.post(url, {"X-Own": "1"}, b"{}", f"trial {number}"), return_exceptions=True
                 )
             return outcomes
         finally:
@@ -156,6 +161,108 @@ def test_a_line_is_used_again_only_where_it_is_clean() -> None:
         replies = post(server, 3)
         assert [bytes(reply.body) for reply in replies if isinstance(reply, RawResponse)] == [b"hello"] * 3
         assert server.connections == 3
+
+
+CLOSING = HELLO.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n")
+HANGS_UP = b"HTTP/1.1 408 Request Time-out\r\nConnection: close\r\n\r\n"
+
+
+def condemned(server: Bytes, times: int, late: bytes = b"") -> list[str]:
+    """Trials, of so many in turn, whose replies may be those to others once all connections have rested.
+
+    The server sends `late` on every connection after the last reply.
+    """
+
+    async def run() -> list[str]:
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/")
+        pool = ConnectionPool({}, LARGEST)
+        pool.keep_alive = True
+        for number in range(times):
+            await pool.post(url, {}, b"{}", f"trial {number}")
+        for writer in server.writers if late else ():
+            writer.write(late)
+        await pool.rest()
+        found = sorted(pool.condemned)
+        await pool.close()
+        listening.close()
+        await asyncio.gather(*server.tasks)
+        return found
+
+    return asyncio.run(run())
+
+
+def test_a_response_that_is_left_over_condemns_all_replies_but_the_first() -> None:
+    assert condemned(Bytes([HELLO], [HELLO], [HELLO]), 3) == []
+    assert condemned(Bytes([HELLO], [HELLO], [HELLO + HELLO]), 3) == ["trial 1", "trial 2"]
+    assert condemned(Bytes([HELLO], [HELLO], [HELLO]), 3, late=HELLO) == ["trial 1", "trial 2"]
+    assert condemned(Bytes([HELLO + HELLO]), 1) == []
+
+
+def test_words_of_a_server_that_hangs_up_condemn_nothing() -> None:
+    assert condemned(Bytes([HELLO], [HELLO]), 2, late=HANGS_UP) == []
+    assert condemned(Bytes([HELLO], [HELLO]), 2, late=b"\r\n") == []
+
+
+def test_replies_of_a_connection_that_ended_are_condemned_with_those_of_others() -> None:
+    assert condemned(Bytes([HELLO], [HELLO], [CLOSING], [HELLO]), 4) == []
+    assert condemned(Bytes([HELLO], [HELLO], [CLOSING], [HELLO + HELLO]), 4) == ["trial 1", "trial 2"]
+
+
+def test_after_a_response_too_many_each_connection_carries_one_request() -> None:
+    server = Bytes([HELLO], [HELLO + HELLO], *[[HELLO]] * 3)
+    assert condemned(server, 5) == ["trial 1"]
+    assert server.connections == 4
+
+
+def test_only_who_can_withdraw_replies_uses_a_connection_twice() -> None:
+    async def run() -> int:
+        server = Bytes(*[[HELLO]] * 4)
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/")
+        pool = ConnectionPool({}, LARGEST)
+        for trial in ("a", "b"):
+            await pool.post(url, {}, b"{}", trial)
+        pool.keep_alive = True
+        for _ in range(2):  # what belongs to no trial, such as a batch that is submitted
+            await pool.post(url, {}, b"{}")
+        await pool.close()
+        listening.close()
+        await asyncio.gather(*server.tasks)
+        return server.connections
+
+    assert asyncio.run(run()) == 4
+
+
+def test_a_connection_rests_after_so_many_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one is opened meanwhile: nobody waits."""
+    monkeypatch.setattr(connection_pool, "UNRESTED_REPLIES", 2)
+    monkeypatch.setattr(connection_pool, "REST", 60.0)
+    server = Bytes(*[[HELLO]] * 5)
+    assert all(isinstance(reply, RawResponse) for reply in post(server, 5))
+    assert server.connections == 3
+
+
+def replied(ids: Sequence[str], connections: Sequence[int]) -> list[bool]:
+    """Which of these replies are repeats."""
+    known = ReplyIds()
+    return [
+        known.is_repeat(f'{{"id": "{name}"}}', number) for name, number in zip(ids, connections, strict=True)
+    ]
+
+
+def test_a_reply_whose_id_came_before_on_its_connection_is_a_repeat() -> None:
+    names = [*"abcdefgh", "c", "i"]
+    assert replied(names, [1] * 10) == [False] * 8 + [True, False]
+    assert replied(names[1:], [1] * 9) == [False] * 9  # too few ids to believe them
+
+
+def test_ids_that_are_not_unique_say_nothing() -> None:
+    assert not any(replied("x" * 20, [1] * 20))
+    assert not any(replied([*"abcdefgh", "a", "a", "b"], [1] * 8 + [2, 1, 1]))
+    known = ReplyIds()
+    texts = [f'{{"id": "{name}", "text": "{number}"}}' for number, name in enumerate([*"abcdefgh", "a", "a"])]
+    assert not any(known.is_repeat(text, 1) for text in [*texts, texts[0]])
 
 
 def test_loops_of_other_makers_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,8 +394,8 @@ def test_a_closed_connection_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     made: list[weakref.ref[object]] = []
     usual = connection_pool.Connection
 
-    def connection(largest: int, buffer: memoryview) -> object:
-        one = usual(largest, buffer)
+    def connection(*given: Any) -> object:
+        one = usual(*given)
         made.append(weakref.ref(one))
         return one
 

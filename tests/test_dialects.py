@@ -224,6 +224,9 @@ def test_a_deployment_that_turns_out_to_think_gets_room_for_it() -> None:
     assert [reply.text for reply in outcomes if isinstance(reply, Reply)] == [ONE, ONE]
     limits = [json.loads(one.data)["max_tokens"] for one in server.requests]
     assert limits == [256, 256 + 8192, 256 + 8192]
+    # The vendor bills the answer that was thrown away too.
+    used = [(reply.usage.input_tokens, reply.usage.output_tokens) for reply in outcomes]  # type: ignore[union-attr]
+    assert used == [(110, 261), (100, 5)]
 
 
 @pytest.mark.parametrize(

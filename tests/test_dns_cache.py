@@ -13,7 +13,8 @@ import pytest
 from yarl import URL
 
 from steelyard.providers.http import dns_cache
-from steelyard.providers.http.connection_pool import ConnectError, ConnectionPool
+from steelyard.providers.http.connection import ConnectError
+from steelyard.providers.http.connection_pool import ConnectionPool
 from steelyard.providers.http.dns_cache import DnsCache
 
 

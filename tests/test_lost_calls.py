@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from commands import Command
-from servers import ScriptedServer, fails, hang, says, wins
+from servers import Answer, ScriptedServer, cut, drop, fails, hang, says, sends, wins
 from steelyard.runner.limits import MAYBE_BILLED
 
 FAST = ("--attempts", 1, "--backoff", 0.01, "--concurrency", 1)
@@ -137,10 +139,62 @@ def test_a_call_that_timed_out_and_was_made_again_is_on_the_bill(command: Comman
 
 
 def test_a_call_that_timed_out_leaves_less_of_the_budget(command: Command) -> None:
-    clean, late = (timed_out(command, hanging, "--budget", 0.0025)["run"] for hanging in (0, 1))
+    clean, late = (timed_out(command, hanging, "--budget", 0.002)["run"] for hanging in (0, 1))
     assert "repeated" not in clean
     assert 0 < late["calls"] < clean["calls"] <= 12
 
 
+USED = {"prompt_tokens": 100, "completion_tokens": 5}
+DAMAGED = {
+    "half a body": cut(wins("tie"), 40),
+    "no choice": sends({"choices": [], "usage": USED}),
+    "half a packed body": Answer(
+        data=gzip.compress(wins("tie").data)[:-9], headers={"Content-Encoding": "gzip"}
+    ),
+    "reset": drop(),
+}
+"""Answers that a vendor generated and nobody can use."""
+EACH = 0.000105
+
+
+@pytest.mark.parametrize("damaged", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_reply_is_on_the_bill(command: Command, damaged: Answer) -> None:
+    number = count()
+    with ScriptedServer(lambda _: wins("tie") if next(number) % 4 == 3 else damaged) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine{PRICED}"
+        command("measure", "-j", judge, "-p", "vacuum", "--out", "run", "--backoff", 0.01, "--concurrency", 1)
+        assert len(server.requests) == 48
+    run = json.loads(Path("run", "datasheet.json").read_text())["run"]
+    assert run["repeated"] == {"calls": 36, "dollars": pytest.approx(36 * EACH)}
+    assert run["dollars"] == pytest.approx(48 * EACH)
+
+
+@pytest.mark.parametrize("damaged", DAMAGED.values(), ids=DAMAGED)
+def test_a_budget_is_kept_where_replies_are_damaged(command: Command, damaged: Answer) -> None:
+    """Of a reply that nobody could use only the most that it can cost is known, until its call has one."""
+    number, budget, together = count(), 0.005, 4
+    with ScriptedServer(lambda _: wins("tie") if next(number) % 4 == 3 else damaged) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine{PRICED}"
+        words = ["--budget", budget, "--backoff", 0.01, "--concurrency", together]
+        said = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", *words)
+        charged = EACH * len(server.requests)
+    assert said.code == 1
+    assert charged <= budget + together * EACH
+    spent = re.search(r"the budget of \$0\.005 is reached \(\$([\d.]+) spent\)", said.err)
+    assert spent is not None, said.err
+    assert charged - 0.0001 < float(spent[1]) < budget + together * 0.001
+    assert json.loads(Path("run", "datasheet.json").read_text())["run"]["calls"] > 0
+
+
 def test_a_call_of_a_lost_worker_may_be_billed() -> None:
     assert "worker_lost" in MAYBE_BILLED
+
+
+def test_calls_that_are_refused_in_different_ways_end_with_the_reason_of_the_server(command: Command) -> None:
+    """Too different to stop early, and each alone a wrong request."""
+    number = count()
+    with ScriptedServer(lambda _: fails((400, 422)[next(number) % 2], "no such field: winner")) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine"
+        said = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
+    assert said.code == 1
+    assert "no such field: winner" in said.err.strip().splitlines()[-1]

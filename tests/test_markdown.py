@@ -49,7 +49,7 @@ def test_provenance_and_readings() -> None:
     text = markdown.render(example())
     assert example().stimulus_set in text
     assert "seed 7 · profile standard" in text
-    assert "- Dark current, **flagged**: prefers one of two texts" in text
+    assert "- Reacts to nothing, **too high**: prefers one of two texts" in text
     assert "## Baselines" in text
 
 

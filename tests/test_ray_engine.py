@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import pickle
 import signal
 import socket
@@ -97,7 +98,9 @@ def test_a_call_that_breaks_its_provider_costs_no_other_of_its_shard(monkeypatch
     monkeypatch.setattr(Planted, "ask", ask)
 
     async def outcomes() -> dict[int, Any]:
-        return {place: outcome async for place, outcome in Worker(judge, 120.0).answer(asked)}
+        answered = [each async for each, _ in Worker(judge, 120.0).answer(asked)]
+        assert answered[0] == []
+        return dict(outcome for each in answered for outcome in each)
 
     answered = asyncio.run(outcomes())
     assert sorted(answered) == [0, 1, 2, 3, 4]
@@ -115,7 +118,7 @@ def test_a_call_that_takes_too_long_ends_on_its_worker_too() -> None:
             judge = study(server.url).judges[0]
             trial = next(t for t in make_plan(study(server.url)).trials if t.judge == judge)
             worker = Worker(judge, 0.05)
-            found = [each async for each in worker.answer([trial.presentation()])]
+            _, (found, _) = [each async for each in worker.answer([trial.presentation()])]
             await worker._provider.close()
             return found
 
@@ -429,6 +432,41 @@ def test_the_bill_of_workers_killed_twice_is_what_the_server_saw(
     assert not done.session.failures
     assert len(workers) == 2
     assert done.require().run["repeated"]["calls"] == seen.total() - len(seen) == 2 * CONCURRENCY
+
+
+@needs_ray
+def test_calls_that_a_worker_never_began_are_made_by_the_next_one(nodes: Any) -> None:
+    """Handed over to a process that stands still, which is then killed: the server saw none of them."""
+    import ray
+
+    with ScriptedServer(says("1")) as server:
+        plan = make_plan(study(server.url))
+        trials = [trial for trial in plan.trials if not trial.judge.baseline]
+
+        async def work() -> list[Any]:
+            provider = engine_of("ray", 120.0, print)(trials[0].judge)
+            assert isinstance(provider, RemoteProvider)
+            await provider.open()
+            processes = [
+                await worker.__ray_call__.remote(lambda _: os.getpid()) for worker in provider._workers
+            ]
+            for process in processes:
+                os.kill(process, signal.SIGSTOP)
+            asked = [asyncio.create_task(provider.ask(trial.presentation())) for trial in trials[:8]]
+            while not provider._shards:
+                await asyncio.sleep(0)
+            # The workers' nodes answer a call after these have gone out.
+            ray.get([ray.remote(num_cpus=0)(lambda: 0).remote() for _ in processes])
+            for process in processes:
+                os.kill(process, signal.SIGKILL)
+            try:
+                return await asyncio.gather(*asked, return_exceptions=True)
+            finally:
+                await provider.close()
+
+        outcomes = asyncio.run(work())
+    assert all(isinstance(outcome, Reply) for outcome in outcomes), outcomes
+    assert len(server.requests) == 8
 
 
 @needs_ray

@@ -46,7 +46,7 @@ def test_the_first_screen_names_every_finding() -> None:
     screen = example_text().splitlines()[:24]
     words = " ".join(" ".join(screen).split())
     assert "Judge Datasheet: Llama8B, Qwen14B and 2 others" in words
-    assert "Dark current flagged clear" in words
+    assert "reacts to nothing too high fine" in words
     assert "reacts to nothing 0.67! [0.56, 0.76] 80/120 0.00 [0.00, 0.04] 0/120" in words
 
 
@@ -74,11 +74,11 @@ def test_findings_are_understandable_without_colour() -> None:
     text = example_text()
     assert "\x1b" not in text
     assert "0.97! [0.87, 0.99]" in text
-    assert "! flagged · ? inconclusive" in text
+    assert "! beyond its limit · ? undecided" in text
 
 
 def test_findings_are_coloured_on_a_terminal() -> None:
-    assert "\x1b[1;31mflagged" in printed(example(), colour=True)
+    assert "\x1b[1;31mtoo high" in printed(example(), colour=True)
 
 
 def test_thresholds_show_their_censoring() -> None:

@@ -44,7 +44,9 @@ def test_a_change_is_shown_where_compare_shows_a_difference(folder: Path) -> Non
     assert newest.change is not None
     assert newest.change.shown
     assert newest.change.moved == {
-        (row.probe, row.metric) for row in compared("1:", "2:").rows if row.differs
+        (row.probe, row.metric, frozenset(row.group.items()) - {("protocol", "base")})
+        for row in compared("1:", "2:").rows
+        if row.differs
     }
     assert "reacts to nothing 0.00 → 1.00" in newest.change.sentence
     place = history.columns.index("reacts to nothing")

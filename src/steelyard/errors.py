@@ -112,6 +112,10 @@ Unreadable = UnreadableError
 """The name that people write."""
 
 
+REPEATED = "repeated_reply"
+"""Reason of a call whose reply may be that to another: its server sends responses that nobody asked for."""
+
+
 class CallError(SteelyardError):
     """One call to a provider failed."""
 

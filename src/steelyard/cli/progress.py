@@ -85,7 +85,7 @@ class LiveProgress:
             counts["failed"] += not tick.ok
             counts["unreadable"] += tick.unreadable
             self._dollars[tick.judge] += tick.dollars
-            self._bars.update(self._tasks[tick.judge], advance=1, dollars=self._dollars[tick.judge])
+            self._bars.update(self._tasks[tick.judge], advance=tick.calls, dollars=self._dollars[tick.judge])
 
     def say(self, message: str) -> None:
         self._console.print(plain(f"steelyard: {message}"), highlight=False, soft_wrap=True)

@@ -73,7 +73,11 @@ def measure(
             errors = [
                 *stop_reasons(session, coverage.headline, where),
                 *judges_without_verdicts(
-                    names, record.observations(plan.trials), where, session.aborted_judges
+                    names,
+                    record.observations(plan.trials),
+                    where,
+                    session.aborted_judges,
+                    store.last_failures(),
                 ),
             ]
             answered = coverage.own.answered

@@ -52,6 +52,20 @@ class HasEndpoint(Protocol):
 
 
 @runtime_checkable
+class KeepsConnections(Protocol):
+    """A provider that may find a reply to be that to another call after it has handed it out."""
+
+    def keep_connections(self) -> None:
+        """Use connections for more than one call; for callers who withdraw what is condemned."""
+
+    def take_condemned(self) -> list[str]:
+        """Trials whose replies may be those to other trials; each is told once."""
+
+    async def rest(self) -> None:
+        """Wait until nothing that was answered so far can be condemned; no call may be under way."""
+
+
+@runtime_checkable
 class SyncProvider(Protocol):
     """A provider that answers without waiting, so that many calls are one step of the event loop."""
 

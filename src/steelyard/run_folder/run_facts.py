@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.core.text import pluralize
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.datasheet.run_facts import Shortened
@@ -59,7 +59,7 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
         **_costs(answers, mine, lost_cost(answers.calls, record.store)),
         **_rejected(answers, mine),
         **_shortened(calls),
-        **_notes(answers, mine, record.store.failed_requests()),
+        **_notes(answers, mine, record.store.failed_requests(), record.store.repeated_replies()),
         **_rows(plan),
         **_authoring_facts(record.authoring),
     }
@@ -152,8 +152,10 @@ def _shortened(calls: Trials) -> dict[str, Any]:
     return {"shortened": found} if found else {}
 
 
-def _notes(answers: Answers, mine: Ints, failed: Mapping[str, int]) -> dict[str, Any]:
-    """What a reader must know of judges that are code: hidden requests, caches, parts that nobody can see."""
+def _notes(
+    answers: Answers, mine: Ints, failed: Mapping[str, int], repeated: Mapping[str, int]
+) -> dict[str, Any]:
+    """What a reader must know of code (hidden requests, caches, what nobody can see), or of servers."""
     asked = {judge.name: judge for judge in answers.calls.judges}
     requests = np.array([usage.requests for usage in answers.usages.values] or [0], dtype=np.int64)
     notes, lost = {}, _failed_requests(answers, mine, failed)
@@ -163,9 +165,20 @@ def _notes(answers: Answers, mine: Ints, failed: Mapping[str, int]) -> dict[str,
         told += _cache_note(answers, rows)
         told += [options["caveat"]] if "caveat" in options else []
         told += [f"its fingerprint does not cover {options['unseen']}"] if "unseen" in options else []
-        if told and "source" in options:  # the hash of code, which only judges that are code have
+        if "source" not in options:  # the hash of code, which only judges that are code have
+            told = [_repeated_note(repeated[name])] if name in repeated else []
+        if told:
             notes[name] = told
     return {"notes": notes} if notes else {}
+
+
+def _repeated_note(replies: int) -> str:
+    made = f"{plural(replies, 'its call was', 'their calls were')} made and billed again"
+    return (
+        f"{pluralize(replies, 'reply', 'replies')} that may belong to other calls "
+        f"{plural(replies, 'is', 'are')} not counted, and {made}: the server sends responses that nobody "
+        "asked for"
+    )
 
 
 def _failed_requests(answers: Answers, mine: Ints, failed: Mapping[str, int]) -> dict[str, tuple[int, int]]:

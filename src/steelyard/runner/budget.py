@@ -34,15 +34,20 @@ class Budget:
         self._owed = 0.0
         self._released = asyncio.Condition()
 
-    def pay(self, price: Price | None, call: Call, reply: Reply) -> tuple[Reply, float]:
-        """The reply with its price on record, and its dollars."""
+    def pay(
+        self, price: Price | None, call: Call, reply: Reply, lost: Sequence[float] = ()
+    ) -> tuple[Reply, float]:
+        """The reply with its price on record, and its dollars.
+
+        Tries before it whose replies nobody could use were counted at `lost`, and cost about as much.
+        """
         if price is None or price.free or reply.usage.billed is not None:
             dollars = reply.usage.billed or 0.0
-            self.spent += dollars
-            return reply, dollars
-        dollars = reply_cost(price, reply, 0 if reply.usage.input_tokens else call.characters)
-        self.spent += dollars
-        return reply.paid(dollars), dollars
+        else:
+            dollars = reply_cost(price, reply, 0 if reply.usage.input_tokens else call.characters)
+            reply = reply.paid(dollars)
+        self.spent += dollars * (1 + len(lost)) - sum(lost)
+        return reply, dollars
 
     def reserve(self, each: Sequence[float]) -> AbstractAsyncContextManager[int]:
         """Reserve the most that each of several calls can cost; yield how many, from the first, it allows.

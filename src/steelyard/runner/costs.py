@@ -33,10 +33,13 @@ class AuthoringCost:
 
 
 def authoring_cost(store: RunStore) -> AuthoringCost:
-    kept = store.exchanges().values()
+    """Of what was written and confirmed; a call whose reply was lost cost as much as the one in its place."""
+    found, lost = store.exchanges(), store.lost_calls()
+    kept = found.values()
     prices = [_price(e) for e in kept]
     dollars = sum(
-        reply_cost(price, e.reply, e.prompt_characters) for price, e in zip(prices, kept, strict=True)
+        reply_cost(price, e.reply, e.prompt_characters) * (1 + lost.get(key, 0))
+        for price, (key, e) in zip(prices, found.items(), strict=True)
     )
     return AuthoringCost(
         len(kept),

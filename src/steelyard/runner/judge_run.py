@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-import random
-from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
 from steelyard.errors import (
+    REPEATED,
     CallError,
     PermanentError,
     SteelyardError,
@@ -19,8 +18,9 @@ from steelyard.errors import (
     UnreachableError,
     without_frames,
 )
-from steelyard.providers.provider import Provider, SyncProvider, model_info
+from steelyard.providers.provider import KeepsConnections, Provider, SyncProvider, model_info
 from steelyard.runner.budget import estimate_tokens, max_cost
+from steelyard.runner.call_queue import CallQueue
 from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.limits import MAYBE_BILLED, timeout_error, timeout_for
@@ -31,6 +31,7 @@ from steelyard.runner.record import StoredReplies
 from steelyard.runner.refusals import Refusals
 from steelyard.runner.retry import backoff_delay, sleep
 from steelyard.runner.session import RunControl
+from steelyard.runner.withdrawals import Withdrawals
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -65,78 +66,6 @@ class JudgeQueue:
         if isinstance(self.trials, Trials):
             return self.trials
         return [call for call in self.trials if isinstance(call, Trial)]
-
-
-class CallQueue:
-    """The open calls of a batch: in order, at random while the circuit is half-open, as the preflight allows.
-
-    Each call that is taken has to be ended.
-    """
-
-    def __init__(
-        self,
-        batch: Sequence[Call],
-        preflight: Preflight,
-        breaker: CircuitBreaker,
-        refusals: Refusals,
-        stopped: asyncio.Event,
-    ) -> None:
-        self._batch = batch
-        self._protocols = _protocols(batch)
-        self._waiting = deque(preflight.order(batch))
-        self._open_calls = Counter(self._protocols)
-        self._preflight = preflight
-        self._breaker = breaker
-        self._refusals = refusals
-        self._stopped = stopped
-        self._ended = asyncio.Event()
-        self._random = random.Random()
-
-    async def take(self) -> Call | None:
-        """The next call; None if none is open, or none may be made.
-
-        A protocol is full only while a call of it is in flight, and refusals hold up others only while some
-        are in flight, so whoever waits here is woken.
-        """
-        while self._waiting and not self._stopped.is_set():
-            if self._breaker.half_open:
-                self._waiting.rotate(-self._random.randrange(len(self._waiting)))
-            if (turn := self._next_allowed()) is not None:
-                call = self._batch[self._waiting[turn]]
-                del self._waiting[turn]
-                self._open_calls[call.protocol] -= 1
-                self._preflight.begin(call)
-                self._refusals.begin()
-                return call
-            self._ended.clear()
-            await self._ended.wait()
-        return None
-
-    def end(self, call: Call) -> None:
-        self._preflight.end(call)
-        self._refusals.end()
-        self._ended.set()
-
-    def _next_allowed(self) -> int | None:
-        if not self._refusals.allows:
-            return None
-        if self._preflight.passed:
-            return 0
-        allowed = {
-            protocol
-            for protocol, count in self._open_calls.items()
-            if count and self._preflight.allows(protocol)
-        }
-        if not allowed:
-            return None
-        return next(turn for turn, row in enumerate(self._waiting) if self._protocols[row] in allowed)
-
-
-def _protocols(batch: Sequence[Call]) -> list[str]:
-    if not isinstance(batch, Trials):
-        return [call.protocol for call in batch]
-    names, codes = batch.coded(attrgetter("protocol"))
-    return [names[code] for code in codes[batch.question].tolist()]
 
 
 class JudgeRun:
@@ -174,6 +103,8 @@ class JudgeRun:
         provider = self._connect()
         try:
             await provider.open()
+            if isinstance(provider, KeepsConnections) and self._on_reply is None:
+                provider.keep_connections()
             self.call_timeout = timeout_for(self.judge, self.limits.call_timeout, provider.concurrency)
             throttle = self.control.endpoints.throttle_for(self.judge, provider)
             while batch and not self.stopped.is_set():
@@ -196,24 +127,36 @@ class JudgeRun:
             await self._answer_in_process(provider.reply, neighbours, retry)
             return
         queue = CallQueue(batch, self._preflight, self._breaker, self._refusals, self.stopped)
+        withdrawals = Withdrawals(self.control, self.judge, batch, billed=not self._is_free)
 
         async def worker() -> None:
             while (call := await queue.take()) is not None:
+                withdrawals.under_way.add(call.key)
                 try:
                     await self._call_with_retries(provider, throttle, call)
+                    await withdrawals.collect(provider)
                 except SteelyardError as error:
                     self.abort_judge(error)
                 finally:
+                    withdrawals.under_way.discard(call.key)
                     queue.end(call)
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(_workers(throttle.maximum, provider.concurrency), len(batch))):
                 group.create_task(worker())
+        if isinstance(provider, KeepsConnections):
+            await provider.rest()
+            await withdrawals.collect(provider)
+        if withdrawals.again and not self.stopped.is_set():
+            await self._work(provider, throttle, withdrawals.again)
 
     @property
     def _needs_no_queue(self) -> bool:
-        free = self.price is None or self.price.free
-        return self._preflight.passed and (free or self.limits.budget is None)
+        return self._preflight.passed and (self._is_free or self.price is None or self.limits.budget is None)
+
+    @property
+    def _is_free(self) -> bool:
+        return self.price is not None and self.price.free
 
     async def _answer_in_process(
         self,
@@ -248,14 +191,14 @@ class JudgeRun:
 
     async def _call_with_retries(self, provider: Provider, throttle: Throttle, call: Call) -> None:
         errors, in_flight = list[CallError](), self.control.store.in_flight
-        price = self.price
-        is_free = price is not None and price.free
-        was_half_open = self._breaker.half_open
-        most = 0.0 if self.limits.budget is None else max_cost(price, call)
+        lost_before = self.control.lost_before.get(call.key, 0)
+        lost = [max_cost(self.price, call)] * lost_before if lost_before else []
+        is_free, was_half_open = self._is_free, self._breaker.half_open
+        most = 0.0 if self.limits.budget is None else max_cost(self.price, call)
         expected, deadline = 0 if throttle.rate.unlimited else estimate_tokens(call), math.inf
         while True:
             try:
-                async with throttle.slot(self.stopped, expected):
+                async with throttle.slot(self.stopped, expected) as started:
                     if self.stopped.is_set():
                         return
                     # Waiting for a slot is not waiting for the server.
@@ -266,7 +209,7 @@ class JudgeRun:
                         if not is_free:
                             in_flight.begin(call.key)
                         reply = await self._call(provider, call)
-                        reply, dollars = self.control.budget.pay(self.price, call, reply)
+                        reply, dollars = self.control.budget.pay(self.price, call, reply, lost)
                         throttle.rate.correct(expected, reply.usage.input_tokens + reply.usage.output_tokens)
             except asyncio.CancelledError:
                 in_flight.leave(call.key)
@@ -283,11 +226,11 @@ class JudgeRun:
                 # With its frames it would hold this list, and bodies of replies, until the next collection.
                 errors.append(without_frames(error))
                 await self._count_requests(call, error)
-                if error.reason in MAYBE_BILLED and not is_free:
-                    await self._count_lost(call)
-                if error.reason == "rate_limited":
-                    throttle.on_rate_limit(error.retry_after)
+                if error.reason in MAYBE_BILLED:
+                    lost.append(await self._count_lost(call, error.reason))
                 delay = backoff_delay(self.limits, len(errors), error)
+                if error.reason == "rate_limited":
+                    throttle.on_rate_limit(delay if error.retry_after is None else error.retry_after)
                 if delay > self.limits.trial_timeout:
                     await self.save_failure(call, errors)
                     raise UnreachableError(
@@ -300,7 +243,7 @@ class JudgeRun:
                     return
                 await sleep(delay, self.stopped)
             else:
-                throttle.on_success()
+                throttle.on_success(started)
                 await self.save_reply(call, reply, len(errors) + 1, dollars)
                 in_flight.saved(call.key)
                 return
@@ -312,10 +255,15 @@ class JudgeRun:
         if error.requests:
             await self.control.store.save_failed_requests(call, error.requests)
 
-    async def _count_lost(self, call: Call) -> None:
-        """Record a call whose reply never came and which may be billed, and count it in the budget."""
-        await self.control.store.save_lost(call)
-        self.control.budget.add_pending_cost(max_cost(self.price, call))
+    async def _count_lost(self, call: Call, reason: str) -> float:
+        """Record a call whose reply nobody could use and which may be billed; the most that it cost."""
+        if reason == REPEATED and isinstance(call, Trial):
+            await self.control.store.save_repeated([call], billed=not self._is_free)
+        elif not self._is_free:
+            await self.control.store.save_lost(call)
+        most = max_cost(self.price, call)
+        self.control.budget.spent += most
+        return most
 
     async def _call(self, provider: Provider, call: Call) -> Reply:
         """One try; whatever goes wrong in it concerns this call alone."""

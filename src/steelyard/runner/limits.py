@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from steelyard.core.validation import checked
-from steelyard.errors import TransientError
+from steelyard.errors import REPEATED, TransientError
 from steelyard.providers.provider import model_info
 from steelyard.trials.judge import Judge
 
@@ -64,8 +64,9 @@ def timeout_for(judge: Judge, call_timeout: float, together: int = 1) -> float:
     return limit * together if model_info(judge.address).sequential else limit
 
 
-MAYBE_BILLED = frozenset({"timeout", "worker_lost"})
-"""Errors of calls that were sent and may have been answered: the vendor bills what nobody received."""
+WORKER_LOST = "worker_lost"
+MAYBE_BILLED = frozenset({"timeout", WORKER_LOST, "garbled_reply", "connection_dropped", REPEATED})
+"""Errors of calls that were sent and may have been answered: the vendor bills what nobody could use."""
 
 
 def timeout_error(judge: Judge, seconds: float) -> TransientError:

@@ -18,6 +18,8 @@ class Tick(NamedTuple):
     ok: bool
     dollars: float = 0.0
     unreadable: bool = False
+    calls: int = 1
+    """Below 0 for replies that were withdrawn, whose calls are made again."""
 
 
 class Progress(Protocol):
@@ -61,7 +63,7 @@ class LineProgress:
     def tick(self, tick: Tick) -> None:
         if tick.judge not in self._total:
             return
-        self._done[tick.judge] += 1
+        self._done[tick.judge] += tick.calls
         self._lost["failed"] += not tick.ok
         self._lost["unreadable"] += tick.unreadable
         self._dollars += tick.dollars

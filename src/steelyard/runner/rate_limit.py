@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from steelyard.providers.provider import HasEndpoint, Provider
+from steelyard.runner.learned_rate import LearnedRate
 from steelyard.runner.retry import sleep
 from steelyard.trials.judge import PACE_OPTIONS, Judge
 
@@ -66,14 +67,19 @@ def _stricter(bucket: LeakyBucket | None, per_minute: float | None) -> LeakyBuck
 
 
 class Throttle:
-    """Adaptive concurrency (additive increase, multiplicative decrease), with a rate and a common pause."""
+    """Calls at the same time and a minute: as stated, and as learnt from refusals; with a common pause.
+
+    Until a rate is learnt, refusals halve the calls at the same time, and successes bring them back.
+    """
 
     def __init__(self, limit: int) -> None:
         self.maximum = max(1, limit)
         self.limit = float(self.maximum)
         self.rate = RateLimit()
+        self._learned = LearnedRate()
         self._in_flight = 0
         self._resume_at = 0.0
+        self._refusals = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def slot(self, stopped: asyncio.Event, tokens: float = 0.0) -> Slot:
@@ -83,7 +89,8 @@ class Throttle:
         self._in_flight -= 1
         self._wake()
 
-    async def acquire(self, stopped: asyncio.Event, tokens: float) -> None:
+    async def acquire(self, stopped: asyncio.Event, tokens: float) -> float:
+        """The moment at which the call may start."""
         loop = asyncio.get_running_loop()
         if not self.rate.unlimited:
             await sleep(self.rate.wait(tokens, loop.time()), stopped)
@@ -94,7 +101,12 @@ class Throttle:
                 await self._wait_turn(loop)
             elif stopped.is_set() or self._resume_at <= loop.time():
                 self._in_flight += 1
-                return
+                break
+        refusals = -1
+        while refusals != self._refusals and not stopped.is_set():
+            refusals = self._refusals
+            await sleep(max(self._learned.reserve(loop.time()), self._resume_at - loop.time()), stopped)
+        return loop.time()
 
     @property
     def _slots(self) -> int:
@@ -119,17 +131,24 @@ class Throttle:
                 turn.set_result(None)
                 free -= 1
 
-    def on_success(self) -> None:
-        """Grow by one slot per limit's worth of successes."""
-        if self.limit < self.maximum:
+    def on_success(self, started: float) -> None:
+        """Grow by one slot per limit's worth of successes; all are back where a rate is learnt."""
+        self._learned.on_success(started, asyncio.get_running_loop().time())
+        if self._learned.is_known:
+            self.limit = self.maximum
+            self._wake()
+        elif self.limit < self.maximum:
             self.limit = min(self.maximum, self.limit + 1 / self.limit)
             self._wake()
 
-    def on_rate_limit(self, retry_after: float | None) -> None:
-        """Halve the limit after a 429; nobody calls before the server's `Retry-After` has passed."""
-        self.limit = max(1.0, self.limit / 2)
-        if retry_after is not None:
-            self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + retry_after)
+    def on_rate_limit(self, pause: float) -> None:
+        """Nobody calls before the server's `Retry-After` has passed, or a backoff where it has none."""
+        now = asyncio.get_running_loop().time()
+        if not self._learned.is_known:
+            self.limit = max(1.0, self.limit / 2)
+        self._resume_at = max(self._resume_at, now + pause)
+        self._refusals += 1
+        self._learned.on_refusal(now, self._resume_at)
 
 
 @dataclass(slots=True)
@@ -140,8 +159,8 @@ class Slot:
     stopped: asyncio.Event
     tokens: float
 
-    async def __aenter__(self) -> None:
-        await self.throttle.acquire(self.stopped, self.tokens)
+    async def __aenter__(self) -> float:
+        return await self.throttle.acquire(self.stopped, self.tokens)
 
     async def __aexit__(self, *error: object) -> None:
         self.throttle.release()

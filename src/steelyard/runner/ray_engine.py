@@ -1,9 +1,9 @@
 """Calls made by workers of a Ray cluster, one for each node; the driver keeps everything else.
 
 Plan, budget, pauses, parsing and storage stay with the driver. A call that is lost with its worker counts as
-a transient failure: another worker repeats it, and nothing but calls in flight is paid twice. A call that Ray
-could not hand to its worker was never made: it goes to the next worker, and no bill has it. Replies come back
-one by one, so a slow one does not keep the others from the disk.
+a transient failure: another worker repeats it, and nothing but calls in flight is paid twice. A worker asks
+once the driver has its word that the calls are there: without it they were never made, go to the next worker,
+and are on no bill. Replies come back as they arrive, so a slow one does not keep the others from the disk.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 from steelyard.core.threads import run_in_daemon_thread
 from steelyard.errors import ConfigError, PermanentError, SteelyardError, TransientError, UnreachableError
-from steelyard.providers.provider import HasEndpoint, Provider, connect, model_info
+from steelyard.providers.provider import HasEndpoint, KeepsConnections, Provider, connect, model_info
 from steelyard.providers.provider_info import ProviderInfo
-from steelyard.runner.limits import timeout_error, timeout_for
+from steelyard.runner.limits import WORKER_LOST, timeout_error, timeout_for
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -97,13 +97,9 @@ RESTART_SECONDS = 0.25
 SHARD = 64
 """Calls that travel to a worker together, at most: a message costs about the same for one and for many."""
 
-NEVER_SENT = "The actor is restarting."
-"""Ray's reason for a task that it did not hand to a worker; of one that it did, "The actor was restarted".
-
-A call that ends with any other words may have been sent: the bill has it.
-"""
-
 Outcome = Reply | SteelyardError
+Answered = tuple[list[tuple[int, Outcome]], list[str]]
+"""Outcomes by the places of their calls, and trials whose replies are condemned."""
 
 
 class Worker:
@@ -114,14 +110,27 @@ class Worker:
         self._open = asyncio.Lock()
         self._ready = False
 
-    async def answer(self, asked: Sequence[Presentation]) -> AsyncIterator[tuple[int, Outcome]]:
+    async def answer(self, asked: Sequence[Presentation], *, keep: bool = False) -> AsyncIterator[Answered]:
+        """First the mark that nothing was asked before, which the driver has taken when this goes on."""
         async with self._open:
             if not self._ready:
                 await self._provider.open()
                 self._ready = True
-        tasks = [asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)]
-        for done in asyncio.as_completed(tasks):
-            yield await done
+            if keep and isinstance(self._provider, KeepsConnections):
+                self._provider.keep_connections()
+        yield [], []
+        open_calls = {asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)}
+        while open_calls:
+            done, open_calls = await asyncio.wait(open_calls, return_when=asyncio.FIRST_COMPLETED)
+            yield [task.result() for task in done], self._condemned()
+
+    async def rest(self) -> list[str]:
+        if self._ready and isinstance(self._provider, KeepsConnections):
+            await self._provider.rest()
+        return self._condemned()
+
+    def _condemned(self) -> list[str]:
+        return self._provider.take_condemned() if isinstance(self._provider, KeepsConnections) else []
 
     async def _one(self, place: int, presentation: Presentation) -> tuple[int, Outcome]:
         """The driver stops waiting at the same time: what came later would be paid for in vain."""
@@ -169,6 +178,8 @@ class RemoteProvider:
         self._waiting: list[tuple[Presentation, asyncio.Future[Reply]]] = []
         self._shards: set[asyncio.Task[None]] = set()
         self._turn = 0
+        self._keep = False
+        self._condemned: list[str] = []
 
     async def open(self) -> None:
         self._ray = await self._cluster.join()
@@ -195,6 +206,20 @@ class RemoteProvider:
             self._ray.kill(worker)
         self._workers = []
 
+    def keep_connections(self) -> None:
+        self._keep = True
+
+    def take_condemned(self) -> list[str]:
+        taken, self._condemned = self._condemned, []
+        return taken
+
+    async def rest(self) -> None:
+        """The connections of a worker that is gone are gone with it."""
+        told = await asyncio.gather(
+            *(worker.rest.remote() for worker in self._workers), return_exceptions=True
+        )
+        self._condemned += [trial for each in told if isinstance(each, list) for trial in each]
+
     async def ask(self, presentation: Presentation) -> Reply:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._queue([(presentation, future)])
@@ -220,22 +245,28 @@ class RemoteProvider:
         self, worker: Any, calls: Sequence[tuple[Presentation, asyncio.Future[Reply]]]
     ) -> None:
         lost: Exception | None = None
+        was_marked = False
+        # A worker goes on after something was taken from its stream, so nothing is asked before the mark.
+        options = {"num_returns": "streaming", "_generator_backpressure_num_objects": 1}
         try:
-            stream = worker.answer.options(num_returns="streaming").remote([asked for asked, _ in calls])
-            async for reference in stream:
-                place, outcome = await reference
-                _settle(calls[place][1], outcome)
+            asked = [presentation for presentation, _ in calls]
+            async for reference in worker.answer.options(**options).remote(asked, keep=self._keep):
+                outcomes, condemned = await reference
+                was_marked = True
+                self._condemned += condemned
+                for place, outcome in outcomes:
+                    _settle(calls[place][1], outcome)
         except Exception as error:  # a worker, a node or the cluster is gone, or the provider cannot open
             lost = error
             gone = self._ray.exceptions
             if isinstance(error, gone.ActorDiedError | gone.ActorUnschedulableError):
                 self._replace(worker)
-            if isinstance(error, gone.ActorUnavailableError) and NEVER_SENT in str(error):
+            if isinstance(error, gone.ActorUnavailableError) and not was_marked:
                 await asyncio.sleep(RESTART_SECONDS)
                 self._queue([call for call in calls if not call[1].done()])
                 return
         for _, future in calls:
-            _settle(future, _loss(self._judge, lost))
+            _settle(future, _loss(self._judge, lost, was_asked=was_marked))
 
 
 def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
@@ -247,9 +278,10 @@ def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
         future.set_exception(outcome)
 
 
-def _loss(judge: Judge, error: Exception | None) -> SteelyardError:
+def _loss(judge: Judge, error: Exception | None, *, was_asked: bool) -> SteelyardError:
     cause = getattr(error, "cause", None)
     if isinstance(cause, SteelyardError):
         return cause
     told = type(error).__name__ if error is not None else "no outcome"
-    return TransientError("worker_lost", f"judge {judge.name}: its worker was lost ({told}); try again.")
+    reason = WORKER_LOST if was_asked else "worker_unavailable"
+    return TransientError(reason, f"judge {judge.name}: its worker was lost ({told}); try again.")

@@ -18,6 +18,7 @@ from steelyard.errors import (
     SteelyardError,
 )
 from steelyard.metrics.faults import Fault
+from steelyard.runner.limits import MAYBE_BILLED
 from steelyard.runner.record import Coverage
 from steelyard.runner.session import RunSession
 from steelyard.verdicts.observations import Observations
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
 
 AGAIN = "run the same command again to continue"
-TRANSIENT_REASONS = frozenset(
-    ("rate_limited", "server_error", "timeout", "unreachable", "connection_dropped", "garbled_reply")
-)
+TRANSIENT_REASONS = MAYBE_BILLED | {"rate_limited", "server_error", "unreachable", "worker_unavailable"}
 
 PREFLIGHT_ADVICE = (
     "fix the judge and run again: {folder} can be reused, because it holds only these replies of the judge; "
@@ -42,6 +41,7 @@ REFUSED_ADVICE = (
 )
 
 NONE_ABORTED: Mapping[str, SteelyardError] = {}
+NO_MESSAGES: Mapping[str, str] = {}
 
 
 def show_command(folder: Path | None, judge: str, outcome: str) -> str:
@@ -104,10 +104,11 @@ def judges_without_verdicts(
     observations: Observations,
     folder: Path | None = None,
     aborted: Mapping[str, SteelyardError] = NONE_ABORTED,
+    last_failures: Mapping[str, str] = NO_MESSAGES,
     *,
     recorded: bool = False,
 ) -> Iterator[SteelyardError]:
-    """An error for each judge without a readable verdict.
+    """An error for each judge without a readable verdict; the server's reason where no call was answered.
 
     A judge that was stopped without a reply, or in its preflight, has an error of its own.
     """
@@ -128,9 +129,11 @@ def judges_without_verdicts(
             else:
                 transient = not TRANSIENT_REASONS.isdisjoint(reasons)
                 fix = f"then {AGAIN}" if transient else "correct the judge, and run again"
+            last = "" if replied or judge not in last_failures else last_failures[judge].rstrip(".")
             yield RunError(
                 f"judge {judge}: no readable verdict in {pluralize(sum(tried.values()), 'call')} "
-                f"({_reason_counts(reasons)}), no figure defined; {look}, {fix}."
+                f"({_reason_counts(reasons)}), no figure defined; {f'the last: {last}; ' if last else ''}"
+                f"{look}, {fix}."
             )
 
 

@@ -70,6 +70,8 @@ class RunControl:
                 f"{pluralize(lost, 'call')} had been sent when the last run was killed; the vendor may bill "
                 f"{plural(lost, 'it', 'them')}, and {plural(lost, 'it is', 'they are')} made again"
             )
+        self.lost_before = self.store.lost_calls()
+        """Calls of earlier runs whose reply was lost, and how often: `spent` has the most they can cost."""
         self.answering: set[str] = set()
         """Fingerprints of judges that have replied, in this run or before."""
         self._signals: list[asyncio.Event] = []
@@ -101,6 +103,12 @@ class RunControl:
     def count_reply(self, judge: Judge, dollars: float, verdict: Verdict | None) -> None:
         self.session.calls += 1
         self.progress.tick(Tick(judge.name, True, dollars, isinstance(verdict, Unreadable)))
+
+    def count_withdrawn(self, judge: Judge, calls: int) -> None:
+        """Replies that were counted and are no longer on disk."""
+        if not judge.baseline:
+            self.session.calls -= calls
+            self.progress.tick(Tick(judge.name, True, calls=-calls))
 
     def count_failure(self, judge: Judge, reason: str) -> None:
         self.session.failures[reason] += 1

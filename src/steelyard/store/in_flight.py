@@ -58,6 +58,13 @@ class InFlight:
         self._write(SLOTS + self._saved % SAVED, bytes.fromhex(key.removeprefix(PREFIX)))
         self._saved += 1
 
+    def forget(self, key: str) -> None:
+        """The reply to the call is withdrawn: nobody has to find it after a kill."""
+        saved = bytes.fromhex(key.removeprefix(PREFIX))
+        for slot in range(SLOTS, SLOTS + SAVED) if self._map is not None else ():
+            if self._map is not None and self._map[slot * WIDTH : (slot + 1) * WIDTH] == saved:
+                self._write(slot, _FREE)
+
     def left_behind(self) -> list[str]:
         """Keys of the calls that a killed process left in its file."""
         return self._keys(0, SLOTS)

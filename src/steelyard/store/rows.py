@@ -20,7 +20,7 @@ A thread gives way to all others at every statement, so a commit of many small o
 
 Row: TypeAlias = tuple[str, tuple[Any, ...]]
 """One row that is to be kept: the statement up to its values, such as `INSERT INTO prompts VALUES`, and its
-values, one for each column."""
+values, one for each column; or a whole statement that deletes, and its values."""
 
 
 def insert(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
@@ -28,7 +28,10 @@ def insert(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
     for into, values in rows:
         tables.setdefault(into, []).append(values)
     for into, every in tables.items():
-        _insert(connection, into, every)
+        if into.startswith("DELETE"):
+            connection.executemany(into, every)
+        else:
+            _insert(connection, into, every)
 
 
 def _insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -11,6 +11,7 @@ from sqlite3 import Connection
 from typing import Concatenate, ParamSpec, TypeVar
 
 from steelyard.core.content_hash import canonical_json, hash_json
+from steelyard.errors import REPEATED
 from steelyard.store import authoring, plan, trials
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.batches import StoredBatch, batch_row, read_batches, submitted_calls
@@ -145,6 +146,16 @@ class RunStore:
             rows = [trials.prompt_row(call), trials.trial_row(call), trials.failure_row(call, row)]
         await self._writer.submit(rows)
 
+    async def save_repeated(self, calls: Sequence[Trial], *, billed: bool) -> None:
+        """Take back the replies of calls, where they have any: they may be those to other calls."""
+        rows = list[Row]()
+        for call in calls:
+            self.in_flight.forget(call.key)
+            note = (REPEATED, "the server sends responses that nobody asked for", 1, time.time())
+            rows += [trials.withdrawal_row(call), trials.failure_row(call, note)]
+            rows += [lost_row(call.key)] if billed else []
+        await self._writer.submit(rows)
+
     async def save_batch(self, batch: StoredBatch) -> None:
         await self._writer.submit([batch_row(batch)])
 
@@ -182,6 +193,7 @@ class RunStore:
     answered = _reading(trials.answered)
     replies = _reading(trials.read_replies)
     failures = _reading(trials.read_failures)
+    last_failures = _reading(trials.last_failures)
     failure_columns = _reading(trials.failure_columns)
     calls = _reading(trials.read_calls)
     keys_containing = _reading(trials.keys_containing)
@@ -193,6 +205,7 @@ class RunStore:
     submitted_calls = _reading(submitted_calls)
     planned = _reading(plan.read_plan)
     lost_calls = _reading(read_lost)
+    repeated_replies = _reading(trials.repeated_replies)
     failed_requests = _reading(read_failed_requests)
 
     def reply_columns(self, keys: Iterable[str] | None = None) -> Iterator[ReplyColumns]:

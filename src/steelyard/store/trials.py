@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard.core.arrays import Digests, Floats, Ints
 from steelyard.core.content_hash import NO_DIGESTS, content_hash, digests_of, plain
+from steelyard.errors import REPEATED
 from steelyard.store.replies import FailureColumns, ReplyColumns, StoredFailure, StoredReply, reply_from
 from steelyard.store.rows import NO_NUMBERS, Numbering, Row, chunks, insert
 from steelyard.trials.exchange import Call
@@ -32,6 +33,19 @@ def reply_row(trial: Trial, row: tuple[Any, ...]) -> Row:
 def failure_row(trial: Trial, row: tuple[Any, ...]) -> Row:
     """Why a trial has no reply; every failure stays."""
     return "INSERT INTO failures (trial, reason, message, attempts, at) VALUES", (trial.key, *row)
+
+
+def withdrawal_row(trial: Trial) -> Row:
+    return "DELETE FROM replies WHERE trial = ?", (trial.key,)
+
+
+def repeated_replies(connection: sqlite3.Connection) -> dict[str, int]:
+    """Judge to its replies that may have been those to other calls and are not kept."""
+    rows = connection.execute(
+        "SELECT judge, count(*) FROM failures JOIN trials ON key = trial WHERE reason = ? GROUP BY judge",
+        (REPEATED,),
+    )
+    return dict(rows)
 
 
 @dataclass(frozen=True)
@@ -185,6 +199,14 @@ def read_failures(
         () if keys is None else (json.dumps(list(keys)),),
     )
     return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
+
+
+def last_failures(connection: sqlite3.Connection) -> dict[str, str]:
+    """Judge to what was said of the last of its calls that failed and has no reply."""
+    query = (
+        f"SELECT judge, message {_UNANSWERED.replace('failures', 'failures JOIN trials ON key = trial', 1)}"
+    )
+    return dict(connection.execute(f"{query} ORDER BY id"))
 
 
 _UNANSWERED = "FROM failures WHERE trial NOT IN (SELECT trial FROM replies)"

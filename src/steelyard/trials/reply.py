@@ -45,6 +45,19 @@ class Usage:
         """The same without dollars: to be paid as it was counted, by the price list of today."""
         return replace(self, billed=None, dollars=None)
 
+    def plus(self, other: Usage) -> Usage:
+        """With what a reply to the same call used that was thrown away."""
+        known = self.billed is not None and other.billed is not None
+        return replace(
+            self,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            billed=(self.billed or 0.0) + (other.billed or 0.0) if known else None,
+        )
+
     @property
     def parts(self) -> tuple[Usage, ...]:
         """One for each call that was paid for."""

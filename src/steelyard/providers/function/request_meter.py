@@ -1,8 +1,8 @@
 """Request meter: the HTTP requests behind one call of a Python judge, whatever framework makes them.
 
-The clients that frameworks use (httpx, requests, aiohttp) are wrapped once in the process. Outside a metered
-call the wrapper passes everything through. Threads that a framework starts itself are not seen. Keys that the
-process knows, and those that a request carried, are struck out of what is kept.
+The clients that frameworks use (httpx, requests, aiohttp, botocore) are wrapped once in the process. Outside
+a metered call the wrapper passes everything through. Threads that a framework starts itself are not seen.
+Keys that the process knows, and those that a request carried, are struck out of what is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from steelyard.providers.http.error_body import token_count
 from steelyard.providers.http.redaction import Redactor
 from steelyard.trials.reply import Usage
 
-_MODEL_PATH = re.compile(r"completions|/responses|/messages|/converse|/invoke|:generateContent|/v1/?$")
+_MODEL_PATH = re.compile(
+    r"completions|/responses|/messages|/converse|/invoke|:(stream)?generateContent|:(raw|streamRaw)?predict"
+    r"|/api/(chat|generate)$|/v[12]/chat$|/v1/?$",
+    re.I,
+)
 """Paths of calls to models; what else a framework sends, such as telemetry, is not the judge's."""
 _TRUNCATED = re.compile(
     r'"(finish_reason|stop_reason|finishReason|stopReason)":\s*"(length|max_tokens|MAX_TOKENS)"'
@@ -52,9 +56,11 @@ class HttpExchange:
 
     @property
     def usage(self) -> Usage:
-        used = self._json.get("usage") or self._json.get("usageMetadata")
-        prompt = ("prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens")
-        answer = ("completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens")
+        used = self._json.get("usage") or self._json.get("usageMetadata") or self._json
+        if isinstance(used, dict) and isinstance(used.get("tokens"), dict):
+            used = used["tokens"]
+        prompt = ("prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens", "prompt_eval_count")
+        answer = ("completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count")
         return Usage(
             max(token_count(used, name) for name in prompt), max(token_count(used, name) for name in answer)
         )
@@ -175,7 +181,15 @@ def _wrap_httpx(module: Any) -> None:
 
 
 def _wrap_requests(module: Any) -> None:
-    send = module.Session.send
+    _wrap_session(module.Session)
+
+
+def _wrap_botocore(module: Any) -> None:
+    _wrap_session(module.URLLib3Session)
+
+
+def _wrap_session(session: Any) -> None:
+    send = session.send
 
     @functools.wraps(send)
     def metered_send(self: Any, request: Any, **keys: Any) -> Any:
@@ -185,10 +199,11 @@ def _wrap_requests(module: Any) -> None:
         meter.sent(request.headers.items())
         with _lost(meter):
             response = send(self, request, **keys)
-        meter.received(response.status_code, response.headers, "" if keys.get("stream") else response.text)
+        streams = keys.get("stream") or getattr(request, "stream_output", False)
+        meter.received(response.status_code, response.headers, "" if streams else response.text)
         return response
 
-    module.Session.send = metered_send
+    session.send = metered_send
 
 
 def _wrap_aiohttp(module: Any) -> None:
@@ -223,6 +238,7 @@ _CLIENTS: dict[str, Callable[[Any], None]] = {
     "httpx2": _wrap_httpx,
     "requests": _wrap_requests,
     "aiohttp": _wrap_aiohttp,
+    "botocore.httpsession": _wrap_botocore,
 }
 
 

@@ -12,14 +12,15 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from steelyard.providers.http.connection_pool import ConnectError, ProtocolError
+from steelyard.providers.http.connection import ConnectError, ProtocolError
 
 
 class AiohttpClient:
     def __init__(self, headers: Mapping[str, str], timeout: float | None, *, proxies: bool) -> None:
-        # The runner limits concurrency: a second limit here would count waiting as latency.
+        # The runner limits concurrency: a second limit here would count waiting as latency. A connection
+        # carries one request: what a server sends after its response would be taken for the next one's.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, force_close=True),
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=timeout),
             auto_decompress=False,

@@ -1,86 +1,180 @@
-"""The HTTP/1.1 connection pool of the hot path: keep-alive connections, with httptools as the parser.
+"""The HTTP/1.1 connection pool of the hot path: keep-alive connections to a server.
 
 A connection carries one request at a time. What a client library does beside that (cookies, redirects, hooks,
 streams) takes several times as long as the exchange itself, and no call of a judge needs it. Timeouts are the
 caller's (`http_client`), retries with backoff the runner's.
+
+A server, or a proxy before it, that sends a response twice answers the next request with the second one, and
+every later request on that connection with the response to the one before. So connections are used for more
+than one call only by callers who can withdraw replies. A connection rests now and then; bytes that come in a
+rest put its replies in `condemned`, and from then on each connection carries one request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
+from collections import deque
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from itertools import count
 
-import httptools
 from yarl import URL
 
+from steelyard.providers.http.connection import BUFFER_SIZE, ConnectError, Connection, RawResponse
 from steelyard.providers.http.dns_cache import DnsCache
+from steelyard.providers.http.reply_ids import ReplyIds
 
 IDLE_TIMEOUT = 15.0
 """Seconds after which an idle keep-alive connection is not trusted any more."""
-BUFFER_SIZE = 65_536
-MAX_HEADER_BYTES = 65_536
-_INFORMATIONAL = range(100, 200)
+UNRESTED_REPLIES = 64
+"""Replies of a connection after which it rests, at the latest."""
+REST = 0.05
+"""Seconds of a rest, to which the longest reply is added: so long may the response take that is left over."""
+ENDED_REPLIES = 4096
+"""Replies of connections that ended without a rest; they are condemned if others turn out to be repeated."""
+_ERROR = re.compile(rb"HTTP/1\.\d [45]")
 _Origin = tuple[str, str, int]
 """Scheme, host and port."""
 
 
-class ConnectError(OSError):
-    """The server could not be reached at all."""
-
-
-class ProtocolError(Exception):
-    """What came is not, or not wholly, a response in HTTP."""
-
-
-class ResponseTooLargeError(Exception):
-    """More came than was allowed."""
-
-
-class RawResponse(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    body: bytes | bytearray
-    """Still compressed where the server compresses."""
+class RepeatedReplyError(Exception):
+    """The response came before on the same connection: it is the answer to another request."""
 
 
 class ConnectionPool:
+    """Connections to one server, as a rule; `trial` names the call that a reply belongs to."""
+
     def __init__(self, headers: Mapping[str, str], max_bytes: int) -> None:
+        self.keep_alive = False
+        """Whether a connection carries more than one call: only where the caller looks at `condemned`."""
+        self.condemned: list[str] = []
+        """Trials whose replies may be those of other trials."""
+        self._repeats = False
+        """Whether the server has sent a response that nobody had asked for."""
+        self._ids = ReplyIds()
         self._headers = "".join(_header(name, value) for name, value in headers.items())
         self._max_bytes = max_bytes
         self._prefixes: dict[URL, tuple[_Origin, bytes]] = {}
         self._idle: dict[_Origin, list[Connection]] = {}
+        self._resting: set[Connection] = set()
+        self._ended: deque[str] = deque(maxlen=ENDED_REPLIES)
+        self._numbers = count(1)
         self._buffer = memoryview(bytearray(BUFFER_SIZE))
         self._tls: ssl.SSLContext | None = None
         self._dns = DnsCache()
 
-    async def post(self, url: URL, headers: Mapping[str, str], body: bytes) -> RawResponse:
+    async def post(self, url: URL, headers: Mapping[str, str], body: bytes, trial: str = "") -> RawResponse:
         """Send one POST; it is never sent again here, since a request that got lost may have been billed."""
         origin, prefix = self._request_prefix(url)
-        connection = self._idle_connection(origin) or await self._connect(origin)
+        connection = (self._free_connection(origin) if trial else None) or await self._connect(origin)
         own = "".join([_header(name, value) for name, value in headers.items()])
         try:
             response = await connection.send(
                 b"%b%bContent-Length: %d\r\n\r\n%b" % (prefix, own.encode(), len(body), body)
             )
         except BaseException:
-            connection.abort()
+            self._end(connection)
             del connection  # the error, which may be kept for long, holds this frame
             raise
-        if connection.is_reusable:
-            self._idle.setdefault(origin, []).append(connection)
+        connection.in_use = False
+        connection.unrested.append(trial if response.status < 300 else "")
+        if connection.has_second:
+            self._condemn(connection)
+        elif connection.surplus:
+            self._on_surplus(connection)
+        elif not (connection.is_reusable and self.keep_alive and trial) or self._is_right(connection):
+            self._end(connection)
         else:
-            connection.abort()
-        return response
+            self._idle.setdefault(origin, []).append(connection)
+            if self._repeats or len(connection.unrested) >= UNRESTED_REPLIES:
+                self._start_rest(origin, connection)
+        return response._replace(connection=connection.number)
+
+    def check_repeat(self, response: RawResponse, text: str) -> None:
+        """Raise where the reply of this text came before on its connection; all before it are right."""
+        if self._ids.is_repeat(text, response.connection):
+            self._stop_reusing()
+            for connection in self._resting:
+                if connection.number == response.connection:
+                    connection.drop()
+            raise RepeatedReplyError("it came before on the same connection")
+
+    async def rest(self) -> None:
+        """Wait until every connection has rested; no request may be under way."""
+        for origin, idle in self._idle.items():
+            for connection in [one for one in idle if len(one.unrested) > 1]:
+                self._start_rest(origin, connection)
+        while self._resting:
+            await asyncio.sleep(max(map(self._rest_of, self._resting)))
+
+    def _start_rest(self, origin: _Origin, connection: Connection) -> None:
+        """Use it no more until a timer ends its rest: a timer runs after what has come by then was read."""
+        self._idle[origin].remove(connection)
+        self._resting.add(connection)
+        wait = self._rest_of(connection)
+        asyncio.get_running_loop().call_later(wait, self._end_rest, origin, connection)
+
+    def _rest_of(self, connection: Connection) -> float:
+        """Seconds; where ids are believed, none of its replies is left over by the server."""
+        return REST + (0.0 if self._ids.believed else connection.longest)
+
+    def _end_rest(self, origin: _Origin, connection: Connection) -> None:
+        self._resting.discard(connection)
+        if not connection.is_reusable:
+            self._end(connection)
+        elif self._repeats:
+            connection.drop()
+        else:
+            connection.rest_is_over()
+            self._idle.setdefault(origin, []).append(connection)
 
     async def close(self) -> None:
         """Close every idle connection; one that is in use is aborted by whoever uses it."""
-        for connection in (connection for idle in self._idle.values() for connection in idle):
-            connection.abort()
+        for connection in (*self._resting, *(one for idle in self._idle.values() for one in idle)):
+            connection.drop()
         self._idle.clear()
+        self._resting.clear()
         # A transport reports its end in the turn of the loop after it was aborted.
         await asyncio.sleep(0)
+
+    def _on_surplus(self, connection: Connection) -> None:
+        """Bytes came on a connection that nobody uses; an error is what servers hang up with."""
+        data = connection.surplus
+        if data.isspace() or _ERROR.match(data):
+            self._end(connection)
+        elif self._ids.is_known(data.decode("latin-1"), connection.number):
+            connection.drop()
+            self._stop_reusing()
+        else:
+            self._condemn(connection)
+
+    def _condemn(self, connection: Connection) -> None:
+        """Of its replies since the last rest the first is right; each other may be that to another call."""
+        self.condemned += filter(None, (*connection.unrested[1:], *self._ended))
+        self._ended.clear()
+        connection.drop()
+        self._stop_reusing()
+
+    def _stop_reusing(self) -> None:
+        """From here on each connection carries one request; those that carried more have a last rest."""
+        self._repeats = True
+        for origin, idle in self._idle.items():
+            for connection in [*idle]:
+                self._start_rest(origin, connection)
+
+    def _is_right(self, connection: Connection) -> bool:
+        """Whether a connection is done with, its only reply being the first."""
+        return self._repeats and len(connection.unrested) == 1
+
+    def _end(self, connection: Connection) -> None:
+        """Close a connection; whether its replies are right can no longer be seen on it."""
+        unseen = connection.unrested[1:]
+        if self._repeats:
+            self.condemned += filter(None, unseen)
+        else:
+            self._ended += unseen
+        connection.drop()
 
     def _request_prefix(self, url: URL) -> tuple[_Origin, bytes]:
         prefix = self._prefixes.get(url)
@@ -92,13 +186,13 @@ class ConnectionPool:
             prefix = self._prefixes[url] = origin, (start + self._headers).encode("ascii")
         return prefix
 
-    def _idle_connection(self, origin: _Origin) -> Connection | None:
+    def _free_connection(self, origin: _Origin) -> Connection | None:
         idle, now = self._idle.get(origin, []), asyncio.get_running_loop().time()
         while idle:
             connection = idle.pop()
             if connection.is_reusable and now - connection.last_used < IDLE_TIMEOUT:
                 return connection
-            connection.abort()
+            self._end(connection)
         return None
 
     async def _connect(self, origin: _Origin) -> Connection:
@@ -107,7 +201,7 @@ class ConnectionPool:
         try:
             sock = await self._dns.connect(host, port)
             _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Connection(self._max_bytes, self._buffer),
+                lambda: Connection(next(self._numbers), self._max_bytes, self._buffer, self._on_surplus),
                 sock=sock,
                 ssl=tls,
                 server_hostname=host if tls else None,
@@ -123,120 +217,6 @@ class ConnectionPool:
             self._tls = ssl.create_default_context()
             self._tls.set_alpn_protocols(["http/1.1"])
         return self._tls
-
-
-class Connection(asyncio.BufferedProtocol):
-    """One connection of the pool; the methods that begin with `on_` are called by the parser."""
-
-    def __init__(self, max_bytes: int, buffer: memoryview) -> None:
-        """What comes is put into `buffer` and taken out at once, so that all connections share it."""
-        self._buffer = buffer
-        self.last_used = 0.0
-        self._max_bytes = max_bytes
-        self._parser: Any = httptools.HttpResponseParser(self)
-        self._transport: asyncio.Transport | None = None
-        self._pending: asyncio.Future[RawResponse] | None = None
-        self._keep_alive = True
-        self._reset()
-
-    def _reset(self) -> None:
-        self._size = 0
-        self._has_begun = False
-        self._has_headers = False
-        self._headers: dict[str, str] = {}
-        self._body = bytearray()
-
-    @property
-    def is_reusable(self) -> bool:
-        return self._keep_alive and self._transport is not None and not self._transport.is_closing()
-
-    def send(self, request: bytes) -> asyncio.Future[RawResponse]:
-        if self._transport is None:
-            raise ConnectionResetError("the server closed the connection")
-        self._pending = asyncio.get_running_loop().create_future()
-        self._reset()
-        self._transport.write(request)
-        return self._pending
-
-    def abort(self) -> None:
-        self._keep_alive = False
-        if self._transport is not None:
-            self._transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # other loops bring transports of their own
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        del sizehint
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        if self._pending is None:
-            self.abort()
-            return
-        self._size += nbytes
-        try:
-            self._parser.feed_data(self._buffer[:nbytes])
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(ProtocolError(str(error) or type(error).__name__))
-        if not self._has_headers and self._size > MAX_HEADER_BYTES:
-            self._fail(ResponseTooLargeError())
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """The connection is closed; a body that has no other end ends here."""
-        self._keep_alive = False
-        has_length = bool({"content-length", "transfer-encoding"} & {*self._headers})
-        if self._has_headers and error is None and not has_length:
-            self._finish()
-        elif self._size:
-            self._fail(ProtocolError(f"it ends after {self._size} bytes"))
-        else:
-            self._fail(error or ConnectionResetError("the server closed the connection"))
-        # Connection and parser hold each other: without this, both stay until a garbage collection.
-        self._transport = self._parser = None
-
-    def on_message_begin(self) -> None:
-        """A response starts; a second one is nobody's."""
-        self._keep_alive = self._keep_alive and not self._has_begun
-        self._has_begun = True
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """One header, or a trailer behind a chunked body."""
-        if not self._has_headers:
-            self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
-
-    def on_headers_complete(self) -> None:
-        self._has_headers = True
-
-    def on_body(self, data: bytes) -> None:
-        """Part of the body; of a second response nothing is taken."""
-        if self._pending is None:
-            return
-        self._body += data
-        if len(self._body) > self._max_bytes:
-            self._fail(ResponseTooLargeError())
-
-    def on_message_complete(self) -> None:
-        """The response is complete; an informational one only announces another and is skipped."""
-        if self._parser.get_status_code() in _INFORMATIONAL:
-            self._reset()
-            return
-        self._keep_alive = self._keep_alive and bool(self._parser.should_keep_alive())
-        self._finish()
-
-    def _finish(self) -> None:
-        pending, self._pending = self._pending, None
-        if pending is not None and not pending.done():
-            self.last_used = pending.get_loop().time()
-            pending.set_result(RawResponse(self._parser.get_status_code(), self._headers, self._body))
-        self._body = bytearray()
-
-    def _fail(self, error: Exception) -> None:
-        pending, self._pending = self._pending, None
-        self._keep_alive = False
-        self._body = bytearray()
-        if pending is not None and not pending.done():
-            pending.set_exception(error)
 
 
 def _header(name: str, value: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from steelyard.providers.http.connection_pool import ProtocolError, ResponseTooLargeError
+from steelyard.providers.http.connection import ProtocolError, ResponseTooLargeError
 
 ENCODINGS = frozenset(("", "identity", "gzip", "x-gzip", "deflate"))
 CHUNK_SIZE = 1_000_000

@@ -21,13 +21,9 @@ from urllib.request import getproxies, proxy_bypass
 import msgspec
 from yarl import URL
 
-from steelyard.errors import TransientError, UnreachableError
-from steelyard.providers.http.connection_pool import (
-    ConnectError,
-    ConnectionPool,
-    ProtocolError,
-    ResponseTooLargeError,
-)
+from steelyard.errors import REPEATED, TransientError, UnreachableError
+from steelyard.providers.http.connection import ConnectError, ProtocolError, ResponseTooLargeError
+from steelyard.providers.http.connection_pool import ConnectionPool, RepeatedReplyError
 from steelyard.providers.http.decompression import ENCODINGS, Decompressor, decompress
 from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.http.error_body import excerpt, parse_error
@@ -69,7 +65,7 @@ class HttpClient:
         self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
         self._headers: Mapping[str, str] | None = None
         self._aiohttp: AiohttpClient | None = None
-        self._pool: ConnectionPool | None = None
+        self.pool: ConnectionPool | None = None
 
     async def open(self, header: str = "Authorization", prefix: str = "Bearer ", **headers: str) -> None:
         key = self.endpoint.key(self.where)
@@ -88,12 +84,12 @@ class HttpClient:
         sent |= {"Accept-Encoding": "gzip, deflate"} | dict(headers)
         self._headers = sent
         if self.endpoint.is_local or not _uses_proxy(self.endpoint.base_url):
-            self._pool = ConnectionPool({"Accept": "*/*"} | sent, MAX_RESPONSE_BYTES)
+            self.pool = ConnectionPool({"Accept": "*/*"} | sent, MAX_RESPONSE_BYTES)
 
     async def close(self) -> None:
-        if self._pool is not None:
-            await self._pool.close()
-            self._pool = None
+        if self.pool is not None:
+            await self.pool.close()
+            self.pool = None
         if self._aiohttp is not None:
             await self._aiohttp.close()
             self._aiohttp = None
@@ -106,31 +102,39 @@ class HttpClient:
         if self._sign is not None:
             headers |= self._sign(address, data)
         started = time.perf_counter()
-        status, received_headers, text = await self._send_post(address, data, headers)
+        status, received_headers, text = await self._send_post(address, data, headers, trial)
         latency = 1000 * (time.perf_counter() - started)
         return HttpResponse(status, received_headers, self.redact(text, is_error=status >= 400), latency)
 
     async def _send_post(
-        self, address: URL, data: bytes, headers: Mapping[str, str]
+        self, address: URL, data: bytes, headers: Mapping[str, str], trial: str
     ) -> tuple[int, Mapping[str, str], str]:
-        if self._pool is None:
+        if self.pool is None:
             async with self._request("POST", address, data=data, headers=headers) as response:
                 return response.status, _headers(response), await self._read_text(response)
         try:
             if self.endpoint.timeout is None:  # the runner's own timeout counts in any case
-                raw = await self._pool.post(address, headers, data)
+                raw = await self.pool.post(address, headers, data, trial)
             else:
                 async with asyncio.timeout(self.endpoint.timeout):
-                    raw = await self._pool.post(address, headers, data)
+                    raw = await self.pool.post(address, headers, data, trial)
             body: bytes | bytearray = raw.body
             if encoding := raw.headers.get("content-encoding"):
                 self._check_encoding(encoding)
                 body = decompress(body, encoding.strip().lower(), MAX_RESPONSE_BYTES)
+            text = _decode(body)
+            if raw.status < 300:
+                self.pool.check_repeat(raw, text)
         except ResponseTooLargeError as error:
             raise self.malformed_response(f"more than {MAX_RESPONSE_BYTES} bytes") from error
+        except RepeatedReplyError as error:
+            raise TransientError(
+                REPEATED,
+                f"{self.where}: the server sent the reply to an earlier call once more; try again.",
+            ) from error
         except (TimeoutError, OSError, ProtocolError) as error:
             raise self._transport_error(error) from error
-        return raw.status, raw.headers, _decode(body)
+        return raw.status, raw.headers, text
 
     async def post_json(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
         return self._json_or_raise(await self.post(self.endpoint.url(*parts), body))

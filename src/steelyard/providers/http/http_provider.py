@@ -24,7 +24,7 @@ from steelyard.providers.http.response_errors import error_for_response, refusal
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.reply import Reply, Usage
 
 UNKNOWN_ROOM = ROOM["medium"]
 """Tokens for thoughts of a model that turned out to think."""
@@ -95,8 +95,23 @@ class HttpProvider(ABC):
     async def close(self) -> None:
         await self.client.close()
 
+    def keep_connections(self) -> None:
+        if self.client.pool is not None:
+            self.client.pool.keep_alive = True
+
+    def take_condemned(self) -> list[str]:
+        pool = self.client.pool
+        if pool is None:
+            return []
+        taken, pool.condemned = pool.condemned, []
+        return taken
+
+    async def rest(self) -> None:
+        if self.client.pool is not None:
+            await self.client.pool.rest()
+
     async def ask(self, presentation: Presentation) -> Reply:
-        dialect = self._dialect
+        dialect, discarded = self._dialect, Usage()
         while True:
             room = self._thinking_tokens
             response = await self.client.post(
@@ -107,8 +122,10 @@ class HttpProvider(ABC):
                 self._dialect, self._answered = self._dialect.merge(dialect), True
                 effective = self.effective(presentation, dialect)
                 if self._learns_room(reply, room):
-                    dialect = self._dialect
+                    dialect, discarded = self._dialect, reply.usage
                     continue
+                if discarded != Usage():
+                    reply = replace(reply, usage=reply.usage.plus(discarded))
                 return reply.served(effective, response.latency_ms)
             next_dialect = self._next_dialect(response, dialect, presentation)
             if next_dialect is None:
