@@ -42,6 +42,8 @@ SPELLINGS = {
     "in base64 inside a text": base64.b64encode(f'{{"key": "{KEY}"}}'.encode()).decode(),
     "in base64 for addresses": base64.urlsafe_b64encode(KEY.encode()).decode().rstrip("="),
     "broken by a line": f"{KEY[:9]}\n{KEY[9:]}",
+    "in hex": KEY.encode().hex(),
+    "in an address, twice": quote(quote(KEY, safe=""), safe=""),
     "beyond the cut": "x" * 490 + KEY,
 }
 
@@ -89,6 +91,23 @@ def test_a_key_in_a_reply_or_an_exception_is_struck_out(spelling: str) -> None:
         found = kept(judge)
         assert MARK in found or len(spelling) > 400
         assert not holds_key(found), found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("GH_PAT", "ghp_0123456789abcdefABCDEF", "ghp_0123456789abcdefABCDEF"),
+        ("DATABASE_URL", "postgres://me:w0rd-of-mine-7@db.example/x", "w0rd-of-mine-7"),
+        ("SOMETHING", "9f86d081884c7d659a2feaa0c55ad015", "9f86d081884c7d659a2feaa0c55ad015"),
+    ],
+)
+def test_a_secret_is_known_by_its_value(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, secret: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    for judge in (raises(ValueError(f"no {value}")), lambda request, response: f"1 {value}"):
+        assert secret not in kept(judge)
+        assert MARK in kept(judge)
 
 
 @pytest.mark.parametrize("status", [200, 400, 500])

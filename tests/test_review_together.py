@@ -186,7 +186,7 @@ def test_votes_on_a_measured_run_count_after_finish_and_that_is_said(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with ScriptedServer(Cast()) as server:
         write_study(tmp_path, server, count=2, probes=KEPT[:2], review=True)
         command("measure", "study.yaml", "--out", "run", "--accept-all")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batch_server import BatchServer
+from commands import Command
 from servers import Answer, ScriptedServer, fails, says, sends
 from steelyard.commands.doctor import check_judge
+from steelyard.core.known_keys import is_no_word, keys_in
 from steelyard.errors import ConfigError
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.http.redaction import MARK, Redactor
@@ -31,23 +35,55 @@ SPELLINGS = {
     "escaped twice": ESCAPED.replace("\\", "\\\\"),
     "in an address": quote(KEY, safe=""),
     "on a page": KEY.replace("+", "&#43;").replace("/", "&#x2F;"),
+    "in an address, twice": quote(quote(KEY, safe=""), safe=""),
+    "in an address, thrice": quote(quote(quote(KEY, safe=""), safe=""), safe=""),
+    "on a page, twice": KEY.replace("+", "&amp;#43;").replace("/", "&amp;#x2F;"),
+    "in an address on a page": quote(KEY, safe="").replace("%", "&#37;"),
+    "by a program": KEY.replace("+", "\\x2B").replace("/", "\\x2f"),
+    "by a program, every sign": "".join(f"\\x{ord(sign):02x}" for sign in KEY),
+    "by a script": KEY.replace("+", "\\u{2B}").replace("/", "\\u{002f}"),
+    "in hex": KEY.encode().hex(),
+    "in capital hex": KEY.encode().hex().upper(),
+    "in hex with blanks": KEY.encode().hex(" "),
+    "from a form": KEY.replace("+", " "),
+    "with signs that nobody sees": "\u200b".join(KEY),
+    "with soft hyphens": f"{KEY[:9]}\u00ad{KEY[9:]}",
     "broken by a blank": f"{KEY[:9]} {KEY[9:]}",
     "broken by a line": f"{KEY[:9]}\\n{KEY[9:]}",
     "broken by many blanks": f"{KEY[:9]}{' ' * 500}{KEY[9:]}",
 }
 
+WITHHELD = [SPELLINGS[name] for name in ("in an address on a page", "broken by many blanks")]
+"""With the whole text around them."""
+
 
 def bare(text: str) -> str:
-    return "".join(text.split())
+    return "".join(text.split()).replace("\u200b", "").replace("\u00ad", "")
+
+
+MASKS = (
+    "sk-pr****cdef",
+    "sk-proj-Ab3/x••••cdef",
+    "sk-proj-Ab3/xY+z####",
+    "sk-proj-XXXXXXXX",
+    "sk-proj-Ab3[...]def",
+)
+
+
+@pytest.mark.parametrize("mask", [*MASKS, "sk-proj-Ab3<redacted>"])
+def test_a_key_that_a_server_shows_in_part_is_struck_from_errors(mask: str) -> None:
+    assert Redactor([KEY]).redact(f"wrong key {mask}, sir", is_error=True) == f"wrong key {MARK}, sir"
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 def test_no_spelling_survives(spelling: str) -> None:
     body = Redactor([KEY]).redact(json.dumps({"error": 1})[:-1] + f', "message": "no {spelling} here"}}')
     assert MARK in body
+    assert "here" in body or spelling in WITHHELD, "struck alone"
     decoded = body.encode().decode("unicode_escape").encode("latin-1").decode("unicode_escape")
-    assert KEY not in bare(body)
-    assert KEY not in bare(decoded)
+    for text in (body, decoded, unquote(unquote(unquote(html.unescape(html.unescape(body)))))):
+        assert KEY not in bare(text)
+        assert KEY.encode().hex() not in bare(text).lower()
 
 
 @given(st.lists(st.booleans(), min_size=len(KEY), max_size=len(KEY)))
@@ -152,3 +188,58 @@ def test_names_that_resemble_keys_are_taken() -> None:
     given = [{"model": f"openai/{model}", "extra": extra} for model in models]
     study = build_study(StudyConfig.model_validate({"judges": given}), Path())
     assert [judge.model for judge in study.judges][:2] == models
+
+
+HELD = {
+    "GH_PAT": "ghp_0123456789abcdefABCDEF",
+    "SIGNS": "tok/Qm9vYmFyYmF6cXV4MTIz+NDU2",
+    "MY_TOKEN": "tok-PRIVATE-987654321",
+    "DATABASE_URL": "postgres://me:p%40ss-w0rd-of-mine@db.example/x",
+}
+SECRETS = {**HELD, "DATABASE_URL": "p%40ss-w0rd-of-mine", "decoded": "p@ss-w0rd-of-mine"}
+NO_SECRETS = {
+    "MODEL": "claude-sonnet-4-5-20250929",
+    "SHELL": "/usr/bin/a0123456789abcdef0123456789",
+    "TOKENIZER_MODEL": "gpt-4o-mini-2024-07-18",
+    "STEELYARD_KEY": "of-steelyard-0123456789",
+    "PAGE": "https://example.org/a:b@c",
+}
+
+
+def test_secrets_are_known_by_names_and_by_values() -> None:
+    known = keys_in((*HELD.items(), *NO_SECRETS.items()))
+    assert set(known) == set(SECRETS.values())
+    assert known["p@ss-w0rd-of-mine"] == "DATABASE_URL"
+    assert [len(secret) for secret in known] == sorted(map(len, known), reverse=True)
+
+
+@pytest.mark.parametrize("word", ["production-realm", "2024-10-21", "false", "hunter", "eu-west-1"])
+def test_no_word_is_struck_from_a_prompt(word: str) -> None:
+    assert not is_no_word(word)
+    assert is_no_word(f"{word}-Ab3xY9876543210")
+
+
+@pytest.mark.parametrize("name", ["GH_PAT", "MY_TOKEN", "DATABASE_URL", "OPENAI_API_KEY"])
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_value_of_the_environment_is_struck_from_what_is_sent(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, batch: bool
+) -> None:
+    """A log with a key among the data: it goes to no server, the datasheet says so, and nothing else does."""
+    secret, value = SECRETS.get(name, KEY), HELD.get(name, KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-Qx0123456789abcdef")
+    monkeypatch.setenv(name, value)
+    rows = "".join(f"Why {n}?,I used {secret} here {n}.,{n % 2}\n" for n in range(12))
+    (tmp_path / "items.csv").write_text(f"q,a,l\n{rows}")
+    (tmp_path / "rubric.md").write_text("Right.")
+    data = ("--data", "items.csv", "--columns", "request=q,response=a,label=l", "--rubric", "rubric.md")
+    scored = BatchServer(lambda _: says('{"score": 1}'))
+    with ScriptedServer(scored) as server:
+        judge = f"openai/gpt-4o-mini?base_url={server.url}"
+        words = ("measure", "-j", judge, *data, "--scale", "binary", "-p", "stochastic_stability")
+        done = command(*words, "--out", "run", *(["--batch", "--poll", "0.01"] if batch else []))
+        sent = b"".join(request.data for request in server.requests)
+    assert (done.code, bool(scored.handed_in)) == (0, batch), done.err
+    assert (secret.encode() in sent, b"I used [key] here 3." in sent) == (False, True)
+    assert f"the value of {name} was struck from what " in done.err
+    told = json.loads((tmp_path / "run" / "datasheet.json").read_text())["run"]
+    assert f"the value of {name} was struck from what " in json.dumps(told)

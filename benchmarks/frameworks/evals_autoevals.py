@@ -11,6 +11,7 @@ correct = LLMClassifier(
     choice_scores={"yes": 1, "no": 0},
     use_cot=False,
     model="gpt-4o",
+    temperature=0,
     client=client,
 )
 by_reference = LLMClassifier(
@@ -18,6 +19,7 @@ by_reference = LLMClassifier(
     prompt_template="Question: {{input}} Answer: {{output}} Expert: {{expected}}",
     choice_scores={"yes": 1, "no": 0},
     model="gpt-4o",
+    temperature=0,
     client=client,
 )
 POINTS = "1. It is right.\n2. It is short.\n3. It is polite."
@@ -26,7 +28,8 @@ by_points = LLMClassifier(
     prompt_template=f"Question: {{{{input}}}} Answer: {{{{output}}}}\n{POINTS}\nDoes it hold?",
     choice_scores={"yes": 1, "no": 0},
     model="gpt-4o",
+    temperature=0,
     client=client,
 )
-factual = Factuality(model="gpt-4o", client=client)
-battle = Battle(model="gpt-4o", client=client)
+factual = Factuality(model="gpt-4o", temperature=0, client=client)
+battle = Battle(model="gpt-4o", temperature=0, client=client)

@@ -6,7 +6,7 @@ from deepeval.models import DeepEvalBaseLLM, GPTModel
 from deepeval.test_case import LLMTestCaseParams as P
 from openai import AsyncOpenAI
 
-model = GPTModel(model="gpt-4o")
+model = GPTModel(model="gpt-4o", temperature=0)
 params = [P.INPUT, P.ACTUAL_OUTPUT]
 correct = GEval(
     name="Correctness", evaluation_steps=["Is the answer right?"], evaluation_params=params, model=model
@@ -44,7 +44,7 @@ class OwnModel(DeepEvalBaseLLM):
 
     async def a_generate(self, prompt):
         message = {"role": "user", "content": f"{PREFIX} {prompt}"}
-        reply = await client.chat.completions.create(model=self.model, messages=[message])
+        reply = await client.chat.completions.create(model=self.model, temperature=0, messages=[message])
         return reply.choices[0].message.content
 
 

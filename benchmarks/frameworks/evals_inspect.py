@@ -3,7 +3,9 @@
 from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.scorer import Score, accuracy, model_graded_fact, model_graded_qa, scorer
 
-grader = get_model("openai/gpt-4o", config=GenerateConfig(max_retries=0, timeout=20), responses_api=False)
+grader = get_model(
+    "openai/gpt-4o", config=GenerateConfig(temperature=0, max_retries=0, timeout=20), responses_api=False
+)
 TEMPLATE = "Is the answer right? {question} {answer} {criterion} {instructions}"
 correct = model_graded_qa(template=TEMPLATE, model=grader)
 by_reference = model_graded_fact(model=grader)

@@ -4,7 +4,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_openai import ChatOpenAI
 from openevals.llm import create_async_llm_as_judge, create_llm_as_judge
 
-model = ChatOpenAI(model="gpt-4o", max_retries=0)
+model = ChatOpenAI(model="gpt-4o", temperature=0, max_retries=0)
 PROMPT = "Is the answer right? Question: {inputs} Answer: {outputs}"
 correct = create_async_llm_as_judge(prompt=PROMPT, judge=model)
 threaded = create_llm_as_judge(prompt=PROMPT, judge=model)

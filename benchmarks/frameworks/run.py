@@ -4,7 +4,8 @@
     PYTHONPATH=src:tests VENV/bin/python benchmarks/frameworks/run.py --guide FILE…
 
 Exit code 1 where a judge that is right by construction is not 20 of 20 with a request for each call, where a
-failure became a grade, or where a changed prompt or model made no new calls or kept its certificate. Each
+failure became a grade, where another model, temperature, prompt or own code made no new calls or kept its
+certificate, or where anything tried to leave this machine. Each
 framework has an environment of its own: `make test-frameworks` makes them, or takes those of FRAMEWORK_ENVS.
 The framework's page in `docs/guides/frameworks` is followed; `--guide` renews the table of `failures.md`.
 """
@@ -19,21 +20,21 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 os.environ |= {
     "OPENAI_API_KEY": "scripted",
-    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
-    "RAGAS_DO_NOT_TRACK": "true",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "LANGSMITH_TRACING": "false",
     "PYTHONWARNINGS": "ignore",
+    "WATCH_LOG": str(Path(tempfile.mkdtemp()) / "attempts"),
+    "NODE_OPTIONS": f"--require {Path(__file__).parent.resolve() / 'watched' / 'net.cjs'}",
 }
 
 from judge_server import OFF, JudgeServer
+from watched import sitecustomize  # noqa: F401
 
 import steelyard
 from docs_pages import Block, blocks
@@ -46,7 +47,7 @@ from steelyard.trials.presentation import Decoding, Presentation, Slots
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent.resolve()
 QUERY = {"ragas": "?llm=llm"}
 DISTRIBUTION = {"inspect": "inspect_ai", "phoenix": "arize-phoenix-evals"}
 JUDGES = {
@@ -74,11 +75,36 @@ ASKED, CHANGED = "Is the answer right", "Is it true"
 MODEL = ("gpt-4o", "gpt-4o-mini")
 CHANGES = {
     "deepeval": (("by_own_model", *MODEL), ("by_own_model", "Judge it.", "Judge it well.")),
-    "inspect": (("by_own_scorer", *MODEL),),
-    "openevals": (("by_messages", ASKED, CHANGED), ("by_function", ASKED, CHANGED)),
+    "inspect": (("by_own_scorer", *MODEL), ("by_own_scorer", "GRADE: C or I", "GRADE: C, or I")),
+    "openevals": (
+        ("by_messages", ASKED, CHANGED),
+        ("by_function", ASKED, CHANGED),
+        ("by_function", "PROMPT.format", "PROMPT.strip().format"),
+    ),
     "ragas": (("correct", *MODEL), ("aspect", *MODEL)),
 }
 """Further judges, each with words of its file and those that make another judge of it."""
+MUTATIONS = {
+    "model": (MODEL,),
+    "temperature": (
+        ("temperature=0", "temperature=0.5"),
+        ("mperature: 0}", "mperature: 0.5}"),
+        ('e": 0}', 'e": 0.5}'),
+    ),
+    "prompt": (
+        (ASKED, CHANGED),
+        ("Expert:", "Truth:"),
+        ("Compare with", "Look at"),
+        ("Which is better", "Which one is better"),
+        ("The answer is right.", "The answer is true."),
+        ("It agrees with", "It is in line with"),
+        ("How right", "How true"),
+        ("{{ expectations }}", "Truth: {{ expectations }}"),
+    ),
+}
+"""What is changed in the file of every judge, one after the other."""
+PROMPTLESS = ("factual", "battle", "faithful", "inspect by_reference")
+"""Judges whose prompt is the framework's."""
 PATIENCE = 15.0
 """Seconds for one call; a framework that is still trying then is cut off, as `--timeout` does."""
 
@@ -282,7 +308,7 @@ def done(block: Block) -> Iterator[str]:
                 [sys.executable, "-m", "steelyard", *words, *few],
                 capture_output=True,
                 text=True,
-                env=os.environ | {"PYTHONPATH": str(HERE.resolve().parents[1] / "src")},
+                env=os.environ | {"PYTHONPATH": f"{HERE.resolve().parents[1] / 'src'}:{HERE / 'watched'}"},
             )
             said = " ".join((ran.stdout + ran.stderr).split())
             if ran.returncode or (few and " ".join(expected.split()) not in said):
@@ -301,7 +327,13 @@ def main(framework: str, target: str | None) -> int:
         faults += moved_points(framework, server, folder)
         for change in ((JUDGES[framework][0], ASKED, CHANGED), *CHANGES.get(framework, ())):
             faults += changed(framework, *change, script, server, folder)
+        for judge in (*JUDGES[framework], *PAIRWISE.get(framework, ())):
+            faults += mutated(framework, judge, script, server, folder)
         behaviour = dict(every_failure(framework, script, faults))  # last: some go on in threads
+    log = Path(os.environ["WATCH_LOG"])
+    attempts = Counter(log.read_text().split() if log.exists() else ())
+    print("attempts to leave this machine", dict(attempts), flush=True)
+    faults += [f"{count} attempts to reach {host}" for host, count in attempts.items()]
     for fault in faults:
         print("FAULT", fault)
     if target:
@@ -413,6 +445,40 @@ def changed(
     unchanged = [("20/20", 40), "certified", ("20/20", 0), "certified"]
     expected = [*unchanged, "refused", "refused", ("0/20", 40)]
     return [] if found == expected else [f"{judge}: {before!r} changed to {after!r}: {found}"]
+
+
+def mutated(
+    framework: str, judge: str, script: JudgeServer, server: ScriptedServer, folder: Path
+) -> Iterator[str]:
+    """Another model, temperature or prompt: the folder is refused, and in another one every call is new."""
+    source = home() / "promptfooconfig.yaml" if framework == "promptfoo" else HERE / f"evals_{framework}.py"
+    place = source.with_name(f"mutated_{framework}{source.suffix}")
+    address, paired = address_of(framework, judge, place), judge in PAIRWISE.get(framework, ())
+    script.mode, text = "ok", source.read_text()
+    try:
+        place.write_text(text)
+        measured(judge, address, server, folder, paired, f"mutated {judge}")
+        for kind, changes in MUTATIONS.items():
+            if kind == "prompt" and {judge, f"{framework} {judge}"} & set(PROMPTLESS):
+                continue
+            place.write_text(replaced(text, changes))
+            try:
+                measured(judge, address, server, folder, paired, f"mutated {judge}")
+                found = "taken for the same"
+            except ConfigError as error:
+                found = "another judge" if "judges differ" in str(error) else str(error)
+            row = measured(judge, address, server, folder, paired, f"mutated {judge} {kind}")
+            print(f"{judge}: another {kind}: {found}, {row['requests']} requests", flush=True)
+            if found != "another judge" or row["requests"] < row["calls"]:
+                yield f"{judge}: another {kind}: {found}, {row['requests']} requests for {row['calls']} calls"
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def replaced(text: str, changes: Sequence[tuple[str, str]]) -> str:
+    for before, after in changes:
+        text = text.replace(before, after)
+    return text
 
 
 if __name__ == "__main__":

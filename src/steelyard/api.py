@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from steelyard.authoring.generation_plan import GenerationPlan, generation_plan
+from steelyard.authoring.generation_plan import GenerationPlan
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.gate.gate import gate as gate_folder
 from steelyard.commands.gate.policy import PolicyLike
 from steelyard.commands.gate.ruling import Ruling
 from steelyard.commands.measure import measure as run
+from steelyard.commands.open_study import open_study
 from steelyard.commands.reference_run import plan_before_judges, with_reference_labels
 from steelyard.commands.remedied import RemediedJudge, remedied_judge
 from steelyard.commands.report import rebuild
@@ -31,10 +32,8 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
 from steelyard.runner.progress import is_watched, progress_line
 from steelyard.runner.record import submitted
-from steelyard.study.consent import check_keys, consent_to
+from steelyard.study.consent import consent_to
 from steelyard.study.study import Study
-from steelyard.study.study_copy import copy_study
-from steelyard.study.study_file import build_study, load_config
 
 JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]
 """`provider/model?key=value`, a mapping as in a study file, or a function; `model` may be one too."""
@@ -105,9 +104,6 @@ def measure(
     "keys" to addresses that are not the vendor's; True is both. Arguments need none.
     """
     built, folder, generation = _open_study(judges, study, out, locals())
-    if study is not None:
-        writers = () if generation is None else generation.roles.models
-        check_keys(Path(study), (*(() if judges else built.judges), *writers), consent_to(consent))
     within = RunLimits.of(limits)
     with progress_line(is_watched() if progress is None else progress) as line:
         built = with_reference_labels(built, folder, within, line)
@@ -136,7 +132,7 @@ def plan(
     consent: ConsentLike = (),
 ) -> CostEstimate:
     """Count the calls, tokens and dollars that `measure` with the same arguments will take; makes no call."""
-    built, folder, generation = _open_study(judges, study, out, locals())
+    built, folder, generation = _open_study(judges, study, out, locals(), calls=False)
     built, before = plan_before_judges(built, folder, generation)
     answered: set[str] = set()
     if folder.database.exists():
@@ -224,7 +220,12 @@ STUDY_KEYS = (
 
 
 def _open_study(
-    judges: tuple[JudgeLike, ...], study: Place | None, out: Place | None, arguments: Mapping[str, Any]
+    judges: tuple[JudgeLike, ...],
+    study: Place | None,
+    out: Place | None,
+    arguments: Mapping[str, Any],
+    *,
+    calls: bool = True,
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study that the arguments describe, its folder, and who writes for it."""
     path = None if study is None else Path(study)
@@ -232,13 +233,10 @@ def _open_study(
     if isinstance(keys.get("data"), str):
         keys["data"] = {"path": keys["data"]}
     named = {"judges": [_judge_spec(judge) for judge in judges]} if judges else {}
-    config = load_config(path, {**keys, **named}, "arguments", consent_to(arguments["consent"]))
-    built = build_study(config, Path() if path is None else path.parent)
-    folder = RunFolder(Path(out)) if out else RunFolder.default(built)
-    generation = generation_plan(config)
-    if generation is not None and path is not None:
-        generation = replace(generation, source=copy_study(path, {**keys, **named}))
-    return built, folder, generation
+    consent = consent_to(arguments["consent"])
+    opened = open_study(path, {**keys, **named}, "arguments", consent, calls=calls)
+    folder = RunFolder(Path(out)) if out else RunFolder.default(opened.study)
+    return opened.study, folder, opened.generation
 
 
 def _judge_spec(judge: JudgeLike) -> str | dict[str, Any]:

@@ -52,7 +52,7 @@ def gate(
     junit: Path | None,
     markdown: Path | None,
     every: bool,
-    yes: bool,
+    yes: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Decide by a policy whether the judges of a run may be used, and write a certificate; makes no calls.
@@ -74,7 +74,7 @@ def gate(
     now = datetime.now(UTC)
     if certificate is not None or check:
         path = certificate or target / "certificate.json"
-        valid = check_certificate(target, path, now, judges, policy, consent_of(yes=yes))
+        valid = check_certificate(target, path, now, judges, policy, consent_of(yes))
         until = "does not expire" if valid.expires is None else f"expires {valid.expires:%Y-%m-%d %H:%M %Z}"
         names = ", ".join(judge.name for judge in valid.judges)
         click.echo(f"Certificate holds: {escape_control_chars(names)}; {until}.")

@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from steelyard.cli import process
+from steelyard.cli.options import with_plain_yes
 from steelyard.cli.output import print_error, warn
 from steelyard.core.dotenv import load_dotenv
 from steelyard.errors import ConfigError, RunError, SteelyardError
@@ -78,6 +79,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        args = with_plain_yes(args)
         joined = " ".join(args[:2])
         if joined in COMMANDS:  # `labels draw` is one command of two words
             args = [joined, *args[2:]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -200,11 +200,31 @@ confidence_option = option(
 )
 
 
+YES = {"files": ("files",), "keys": ("keys",), "1": ("files", "keys"), "true": ("files", "keys"), "0": ()}
+"""What `--yes` and its environment variable consent to."""
+
+
+def _consents(_context: click.Context, _option: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
+    for unknown in (word for word in given if word not in YES):
+        raise click.BadParameter(f"found {unknown!r}, expected files, keys, or nothing for both.")
+    return tuple(kind for word in given for kind in YES[word])
+
+
 yes_option = option(
     "--yes",
-    is_flag=True,
-    help="Let a study file read files outside its folder and send keys to foreign addresses.",
+    multiple=True,
+    callback=_consents,
+    metavar="[files|keys]",
+    help="Let a study file read files outside its folder (files), send keys to foreign addresses (keys).",
 )
+
+
+def with_plain_yes(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `--yes` in full where no kind follows it: the next word is another argument."""
+    return [
+        "--yes=1" if word == "--yes" and after not in ("files", "keys") else word
+        for word, after in zip(arguments, [*arguments[1:], ""], strict=True)
+    ]
 
 
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:

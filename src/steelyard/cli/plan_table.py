@@ -74,11 +74,7 @@ def print_plan(
             "stimuli": len(made.stimuli),
             "rows": [asdict(r) for r in rows],
             "prices": price_list(made.study),
-            "destinations": {
-                name: {"address": place.address, "key_variable": place.key_variable}
-                for name, place in places.items()
-            },
-            "reads": list(made.study.reads),
+            **listing(made.study, places),
             "handed_in": len(waiting),
         }
         click.echo(json.dumps(body, indent=1))
@@ -108,14 +104,24 @@ def plan_table(
     print_rows(measured, console)
     for name, listed in price_list(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
-    for name, place in places.items():
-        console.print(Text.assemble("Calls of ", plain(name), " ", plain(place.text), "."), soft_wrap=True)
-    if study.reads:
-        console.print(Text.assemble("Reads ", plain(", ".join(study.reads)), "."), soft_wrap=True)
+    print_listing(study, places, console)
     answered = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
     console.print(f"{answered}; baselines add {pluralize(free, 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
     console.print(Text(f"Run folder: {display_path(out)}"), soft_wrap=True)
+
+
+def listing(study: Study, places: Mapping[str, Destination]) -> dict[str, object]:
+    """What a study reads, and where it sends calls with which key."""
+    sent = {name: {"address": to.address, "key_variable": to.key_variable} for name, to in places.items()}
+    return {"destinations": sent, "reads": list(study.reads)}
+
+
+def print_listing(study: Study, places: Mapping[str, Destination], console: Console) -> None:
+    for name, place in places.items():
+        console.print(Text.assemble("Calls of ", plain(name), " ", plain(place.text), "."), soft_wrap=True)
+    if study.reads:
+        console.print(Text.assemble("Reads ", plain(", ".join(study.reads)), "."), soft_wrap=True)
 
 
 def print_rows(rows: list[PlanRow], console: Console, head: str = "judge") -> None:

@@ -57,8 +57,9 @@ def _sizes(options: dict[str, Any], *, calls: bool) -> tuple[StudyAtProfile, Run
 def print_sizes(options: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
 
-    from steelyard.cli.plan_table import price_list, print_rows, total_row
+    from steelyard.cli.plan_table import listing, price_list, print_listing, print_rows, total_row
     from steelyard.commands.measure import remaining_profiles
+    from steelyard.providers.provider import destinations
     from steelyard.run_folder.resume import require_same_study
     from steelyard.runner.planner import make_plan, plan_rows
     from steelyard.runner.record import submitted
@@ -78,14 +79,18 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
         baselines = {judge.name for judge in study.judges if judge.baseline}
         looks.append((profile, [row for row in plan_rows(plan, done) if row.judge not in baselines]))
         done |= {trial.key for trial in plan.calls}
+    with without_code():
+        places = destinations(study.judges)
     if as_json:
         body = [{"profile": profile, "rows": [asdict(row) for row in rows]} for profile, rows in looks]
-        click.echo(json.dumps({"looks": body, "prices": price_list(study)}, indent=1))
+        every = {"looks": body, "prices": price_list(study), **listing(study, places)}
+        click.echo(json.dumps(every, indent=1))
         return
     console = Console()
     console.print(f"Plan of {study.name} until the verdict is decided, seed {study.seed}", highlight=False)
     console.print()
     print_rows([replace(total_row(rows), judge=profile) for profile, rows in looks], console, "look")
+    print_listing(study, places, console)
     console.print("Each step adds to the one before; the run stops after the first that decides.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
     click.echo(f"Run folder: {display_path(folder.path)}")
@@ -122,7 +127,7 @@ def _form(options: dict[str, Any]) -> str:
     from steelyard.study.study_file import load_config
     from steelyard.study.task_config import build_task
 
-    consent = consent_of(yes=options["yes"])
+    consent = consent_of(options["yes"])
     config = load_config(options["study"], data_overrides(options), consent=consent)
     if config.data is None:
         return BUILT_IN

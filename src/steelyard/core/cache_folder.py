@@ -1,4 +1,4 @@
-"""Where files of this user are cached: weights of the embedded model, the key that signs stamps."""
+"""Where files of this user are cached: weights of the embedded model, the key that signs, and consents."""
 
 from __future__ import annotations
 

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Mapping
 from pathlib import Path
 
-VENDOR_KEYS = frozenset(
-    (
-        *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "AZURE_OPENAI_API_KEY"),
-        *("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
-        *("OPENROUTER_API_KEY", "TOGETHER_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY"),
-        *("XAI_API_KEY", "FIREWORKS_API_KEY", "CEREBRAS_API_KEY", "MOONSHOT_API_KEY", "HF_TOKEN"),
-        "NVIDIA_API_KEY",
-    )
-)
-"""Put into the environment, where the clients that a judge of one's own uses look for them."""
+from steelyard.core.known_keys import VENDOR_KEYS, is_key_name, is_no_word, keys_in
 
-_MAY_BE_KEY = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(_|^)AUTH$", re.I)
 _values: dict[str, str] = {}
+_taken: dict[str, Path] = {}
+"""Variables that the environment does not hold by itself, and the file that they are of."""
 
 
 def load_dotenv(start: Path) -> tuple[Path, list[str]] | None:
     """Take the keys of the nearest file; return its path and the variables that do not look like keys."""
     _values.clear()
+    _taken.clear()
     for folder in (start, *start.parents):
         path = folder / ".env"
         if path.is_file():
             values = parse_dotenv(path.read_text(encoding="utf-8", errors="replace"))
-            for name in VENDOR_KEYS & values.keys():
+            _taken.update({name: path for name in values if not os.environ.get(name)})
+            for name in VENDOR_KEYS & values.keys():  # where the clients of one's own judge look for them
                 os.environ.setdefault(name, values[name])
             _values.update(values)
-            return path, [name for name in values if name not in VENDOR_KEYS and not may_be_key(name)]
+            return path, [name for name in values if name not in VENDOR_KEYS and not is_key_name(name)]
     return None
 
 
@@ -40,15 +34,19 @@ def key_from(name: str) -> str:
     return (os.environ.get(name) or _values.get(name, "")).strip()
 
 
-def known_keys() -> tuple[str, ...]:
-    """The values of all variables that may be keys, of the environment and of the file."""
-    known = {**_values, **os.environ}
-    named = [name for name in known if name in VENDOR_KEYS or may_be_key(name)]
-    return tuple(sorted({known[name].strip() for name in named}, key=lambda key: (-len(key), key)))
+def file_of_key(name: str) -> Path | None:
+    """The file that a key was taken from; None for one of the environment."""
+    return _taken.get(name)
 
 
-def may_be_key(name: str) -> bool:
-    return _MAY_BE_KEY.search(name) is not None and not name.startswith("STEELYARD_")
+def known_keys() -> Mapping[str, str]:
+    """Secrets of the environment and of the file, to the variables that hold them; the longest first."""
+    return keys_in((*_values.items(), *os.environ.items()))
+
+
+def keys_to_strike() -> dict[str, str]:
+    """Those that no prompt holds by chance."""
+    return {secret: name for secret, name in known_keys().items() if is_no_word(secret)}
 
 
 def parse_dotenv(text: str) -> dict[str, str]:

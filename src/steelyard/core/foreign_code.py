@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -38,9 +38,20 @@ def import_place(place: str) -> ModuleType:
 
 
 def file_of(address: str) -> str | None:
-    """The file of `FILE.py:NAME`; None of `MODULE:NAME`, which is no path."""
+    """The file of `FILE.py:NAME`, or of `MODULE:NAME`, which is not imported; None where it names none."""
     place = address.rpartition(":")[0]
-    return place if place.endswith(".py") else None
+    if place.endswith(".py") or not place:
+        return place or None
+    if place in sys.builtin_module_names:
+        return sys.executable
+    where: list[str] | None = [str(Path.cwd()), *sys.path]
+    parts, origin = place.split("."), None
+    for depth in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:depth]), where)
+        if spec is None:
+            return None
+        where, origin = list(spec.submodule_search_locations or ()), spec.origin
+    return origin
 
 
 class _FreshLoader(SourceFileLoader):

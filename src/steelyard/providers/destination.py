@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from steelyard.core.dotenv import key_from
+from steelyard.core.dotenv import file_of_key, key_from
 
 
 @dataclass(frozen=True)
@@ -16,13 +16,21 @@ class Destination:
     """Variables that may hold the key; the first that is set is sent."""
     is_code: bool = False
     """The judge is a Python function: calls run its code."""
-    foreign_variable: str | None = None
-    """A variable that is not the vendor's, which the judge sends to an address that is not the vendor's."""
+    is_own: bool = True
+    """The address is the vendor's, or one that the user's environment names."""
+    is_named: bool = False
+    """The judge names the variable itself."""
 
     @property
     def key_variable(self) -> str | None:
         """The variable that is sent; the first of them where none is set."""
         return next(filter(key_from, self.key_variables), next(iter(self.key_variables), None))
+
+    @property
+    def foreign_variable(self) -> str | None:
+        """The variable whose value the judge sends to an address that is not the vendor's."""
+        variable = None if self.is_own else self.key_variable
+        return variable if variable and (self.is_named or key_from(variable)) else None
 
     @property
     def text(self) -> str:
@@ -31,8 +39,9 @@ class Destination:
             return f"run the Python code of {self.address}"
         if self.key_variable is None:
             return f"go to {self.address} without a key"
+        found = f" of {file}" if (file := file_of_key(self.key_variable)) else ""
         unset = "" if key_from(self.key_variable) else " (not set)"
-        return f"go to {self.address} with the key in {self.key_variable}{unset}"
+        return f"go to {self.address} with the key in {self.key_variable}{found}{unset}"
 
 
 @runtime_checkable

@@ -6,7 +6,6 @@ come to the same; what is not said stays None or has the default that the model 
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -14,6 +13,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from steelyard.core.known_keys import holds_key
 from steelyard.core.validation import checked
 from steelyard.trials.judge import Judge, Protocol
 
@@ -48,21 +48,13 @@ def _variable(text: str) -> str:
 
 _KEY_LENGTH = 16
 """Letters and digits in a row that no name of a variable has."""
-_KEY = re.compile(
-    r"(?<![A-Za-z0-9])(Bearer |(sk|xai|gsk|hf|r8|nvapi|pplx|fw|ghp)[-_]|AIza)(?=[A-Za-z_-]*\d)[\w-]{16,}"
-)
-"""A key as vendors make them."""
-
-
-def may_be_key(text: str) -> bool:
-    return _KEY.search(text) is not None
 
 
 def field_with_key(body: object) -> str | None:
     """Name of the first field, however deep, whose value may be a key."""
     fields = body if isinstance(body, dict) else dict(enumerate(body)) if isinstance(body, list) else {}
     for name, value in fields.items():
-        if isinstance(value, str) and may_be_key(value):
+        if isinstance(value, str) and holds_key(value):
             return str(name)
         if (inner := field_with_key(value)) is not None:
             return inner

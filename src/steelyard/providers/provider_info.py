@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +81,8 @@ class ProviderInfo:
     """Its model is a file of recorded verdicts, and it has `set_replies`."""
     file_of: Callable[[str], str | None] = lambda _: None
     """The file that a model's name holds, seen from the working folder; None where it holds none."""
+    files_within: Callable[[str], Iterable[str]] = lambda _: ()
+    """The files that this file names in its turn, seen from its folder."""
     context: int | None = None
     """Tokens that it reads where a judge does not say; runs of agents are shortened to fit."""
     seconds_per_call: float = REMOTE_SECONDS

@@ -129,11 +129,12 @@ def _rejected(answers: Answers, mine: Ints) -> dict[str, Any]:
     return {"refused": refused} if refused else {}
 
 
-def rejected_fields(answers: Answers, rows: Ints) -> Counter[str]:
+def rejected_fields(answers: Answers, rows: Ints, kind: str = "refused") -> Counter[str]:
+    """Calls of each field that a server refused, or of each variable that was struck from what was sent."""
     refused: Counter[str] = Counter()
     numbers, first, calls = np.unique(answers.service[rows], return_index=True, return_counts=True)
     for place in np.argsort(first).tolist():
-        for name in answers.services.values[int(numbers[place])].refused:
+        for name in getattr(answers.services.values[int(numbers[place])], kind):
             refused[name] += int(calls[place])
     return refused
 
@@ -167,6 +168,10 @@ def _notes(
         told += [f"its fingerprint does not cover {options['unseen']}"] if "unseen" in options else []
         if "source" not in options:  # the hash of code, which only judges that are code have
             told = [_repeated_note(repeated[name])] if name in repeated else []
+        told += [
+            f"the value of {variable} was struck from what {pluralize(calls, 'call')} sent"
+            for variable, calls in rejected_fields(answers, rows, "struck").items()
+        ]
         if told:
             notes[name] = told
     return {"notes": notes} if notes else {}

@@ -12,18 +12,14 @@ import os
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from hashlib import blake2b, file_digest
 from hmac import compare_digest
 from importlib.metadata import PackageNotFoundError, entry_points, version
-from io import BufferedReader
 from pathlib import Path
-from secrets import token_bytes
-from stat import S_ISREG
 
-from steelyard.core.atomic_write import atomic_write, atomic_write_text
-from steelyard.core.cache_folder import cache_folder
-from steelyard.core.content_hash import canonical_json
+from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.signature import open_file, signature
 from steelyard.errors import SteelyardError
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
 
@@ -31,7 +27,6 @@ STAMP = ".published.json"
 LIBRARIES = ("numpy", "pyarrow", "genai-prices")
 """What else figures, files and prices come from."""
 
-KEY_BYTES = 32
 MAX_STAMP = 1 << 20
 _NO_STAMP = (OSError, ValueError, TypeError, KeyError, RecursionError, SteelyardError)
 """What a stamp of any content, and a cache that cannot be used, may raise."""
@@ -64,7 +59,7 @@ def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ..
     if stored is None or plug_ins_installed():
         return None
     try:
-        with _open_file(run.path / STAMP) as stream:
+        with open_file(run.path / STAMP) as stream:
             body = json.loads(stream.read(MAX_STAMP))
         losses = tuple(map(str, body["losses"]))
         return losses if compare_digest(str(body["signature"]), _signature(run, stored, losses)) else None
@@ -75,31 +70,7 @@ def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ..
 def _signature(run: RunFolder, stored: Digests, losses: Sequence[str]) -> str:
     """Of all that a report rests on; commands that it prints name the folder as it was named."""
     published = {name: _digest(run.path / name) for name in (*SHEETS, *RESULTS)}
-    body = canonical_json([str(run.path), _program(), stored | published, list(losses)])
-    return blake2b(body.encode(), digest_size=16, key=_signing_key()).hexdigest()
-
-
-def _signing_key() -> bytes:
-    """32 bytes that this user alone can read, drawn at first use."""
-    path = cache_folder() / "stamp.key"
-    if not path.is_absolute():
-        raise OSError(f"{path}: lies in the current folder, which somebody else may have written")
-    key = b""
-    with suppress(FileNotFoundError), _open_file(path) as stream:
-        key = stream.read() if _is_private(os.fstat(stream.fileno())) else b""
-    if len(key) != KEY_BYTES:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        key = token_bytes(KEY_BYTES)
-        with atomic_write(path) as beside:
-            beside.unlink(missing_ok=True)
-            with open(beside, "xb", opener=partial(os.open, mode=0o600)) as new:
-                new.write(key)
-    return key
-
-
-def _is_private(found: os.stat_result) -> bool:
-    """Whether no other user wrote the file or can read it; Windows has no such modes."""
-    return os.name == "nt" or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+    return signature([str(run.path), _program(), stored | published, list(losses)])
 
 
 @cache
@@ -109,17 +80,10 @@ def plug_ins_installed() -> bool:
 
 def _digest(path: Path) -> str | None:
     try:
-        with _open_file(path) as stream:
+        with open_file(path) as stream:
             return file_digest(stream, _short).hexdigest()
     except FileNotFoundError:
         return None
-
-
-def _open_file(path: Path) -> BufferedReader:
-    """A pipe or a device in place of a file might never end."""
-    if not S_ISREG(path.stat().st_mode):
-        raise OSError(f"{path}: not a file")
-    return path.open("rb")
 
 
 def _short() -> blake2b:

@@ -50,12 +50,14 @@ class Interner(Generic[Value]):
 class ServerInfo:
     model: str | None
     refused: tuple[str, ...]
+    struck: tuple[str, ...] = ()
+    """Variables whose values were struck from what was sent."""
 
     @classmethod
     def of(cls, reply: Reply) -> ServerInfo:
         effective = reply.effective
         refused = tuple(name for name in REFUSABLE if name in effective and effective[name] is None)
-        return cls(reply.served_model, refused)
+        return cls(reply.served_model, refused, tuple(map(str, effective.get("struck", ()))))
 
 
 class Answers:

@@ -8,9 +8,10 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel
 
+from steelyard.core.known_keys import holds_key
 from steelyard.core.validation import checked, format_value, takes_text, unknown_key
 from steelyard.errors import ConfigError
-from steelyard.providers.options import Options, may_be_key
+from steelyard.providers.options import Options
 from steelyard.providers.provider import PROVIDERS, provider_info
 
 DEEPEST = 20
@@ -34,7 +35,7 @@ def judge_place(given: str | Mapping[str, Any]) -> str:
 def plain_address(text: str) -> str:
     """Provider and model, without the query and without what may be a key."""
     address = text.partition("?")[0]
-    return f"{address.partition('/')[0]}/…" if may_be_key(address) else address
+    return f"{address.partition('/')[0]}/…" if holds_key(address) else address
 
 
 def as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:

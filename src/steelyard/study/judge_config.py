@@ -11,9 +11,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from steelyard.core.content_hash import canonical_json
+from steelyard.core.known_keys import holds_key
 from steelyard.core.validation import Expected, checked, format_value
 from steelyard.errors import ConfigError, UsageError
-from steelyard.providers.options import Line, Name, Options, field_with_key, may_be_key
+from steelyard.providers.options import Line, Name, Options, field_with_key
 from steelyard.providers.planted.planted_judges import EXAMPLE_MODEL
 from steelyard.providers.provider import model_info, provider_info
 from steelyard.providers.provider_info import ProviderInfo
@@ -76,7 +77,7 @@ def parse_judge(
     config = checked(
         JudgeConfig, convert_query({key: body[key] for key in body if key in common}, JudgeConfig), where
     )
-    if may_be_key(config.model):
+    if holds_key(config.model):
         raise ConfigError(
             f"{where}: the model's name may be a key (not repeated here), expected {ADDRESS}; put the key "
             "into an environment variable."

@@ -142,10 +142,18 @@ class Roles:
 
     @property
     def models(self) -> tuple[Judge, ...]:
-        every = (self.author, self.validator, self.fallback, self.embedder)
+        return self.models_of(())
+
+    def models_of(self, typed: Collection[str]) -> tuple[Judge, ...]:
+        """The models of all keys of a study file but those that a caller typed."""
         stated = self.editing is not None and self.editing.stated
-        editing = self.editing.models if self.editing is not None and stated else ()
-        return (*(model for model in every if model is not None), *editing)
+        by_key = {
+            "author": (self.author, self.embedder),
+            "validator": (self.validator, self.fallback),
+            "editing": self.editing.models if self.editing is not None and stated else (),
+        }
+        every = (model for key, models in by_key.items() if key not in typed for model in models)
+        return tuple(model for model in every if model is not None)
 
     @property
     def templates(self) -> dict[str, str]:

@@ -36,8 +36,7 @@ def copy_study(
     folder = path.parent.resolve()
     body = _plain(study_body(path, overrides))
 
-    def locate(kind: str, name: str, key: str) -> str:
-        del key
+    def locate(kind: str, name: str, *_: object) -> str:
         whole = str(folder / name)
         if kind == CODE or (kind == TEXT and name in NAMED_USER):
             return name

@@ -98,9 +98,7 @@ def open_config(
         body["task"] = {key: str(part) if isinstance(part, Path) else part for key, part in task.items()}
     config = checked(StudyConfig, body, where)
     check_scale(config.task, where)
-    files = () if path is None else files_of(path, own, overrides)
-    if path is not None:
-        check_files(path, files, consent)
+    files = () if path is None else check_files(path, files_of(path, own, overrides), consent)
     parts: dict[str, Any] = {"task": config.task.model_copy(update=read_texts(task, folder, where))}
     if config.editing is not None:
         parts["editing"] = read_prompts(config.editing, folder, where)

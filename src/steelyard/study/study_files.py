@@ -1,15 +1,16 @@
 """Files that a study names: one walk finds them all, for the check of what is read and for copies of a study.
 
-A study file may be somebody else's. So it reads regular files below its own folder, as they are after links
-and `..` are resolved; others need consent, and so do hidden ones such as `.env`. What a
+A study file may be somebody else's. So it reads regular files of bounded size below its own folder, as they
+are after links and `..` are resolved; others need consent, and so do hidden ones such as `.env`. What a
 caller lays over the file is the caller's own.
 """
 
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -30,8 +31,12 @@ NAMES_FILE: Mapping[str, Callable[[str], bool]] = {PART: part_names_file, TEXT: 
 JUDGE_TEXTS = ("prompt", "system", "rubric")
 """Keys of a judge that hold a text or the name of a file."""
 
-Visit = Callable[[str, str, str], str]
-"""Takes kind, name and key of a file, and gives the name that is to stand there."""
+Visit = Callable[..., str]
+"""Takes kind, name and key of a file, and what it names in turn; gives the name that is to stand there."""
+
+
+MAX_TEXT, MAX_FILE = 1_000_000, 1_000_000_000
+"""Bytes of a text that is shown to judges, and of every other file."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,11 @@ class NamedFile:
     key: str
     name: str
     path: Path
-    root: Path
-    """Folder of the study file."""
+    kind: str
+    roots: tuple[Path, ...]
+    """Folder of the study file, and of a file outside it that names this one."""
+    inner: Callable[[], Iterable[str]] = tuple
+    """Names of the files that this one names in its turn."""
 
     @property
     def real(self) -> Path:
@@ -52,14 +60,18 @@ class NamedFile:
     @property
     def is_outside(self) -> bool:
         """Outside the folder, or hidden below it: there lie keys and settings, and no texts for a judge."""
-        if not self.real.is_relative_to(self.root):
-            return True
-        return any(part.startswith(".") for part in self.real.relative_to(self.root).parts)
+        below = [self.real.relative_to(root) for root in self.roots if self.real.is_relative_to(root)]
+        return all(any(part.startswith(".") for part in path.parts) for path in below)
 
-    def datasets(self) -> Iterator[NamedFile]:
-        """What is read of a folder of data."""
-        if self.key.startswith("data.") and self.path.is_dir():
-            yield from (replace(self, path=path) for path in sorted(self.path.rglob(DATASET)))
+    def within(self) -> Iterator[NamedFile]:
+        """What is read of a folder of data, and the files that a file names in its turn."""
+        folder = self.path if self.path.is_dir() else self.path.parent
+        found = [folder / name for name in self.inner()] if self.path.exists() else []
+        if self.path.is_dir() and self.key.startswith("data."):
+            found += sorted(self.path.rglob(DATASET))
+        roots = (*self.roots, folder.resolve()) if self.is_outside else self.roots
+        for path in found:
+            yield replace(self, name=str(path), path=path, roots=roots, inner=tuple)
 
     def __str__(self) -> str:
         written = f": {self.name}" if self.is_outside and str(self.real) != self.name else ""
@@ -73,34 +85,46 @@ def files_of(study: Path, body: Mapping[str, Any], overrides: Mapping[str, Any])
         if isinstance(own.get(key), Mapping):
             own[key] = {part: own[key][part] for part in own[key] if part not in overrides.get(key, {})}
     found: list[NamedFile] = []
-    root = study.parent.resolve()
+    roots = (study.parent.resolve(),)
 
-    def visit(kind: str, name: str, key: str) -> str:
+    def visit(kind: str, name: str, key: str, inner: Callable[[], Iterable[str]] = tuple) -> str:
         path = Path(name) if kind == CODE else study.parent / name
-        found.append(file := NamedFile(key, name, path, root))
-        if not file.is_outside:
-            found.extend(file.datasets())
+        found.append(NamedFile(key, name, path, kind, roots, inner))
         return name
 
     visit_files(own, visit)
     return tuple(found)
 
 
-def check_files(study: Path, files: tuple[NamedFile, ...], consent: Consent) -> None:
+def check_files(study: Path, files: Sequence[NamedFile], consent: Consent) -> tuple[NamedFile, ...]:
+    """All that is read, with what the files themselves name, once the user has consented to it."""
     outside = [file for file in files if file.is_outside]
     if outside:
-        reads = f"{study}: reads {', '.join(map(str, outside))} outside its folder, or hidden in it"
-        consent(FILES, reads, f"expected other files below {outside[0].root}: copy them there, or ")
-    for file in (each for named in files for each in (named, *named.datasets())):
-        try:
-            mode = file.real.stat().st_mode
-        except (OSError, ValueError):
-            continue  # whoever reads it says what is wrong
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise ConfigError(
-                f"{study}: {file.key}: {file.name} is a pipe, a socket or a device, expected a regular file; "
-                "copy what it gives into one."
-            )
+        reads = f"reads {', '.join(map(str, outside))} outside its folder, or hidden in it"
+        below = f"expected other files below {outside[0].roots[0]}: copy them there, or "
+        consent.check(study, FILES, reads, below)
+    for file in files:
+        _check_file(study, file)
+    inner = [each for file in files for each in file.within()]
+    return (*files, *(check_files(study, inner, consent) if inner else ()))
+
+
+def _check_file(study: Path, file: NamedFile) -> None:
+    try:
+        found = file.real.stat()
+    except (OSError, ValueError):
+        return  # whoever reads it says what is wrong
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise ConfigError(
+            f"{study}: {file.key}: {file.name} is a pipe, a socket or a device, expected a regular file; "
+            "copy what it gives into one."
+        )
+    most = MAX_TEXT if file.kind in (PART, TEXT) else MAX_FILE
+    if stat.S_ISREG(found.st_mode) and found.st_size > most:
+        raise ConfigError(
+            f"{study}: {file.key}: {file.name} holds {found.st_size / 1e6:,.0f} MB, expected at most "
+            f"{most / 1e6:,.0f} MB; shorten it."
+        )
 
 
 def visit_files(body: dict[str, Any], visit: Visit) -> None:
@@ -172,5 +196,5 @@ def _visit_model(address: str, under: str, visit: Visit) -> str:
     if info is not None and info.is_recording:
         return provider + slash + visit(FILE, name, f"{under}model")
     if info is not None and (file := info.file_of(name)):
-        visit(CODE, file, f"{under}model")
+        visit(CODE, file, f"{under}model", partial(info.files_within, name))
     return address

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -68,3 +68,14 @@ class Presentation:
         return Presentation(
             self.messages, self.slots, self.answers, decoding, self.wants, self.settings, trial
         )
+
+    def without(self, secrets: Mapping[str, str], mark: str) -> tuple[Presentation, tuple[str, ...]]:
+        """The same with these secrets struck from its messages, and the variables that hold them."""
+        found = [key for key in secrets if any(key in message.content for message in self.messages)]
+        if not found:
+            return self, ()
+        texts = [message.content for message in self.messages]
+        for key in found:
+            texts = [text.replace(key, mark) for text in texts]
+        messages = (Message(old.role, text) for old, text in zip(self.messages, texts, strict=True))
+        return replace(self, messages=tuple(messages)), tuple(dict.fromkeys(secrets[key] for key in found))

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from steelyard.core.content_hash import canonical_json, hash_json
+from steelyard.core.memory_bound import memory_bound
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import BestOf, Ordinal, Pairwise
 from steelyard.tasks.task import Task
@@ -50,12 +52,25 @@ def _environment() -> SandboxedEnvironment:
 
 @cache
 def _compiled(text: str) -> Template:
-    return _environment().from_string(text)
+    with memory_bound(MAX_MEMORY):  # what is constant is computed here
+        return _environment().from_string(text)
+
+
+_PLAIN = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.If, nodes.Test, nodes.Const)
+MAX_MEMORY, MAX_LONGER = 500_000_000, 1_000_000
+"""Bytes that a template may take, and characters of a prompt beside ten times its values."""
+
+
+@cache
+def _is_plain(text: str) -> bool:
+    """Whether a template can not grow: it puts in values, and neither computes nor repeats."""
+    return all(isinstance(node, _PLAIN) for node in _environment().parse(text).find_all(nodes.Node))
 
 
 @cache
 def _variables(text: str) -> frozenset[str]:
-    return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
+    with memory_bound(MAX_MEMORY):  # it compiles the template too
+        return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
 
 
 _NO_COLUMNS: Mapping[str, str] = {}
@@ -75,7 +90,9 @@ class PromptTemplate:
                 f"{self.origin}, line {error.lineno}: not a valid Jinja2 template ({error.message}); "
                 "correct the template."
             ) from error
-        except (RecursionError, SyntaxError, MemoryError) as error:
+        except MemoryError as error:
+            raise self._too_large() from error
+        except (RecursionError, SyntaxError) as error:
             raise ConfigError(
                 f"{self.origin}: the template is nested too deeply ({_reason(error)}); simplify it."
             ) from error
@@ -91,12 +108,25 @@ class PromptTemplate:
 
     def render(self, values: Mapping[str, object]) -> str:
         filled = {**values, "fence": fence_for(values)}
+        plain = _is_plain(self.text)
         try:
-            return _compiled(self.text).render(filled)
+            with nullcontext() if plain else memory_bound(MAX_MEMORY):
+                text = _compiled(self.text).render(filled)
+        except MemoryError as error:
+            raise self._too_large() from error
         except Exception as error:  # a template is a program: whatever it raises is its author's to mend
             raise ConfigError(
                 f"{self.origin}: the template cannot be rendered ({_reason(error)}); correct the template."
             ) from error
+        if not plain and len(text) > MAX_LONGER + 10 * sum(map(len, _texts([*values.values()]))):
+            raise self._too_large()
+        return text
+
+    def _too_large(self) -> ConfigError:
+        return ConfigError(
+            f"{self.origin}: the template takes more than {MAX_MEMORY / 1e6:.0f} MB, or makes a prompt that "
+            "is 1 MB longer than its texts, expected a prompt for a judge; correct the template."
+        )
 
 
 def _reason(error: BaseException) -> str:

@@ -63,6 +63,9 @@ class OpenAI(ChatCompletions):
 
 AZURE_KEY, AZURE_URL, AZURE_VERSION = "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"
 
+AZURE_HOSTS = r"[\w-]+\.(openai|cognitiveservices|services\.ai)\.azure\.(com|us|cn)"
+"""Names that Azure gives to resources of models; under others of its domains lies what anybody runs there."""
+
 
 class AzureOptions(ThinkingOptions):
     """Address and version may come from the environment; they are part of the judge all the same."""
@@ -93,7 +96,7 @@ class Azure(ChatCompletions):
                 f"judge {judge.address}: no address; set the environment variable {AZURE_URL} to the "
                 "resource's, such as https://NAME.openai.azure.com, or give base_url."
             )
-        return ServerDefaults(str(place), AZURE_KEY, domains=("azure.com", "azure.us", "azure.cn"))
+        return ServerDefaults(str(place), AZURE_KEY, AZURE_URL, hosts=AZURE_HOSTS)
 
     async def open(self) -> None:
         await self.client.open("api-key", prefix="")

@@ -1,11 +1,11 @@
 """Fingerprint of a Python judge: its code and the values that it carries or names.
 
-Seen are the function's source, defaults, closure and attributes, the constants of its module that it names,
-the functions and classes of its own package that it calls, and the versions of other packages. An object of
-another package is known by its class and version alone, and listed as unseen.
+Seen are the function's source, defaults, closure and attributes, the constants that it names, the functions
+and classes that it calls, of its own package and of any file of the user's, and the versions of other
+packages. An object of another package is known by its class and version alone, and listed as unseen.
 
-Inside a framework's judge more is seen: code in any file of the user's, and what objects of pydantic declare,
-such as prompt templates and chat models. Keys are in no hash.
+Inside a framework's judge more is seen: what objects of pydantic declare, such as prompt templates and chat
+models. Keys are in no hash.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
+from steelyard.core.foreign_code import import_place
 
 DEEPEST = 8
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 _SECRET = re.compile(r"(^|_)(key|apikey|token|secret|password|passwd|credentials?)$", re.I)
 """Names of values that a fingerprint leaves out: another key is no other judge."""
 _SECRET_HEADER = re.compile(r"-(key|token)$|^(authorization|cookie)$", re.I)
@@ -121,15 +123,29 @@ class Fingerprint:
             if name not in function.__globals__ or id(value) in self._seen or self._is_secret(name):
                 continue
             if isinstance(value, ModuleType):
-                found[name] = self._module(value, _names(function.__code__, "LOAD_ATTR", "LOAD_METHOD"))
+                found[name] = self._module(value, _names(function.__code__, *_ATTRIBUTES))
             else:
                 found[name] = self._plain(value, DEEPEST, name)
+        for name in sorted(_names(function.__code__, "IMPORT_NAME")):
+            if (module := self._imported(name)) is not None:
+                found[name] = self._module(module, _names(function.__code__, *_ATTRIBUTES))
         return {name: value for name, value in found.items() if value is not None}
+
+    def _imported(self, name: str) -> ModuleType | None:
+        """A module of the user's that a function imports when it is called; None for any other."""
+        package = name.partition(".")[0]
+        if not package or package in sys.stdlib_module_names or _version(package) != "?":
+            return None
+        try:
+            return import_place(name)
+        except Exception:  # whoever calls the function hears of it
+            self._unseen[f"the module {name}"] = None
+            return None
 
     def _module(self, module: ModuleType, attributes: set[str]) -> dict[str, Any] | None:
         """Values of the user's module among these attributes; any other is known by its version."""
         self._note_version(module.__name__)
-        if not self.in_framework or not self._is_own(module.__name__) or id(module) in self._seen:
+        if not self._is_own(module.__name__) or id(module) in self._seen:
             return None
         self._seen.add(id(module))
         named = {name: vars(module)[name] for name in sorted(attributes & vars(module).keys())}
@@ -212,13 +228,13 @@ class Fingerprint:
 
     def _is_own(self, module: str) -> bool:
         package = str(module).partition(".")[0]
-        return package == self._package or (self.in_framework and _is_users_file(package))
+        return package == self._package or _is_users_file(package)
 
     def _note_version(self, module: str) -> None:
         package = str(module).partition(".")[0]
         if package in sys.stdlib_module_names or package in (self._package, "builtins", "steelyard"):
             return
-        if not (self.in_framework and self._is_own(package)):
+        if not self._is_own(package):
             self._versions[package] = _version(package)
 
 

@@ -19,10 +19,12 @@ from typing import Any
 import yaml
 
 from steelyard.core.content_hash import content_hash
-from steelyard.core.dotenv import known_keys, may_be_key
+from steelyard.core.dotenv import known_keys
+from steelyard.core.known_keys import is_key_name
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError, UnreadableError
 from steelyard.providers.destination import Destination
 from steelyard.providers.function.frameworks.adapter import Grade, bind, left_out_of, reply_of
+from steelyard.providers.function.frameworks.known_frameworks import TELEMETRY_OFF
 from steelyard.providers.function.python_function import FunctionOptions, asked_of_a_function
 from steelyard.providers.http.error_body import excerpt, parse_error
 from steelyard.providers.http.redaction import Redactor
@@ -36,13 +38,10 @@ from steelyard.trials.reply import Reply, Usage
 WORKER = Path(__file__).with_name("promptfoo_worker.mjs")
 GRADED = ("llm-rubric", "model-graded-closedqa", "factuality", "model-graded-factuality", "g-eval")
 """Assertions that ask a model about one text."""
-QUIET = {
-    "PROMPTFOO_CACHE_ENABLED": "false",
-    "PROMPTFOO_DISABLE_TELEMETRY": "1",
-    "PROMPTFOO_DISABLE_UPDATE": "1",
-}
+NO_CACHE = {"PROMPTFOO_CACHE_ENABLED": "false"}
 _FIELD = re.compile(r"{{\s*(\w+)\s*}}")
-_FILE = re.compile(r'file://([^"]+)')
+_FILE = re.compile(r'(?:file://|"(?:python|ruby|golang):)([^":]+)')
+"""A text, or code that grades, perhaps with the name of a function behind it."""
 _STATUS = re.compile(r"\b([45]\d\d)\b")
 
 
@@ -110,15 +109,19 @@ class Assertion:
         return self.body if text is None else {**self.body, "value": text}
 
     @property
+    def files(self) -> list[str]:
+        """Those that promptfoo reads or runs, seen from the configuration."""
+        return _FILE.findall(json.dumps([self.body, self.options, self.grader]))
+
+    @property
     def hash(self) -> str:
         return content_hash([self._with_files([self.body, self.options, self.grader]), self._version])
 
     def _with_files(self, parts: list[Any]) -> str:
         """The parts as text, and the text of each file that they name: a rubric may stand in one."""
         text = json.dumps(parts)
-        names = [name.partition(":")[0] for name in _FILE.findall(text)]
         try:
-            files = [(self.path.parent / name).read_text(encoding="utf-8") for name in names]
+            files = [(self.path.parent / name).read_text(encoding="utf-8") for name in _FILE.findall(text)]
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"judge promptfoo/{self.path}: cannot read a file it names ({error})."
@@ -146,7 +149,7 @@ def _list(value: Any) -> list[Any]:
 def _keys_in(body: Any) -> Iterator[str]:
     if isinstance(body, dict):
         for name, value in body.items():
-            if isinstance(value, str) and may_be_key(str(name)):
+            if isinstance(value, str) and is_key_name(str(name)):
                 yield value.rpartition(" ")[2]
             yield from _keys_in(value)
     elif isinstance(body, list):
@@ -167,6 +170,7 @@ class PromptfooJudge:
         uses_prompt=False,
         is_code=True,
         file_of=lambda model: model.partition(":")[0],
+        files_within=lambda model: Assertion(model).files,
         can_write=False,
         can_compare=False,
         can_choose=False,
@@ -204,7 +208,7 @@ class PromptfooJudge:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=self._assertion.path.resolve().parent,
-            env={**os.environ, **QUIET},
+            env={**TELEMETRY_OFF, **os.environ, **NO_CACHE},
             limit=2**24,
         )
         self._said = ""

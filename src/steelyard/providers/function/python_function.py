@@ -34,7 +34,12 @@ from steelyard.providers.destination import Destination
 from steelyard.providers.function.call_outcome import outcome, redacted_reply
 from steelyard.providers.function.code_hash import Fingerprint
 from steelyard.providers.function.frameworks.adapter import missing_field, reply_of
-from steelyard.providers.function.frameworks.known_frameworks import ADAPTERS, adapter_for, settings_of
+from steelyard.providers.function.frameworks.known_frameworks import (
+    ADAPTERS,
+    adapter_for,
+    settings_of,
+    turn_telemetry_off,
+)
 from steelyard.providers.function.request_meter import RequestMeter, metered
 from steelyard.providers.function.unrun_code import may_run, text_of
 from steelyard.providers.http.error_body import excerpt
@@ -64,6 +69,7 @@ def address_of(function: Function, name: str) -> str:
 
 
 def function_at(address: str) -> Function:
+    turn_telemetry_off()  # before a framework is imported
     place, colon, path = address.rpartition(":")
     if not colon:
         if address in _SESSION:

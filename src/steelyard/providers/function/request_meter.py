@@ -91,7 +91,7 @@ _KEY_HEADERS = frozenset(("authorization", "x-api-key", "api-key", "x-goog-api-k
 @dataclass
 class RequestMeter:
     exchanges: list[HttpExchange] = field(default_factory=list)
-    _keys: tuple[str, ...] = field(default_factory=known_keys)
+    _keys: tuple[str, ...] = field(default_factory=lambda: tuple(known_keys()))
 
     @property
     def redactor(self) -> Redactor:

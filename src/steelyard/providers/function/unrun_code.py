@@ -6,12 +6,12 @@ import ast
 import builtins
 import inspect
 import sys
-from importlib.machinery import PathFinder
+from collections.abc import Iterator
 from pathlib import Path
 from symtable import Function, SymbolTable, symtable
 from typing import Any
 
-from steelyard.core.foreign_code import may_run_code
+from steelyard.core.foreign_code import file_of, may_run_code
 from steelyard.errors import ConfigError
 
 
@@ -24,19 +24,19 @@ def text_of(address: str) -> tuple[str, list[Any]] | None:
     """Source and defaults of a function by its text; None where that would not be all of it.
 
     A function at the top of a file, without decorators and with plain defaults, that names nothing of its
-    module, is known by its text.
+    module and imports nothing, is known by its text.
     """
     place, _, name = address.rpartition(":")
-    file = Path(place) if place.endswith(".py") else _module_file(place)
-    if file is None:
+    file = file_of(address)
+    if file is None or not file.endswith(".py"):
         return None
     try:
-        text = file.read_text(encoding="utf-8")
+        text = Path(file).read_text(encoding="utf-8")
         found = [node for node in ast.parse(text).body if getattr(node, "name", None) == name]
         node = found[-1] if found else None
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.decorator_list:
             return None
-        if _globals(symtable(text, str(file), "exec"), name) - vars(builtins).keys():
+        if _globals(symtable(text, file, "exec"), name) - vars(builtins).keys() or any(_imports(node)):
             return None
         positional = tuple(map(ast.literal_eval, node.args.defaults)) or None
         by_name = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
@@ -49,20 +49,16 @@ def text_of(address: str) -> tuple[str, list[Any]] | None:
         return None
 
 
+def _imports(function: ast.AST) -> Iterator[str]:
+    """Modules that a function imports when it is called, but for those of Python."""
+    for node in ast.walk(function):
+        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or "."] if isinstance(node, ast.ImportFrom) else []
+        yield from (name for name in names if name.partition(".")[0] not in sys.stdlib_module_names)
+
+
 def _globals(table: SymbolTable, name: str | None = None) -> set[str]:
     """Names that a function, and those inside it, take from its module; of all functions without a name."""
     inner = [child for child in table.get_children() if name is None or child.get_name() == name]
     own = set(table.get_globals()) if isinstance(table, Function) else set()
     return own.union(*map(_globals, inner))
-
-
-def _module_file(name: str) -> Path | None:
-    """The file of a module by its name; packages on the way are not imported."""
-    where: list[str] | None = [str(Path.cwd()), *sys.path]
-    parts, origin = name.split("."), None
-    for depth in range(1, len(parts) + 1):
-        spec = PathFinder.find_spec(".".join(parts[:depth]), where)
-        if spec is None:
-            return None
-        where, origin = list(spec.submodule_search_locations or ()), spec.origin
-    return Path(origin) if origin and origin.endswith(".py") else None

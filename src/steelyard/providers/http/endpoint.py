@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,15 +25,28 @@ class ServerDefaults:
     other_keys: tuple[str, ...] = ()
     version: str = ""
     """Put behind an address that has no path, where the vendor's own clients leave it out."""
-    domains: tuple[str, ...] = ()
-    """Domains of the vendor, where its addresses differ by resource or region."""
+    hosts: str = ""
+    """Pattern of the vendor's hosts, where they differ by resource or region."""
 
     def is_own(self, address: URL) -> bool:
-        """Whether an address is one of the vendor's."""
-        host = address.host or ""
-        if self.domains:
-            return any(host.endswith(f".{domain}") for domain in self.domains)
-        return host == URL(self.url).host
+        """Whether an address is one of the vendor's: exactly its host, and over https if the vendor's is."""
+        usual = URL(self.url)
+        if self.hosts:
+            return address.scheme == "https" and re.fullmatch(self.hosts, address.host or "") is not None
+        return address.host == usual.host and address.scheme in ("https", usual.scheme)
+
+    def is_users(self, address: URL) -> bool:
+        """Whether the user's environment names this address."""
+        try:
+            return self.parse_url(os.environ.get(self.url_variable), "") == address
+        except ConfigError:  # unset, or no address
+            return False
+
+    def parse_url(self, text: object, where: str) -> URL:
+        base = _parse_url(text, where)
+        if self.version and base.path == "/":
+            return base.joinpath(self.version).with_query(base.query)
+        return base
 
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -57,11 +71,9 @@ class Endpoint:
         cls, judge: Judge, server: ServerDefaults, environ: Mapping[str, str] = os.environ
     ) -> Endpoint:
         where = f"judge {judge.address}"
-        base = _parse_url(
+        base = server.parse_url(
             judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where
         )
-        if server.version and base.path == "/":
-            base = base.joinpath(server.version).with_query(base.query)
         key_name = judge.options.get("api_key_env")
         required = key_name is not None or (bool(server.key_variable) and base == URL(server.url))
         seconds = _parse_timeout(judge.options, where)

@@ -14,12 +14,14 @@ from typing import Any, ClassVar
 
 from yarl import URL
 
+from steelyard.core.dotenv import keys_to_strike
 from steelyard.errors import CallError, ConfigError, ProviderRefusedError
 from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import ROOM, Dialect, RequestField, quirks_of, thinking_tokens
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.error_body import ErrorBody, parse_error
 from steelyard.providers.http.http_client import HttpClient, HttpResponse
+from steelyard.providers.http.redaction import MARK
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.judge import Judge
@@ -56,6 +58,7 @@ class HttpProvider(ABC):
         self._dialect = Dialect.rejecting(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
+        self._keys = keys_to_strike()
         self._sent: dict[tuple[object, ...], dict[str, tuple[str, Any]]] = {}
         self._effective: dict[tuple[object, ...], dict[str, Any]] = {}
 
@@ -72,9 +75,10 @@ class HttpProvider(ABC):
     def destination(self) -> Destination:
         endpoint, server = self.client.endpoint, self.server_for(self.judge)
         named = self.judge.options.get("api_key_env")
-        own = named in (None, server.key_variable, *server.other_keys) or server.is_own(endpoint.base_url)
+        vendors = named in (None, server.key_variable, *server.other_keys)
+        own = server.is_own(endpoint.base_url) or (vendors and server.is_users(endpoint.base_url))
         return Destination(
-            endpoint.display_url, endpoint.key_variables, foreign_variable=None if own else str(named)
+            endpoint.display_url, endpoint.key_variables, is_own=own, is_named=named is not None
         )
 
     @abstractmethod
@@ -111,6 +115,7 @@ class HttpProvider(ABC):
             await self.client.pool.rest()
 
     async def ask(self, presentation: Presentation) -> Reply:
+        presentation, struck = presentation.without(self._keys, MARK)
         dialect, discarded = self._dialect, Usage()
         while True:
             room = self._thinking_tokens
@@ -126,7 +131,7 @@ class HttpProvider(ABC):
                     continue
                 if discarded != Usage():
                     reply = replace(reply, usage=reply.usage.plus(discarded))
-                return reply.served(effective, response.latency_ms)
+                return reply.served(effective | _told(struck), response.latency_ms)
             next_dialect = self._next_dialect(response, dialect, presentation)
             if next_dialect is None:
                 return self.client.reply_or_raise(response)
@@ -146,6 +151,7 @@ class HttpProvider(ABC):
         return True
 
     def build_batch_item(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
+        presentation, _ = presentation.without(self._keys, MARK)
         return self.build_request(presentation, self._dialect), self._dialect
 
     def parse_batch_item(
@@ -156,7 +162,8 @@ class HttpProvider(ABC):
             reply = self.parse_reply(response)
             self._dialect, self._answered = self._dialect.merge(dialect), True
             usage = replace(reply.usage, batched=True)
-            return replace(reply, effective=self.effective(presentation, dialect), usage=usage)
+            struck = _told(presentation.without(self._keys, MARK)[1])
+            return replace(reply, effective=self.effective(presentation, dialect) | struck, usage=usage)
         next_dialect = self._next_dialect(response, dialect, presentation)
         if next_dialect is None:
             return self.client.reply_or_raise(response)
@@ -287,6 +294,10 @@ class HttpProvider(ABC):
             f"the server does not take {field.name}={value} ({error.message}); change the judge's key "
             f"{field.name!r}, or remove it."
         )
+
+
+def _told(struck: tuple[str, ...]) -> dict[str, Any]:
+    return {"struck": list(struck)} if struck else {}
 
 
 def _make_room(cache: dict[tuple[object, ...], Any]) -> None:

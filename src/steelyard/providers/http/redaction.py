@@ -1,9 +1,10 @@
 """Redaction: keys are struck out of what comes in, in every spelling that a later decoding would undo.
 
-A server or a client may quote a key as it is, with escapes of JSON (`\\u002B`), of addresses (`%2B`) or of
-pages (`&#43;`), in base64, broken by blanks, or with stars in its middle. After redaction no decoding brings
-the key back: a text in which it hides in yet another way is withheld as a whole. A text is redacted before it
-is cut: half a key would pass.
+A server or a client may quote a key as it is, with escapes of JSON (`\\u002B`), of programs (`\\x2B`), of
+addresses (`%2B`) or of pages (`&#43;`), escaped once more (`%252B`), in base64, in hex, broken by blanks or
+by signs that nobody sees, or with stars in its middle. After redaction none of these decodings brings the key
+back: a text in which it hides in a mixture of them is withheld as a whole. A text is redacted before it is
+cut: half a key would pass.
 """
 
 from __future__ import annotations
@@ -20,15 +21,24 @@ _MIN_LENGTH = 8
 """Shorter secrets are ordinary words."""
 _MIN_SPLIT_LENGTH = 16
 """A shorter key may be two words, such as `not needed`, with a blank between them."""
-_ESCAPE = re.compile(r"\\+u00([0-7][0-9a-fA-F])|%([0-7][0-9a-fA-F])")
-_NAMES = {"&": "|&amp;", "<": "|&lt;", ">": "|&gt;", '"': "|&quot;", "'": "|&apos;"}
-_BLANK = r"(?:\s|\\{1,4}[nrt]|\\{1,4}u00(?:20|0[9aAdD])|%(?:20|0[9aAdD])){0,99}"
+_ESCAPE = re.compile(r"(?:\\+(?:u00|x)|%)([0-7][0-9a-fA-F])|\\+u\{0*([0-7][0-9a-fA-F])\}")
+_MAX_ESCAPES = 4
+"""Times that a text is decoded: what is escaped more often comes to no reader as a key."""
+_AGAIN, _AMPERSAND = "(?:25){0,3}", "&(?:amp;){0,3}"
+"""A per cent sign, or an ampersand, that was escaped in its turn."""
+_NAMES = {"&": "amp;", "<": "lt;", ">": "gt;", '"': "quot;", "'": "apos;"}
+_UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+"""Signs without a width."""
+_DROP_UNSEEN = dict.fromkeys(map(ord, _UNSEEN))
+_BLANK = (
+    rf"(?:[\s{_UNSEEN}]|\\{{1,4}}[nrt]|\\{{1,4}}(?:u00|x)(?:20|0[9aAdD])|%{_AGAIN}(?:20|0[9aAdD])){{0,99}}"
+)
 
 
 class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = tuple(dict.fromkeys(one for one in secrets if len(one) >= _MIN_LENGTH))
-        every = (*self._secrets, *(form for secret in self._secrets for form in _base64_forms(secret)))
+        every = (*self._secrets, *(form for secret in self._secrets for form in _encoded_forms(secret)))
         self._forms = tuple(map(_SecretForm.of, every))
 
     def redact(self, text: str, *, is_error: bool = False) -> str:
@@ -63,11 +73,15 @@ class Redactor:
 
 def _decoded(text: str) -> tuple[str, str]:
     """The text once every escape is decoded: as it is, and without its blanks."""
-    if "\\u00" in text or "%" in text:
-        text = _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
-    if "&" in text:
-        text = html.unescape(text)
-    joined = text
+    for _ in range(_MAX_ESCAPES):
+        before = text
+        if "\\u" in text or "\\x" in text or "%" in text:
+            text = _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+        if "&" in text:
+            text = html.unescape(text)
+        if text == before:
+            break
+    joined = text if text.isascii() else text.translate(_DROP_UNSEEN)
     for blank in ("\\n", "\\r", "\\t"):
         joined = joined.replace(blank, "")
     return text.replace("\\", ""), "".join(joined.split()).replace("\\", "")
@@ -88,13 +102,17 @@ class _SecretForm(NamedTuple):
 
     def is_in(self, decoded: tuple[str, str]) -> bool:
         text, joined = decoded
-        return self.bare in text or (self.joined is not None and self.joined in joined)
+        return self.bare in text if self.joined is None else self.joined in joined
 
 
 @cache
-def _base64_forms(secret: str) -> tuple[str, ...]:
-    """What is sure of a secret in base64, whatever stands before it (three alignments) and after it."""
-    forms, data = [], secret.encode()
+def _encoded_forms(secret: str) -> tuple[str, ...]:
+    """In hex, in a form of the web, and what is sure of a secret in base64.
+
+    Whatever stands before it there (three alignments) and after it.
+    """
+    data = secret.encode()
+    forms = [data.hex(), data.hex().upper(), *([secret.replace("+", " ")] if "+" in secret else [])]
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + data).decode()
         sure = encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
@@ -111,13 +129,16 @@ def _spellings(secret: str) -> re.Pattern[str]:
 
 def _spelling(sign: str) -> str:
     code = ord(sign)
-    escapes = rf"(?i:\\{{1,4}}u{code:04x}|%{code:02x}|&#0{{0,4}}{code};|&#x0{{0,4}}{code:x};)"
-    return rf"(?:\\{{0,4}}{re.escape(sign)}|{escapes}{_NAMES.get(sign, '')})"
+    name = f"|{_NAMES[sign]}" if sign in _NAMES else ""
+    program = rf"\\{{1,4}}(?:u{code:04x}|x{code:02x}|u\{{0{{0,4}}{code:x}\}})"
+    page = rf"{_AMPERSAND}(?:#0{{0,4}}{code};|#x0{{0,4}}{code:x};{name})"
+    return rf"(?:\\{{0,4}}{re.escape(sign)}|(?i:{program}|%{_AGAIN}{code:02x}|{page}))"
 
 
 @cache
 def _masked(secret: str) -> re.Pattern[str]:
     """A key of which a server shows the beginning and the end; fewer letters tell where there are stars."""
-    stars = rf"{re.escape(secret[:2])}[\w-]*\*{{2,}}"
-    dots = rf"{re.escape(secret[:4])}[\w-]*(\.{{3}}|…|\\u2026)"
-    return re.compile(rf"(?<![\w-])({stars}|{dots})[\w*-]*")
+    part = r"[\w/+=-]*?"
+    stars = rf"{re.escape(secret[:2])}{part}([*•#]{{2,}}|[xX]{{4,}})"
+    dots = rf"{re.escape(secret[:4])}{part}(\[?\.{{3}}\]?|…|\\u2026|[<\[]redacted[>\]])"
+    return re.compile(rf"(?<![\w-])({stars}|{dots})[\w*•#/+=-]*")

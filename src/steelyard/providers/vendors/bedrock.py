@@ -152,7 +152,7 @@ class Bedrock(HttpProvider):
             f"https://bedrock-runtime.{region}.amazonaws.com",
             KEY,
             URL_VARIABLE,
-            domains=("amazonaws.com", "amazonaws.com.cn"),
+            hosts=r"bedrock-runtime(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?",
         )
 
     @property

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from steelyard.core.dotenv import key_from, known_keys
+from steelyard.core.dotenv import key_from, keys_to_strike, known_keys
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import ThinkingOptions, thinking_tokens
 from steelyard.providers.http.error_body import clean_text, excerpt, finish_of, first_token_logprobs
-from steelyard.providers.http.redaction import Redactor
+from steelyard.providers.http.redaction import MARK, Redactor
 from steelyard.providers.provider_info import DoctorCheck, JudgeExample, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -62,15 +63,18 @@ class InspectBridge:
             raise ConfigError(f"{self._where}: needs {PACKAGE}, which is not installed; {EXTRA}.")
         self._judge = judge
         self._room = thinking_tokens(judge.model, judge.options)
+        self._keys = keys_to_strike()
         self._model: Any = None
 
     @property
     def destination(self) -> Destination:
         address, variable = (self._judge.options.get(name) for name in ("base_url", "api_key_env"))
+        usual = f"{self._judge.model.partition('/')[0].upper()}_API_KEY"  # what inspect_ai's providers take
         return Destination(
             str(address or f"the address that inspect_ai has for {self._judge.model}"),
-            (str(variable),) if variable else (),
-            foreign_variable=str(variable) if address and variable else None,
+            (str(variable or usual),) if variable or address else (),
+            is_own=not address,
+            is_named=bool(variable),
         )
 
     async def open(self) -> None:
@@ -93,6 +97,7 @@ class InspectBridge:
     async def ask(self, presentation: Presentation) -> Reply:
         from inspect_ai.model import ChatMessageSystem, ChatMessageUser
 
+        presentation, struck = presentation.without(self._keys, MARK)
         kinds = {"system": ChatMessageSystem, "user": ChatMessageUser}
         messages = [kinds[m.role](content=m.content) for m in presentation.messages]
         try:
@@ -101,7 +106,8 @@ class InspectBridge:
             raise
         except Exception as error:
             raise self._failure(_cause(error)) from error
-        return self._reply(output, presentation)
+        reply = self._reply(output, presentation)
+        return replace(reply, effective={**reply.effective, "struck": list(struck)}) if struck else reply
 
     def _config(self, presentation: Presentation) -> Any:
         from inspect_ai.model import GenerateConfig

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -20,6 +21,23 @@ ADAPTERS = {
     "ragas": "ragas_metric:RagasMetric",
 }
 """Top-level package to the adapter of its judges."""
+
+
+TELEMETRY_OFF = {
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
+    "RAGAS_DO_NOT_TRACK": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_MODEL_CATALOG_URI": "",
+    "PROMPTFOO_DISABLE_TELEMETRY": "1",
+    "PROMPTFOO_DISABLE_UPDATE": "1",
+}
+"""Variables that keep the frameworks from reporting to their makers, and from asking them for updates."""
+
+
+def turn_telemetry_off() -> None:
+    """Have no framework report what is measured; a variable that the user has set stays as it is."""
+    for name, value in TELEMETRY_OFF.items():
+        os.environ.setdefault(name, value)
 
 
 def adapter_for(judge: Any, module: Mapping[str, Any] | None = None) -> FrameworkAdapter | None:
