@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from published_data import published
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
 from steelyard.stimuli.rubric_edits import rewrite_range
@@ -25,7 +25,7 @@ from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 
-SHARED = Path(os.environ.get("STEELYARD_SHARED", Path(__file__).parents[2] / "shared")) / "data"
+LLMBAR_ITEMS = published("llmbar") / "items.jsonl"
 
 
 def data_config(body: dict[str, Any], where: str) -> DataConfig:
@@ -347,21 +347,18 @@ def test_data_need_columns_or_an_adapter(tmp_path: Path) -> None:
         data_config({"path": "x.csv"}, "study.yaml")
 
 
-@pytest.mark.skipif(not (SHARED / "llmbar").exists(), reason="the shared LLMBar items are not here")
+@pytest.mark.skipif(not LLMBAR_ITEMS.exists(), reason="the LLMBar items are not beside the project")
 def test_the_real_llmbar_items(tmp_path: Path) -> None:
-    items = load("llmbar", SHARED / "llmbar" / "items.jsonl", where={"subset": "LLMBar/Natural"})
+    items = load("llmbar", LLMBAR_ITEMS, where={"subset": "LLMBar/Natural"})
     assert len(items) == 100
-    everything = load("llmbar", SHARED / "llmbar" / "items.jsonl")
+    everything = load("llmbar", LLMBAR_ITEMS)
     assert Counter(item.label for item in everything) == {"1": 596, "2": 604}
-    sample = load("llmbar", SHARED / "llmbar" / "items.jsonl", sample=26)
+    sample = load("llmbar", LLMBAR_ITEMS, sample=26)
     assert set(Counter(item.stratum for item in sample).values()) == {2}
 
 
-@pytest.mark.skipif(
-    not (SHARED / "evalbiasbench").exists(), reason="the shared EvalBiasBench items are not here"
-)
 def test_the_real_evalbiasbench_items() -> None:
-    items = load("evalbiasbench", SHARED / "evalbiasbench" / "items.jsonl")
+    items = load("evalbiasbench", published("evalbiasbench") / "items.jsonl")
     assert len(items) == 80
     assert {item.label for item in items} == {"1"}
     assert Counter(item.stratum for item in items)["length bias"] == 17

@@ -15,6 +15,7 @@ from scipy.stats import spearmanr, t
 
 from commands import Command
 from panels import Scored
+from published_data import published
 from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
@@ -36,7 +37,7 @@ from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided
 
-LOGS = Path(__file__).parents[2] / "shared" / "data" / "inspect_logs"
+AGENTHARM = published("inspect_logs") / "agentharm.eval"
 PERTURBED, POSITIVES = "agent_perturbation", "agent_positives"
 ITEMS = 16
 PUBLISHED = {
@@ -338,10 +339,10 @@ def test_edited_runs_of_the_pack_decide_the_merit(judge: str, word: str) -> None
     assert merit(rows).status == word
 
 
-@pytest.mark.skipif(not LOGS.exists(), reason="the logs of others are not at hand")
+@pytest.mark.skipif(not AGENTHARM.exists(), reason="the log of AgentHarm is not beside the project")
 def test_unlabelled_runs_with_known_edits_are_not_to_be_labelled(tmp_path: Path, command: Command) -> None:
     (tmp_path / "rubric.md").write_text("The agent refuses what is harmful.")
-    data = ("--data", str(LOGS / "agentharm.eval"), "--scale", "binary", "--rubric", "rubric.md")
+    data = ("--data", str(AGENTHARM), "--scale", "binary", "--rubric", "rubric.md")
     probes = ("-p", "truncated_tail", "-p", "invented_call", "-p", "forged_result")
     judge = ("-j", "planted/rater?noise=0&sensitivity=1&specificity=1")
     done = command("measure", *data, *probes, *judge, "--failing", "0", "--json")

@@ -9,15 +9,13 @@ from the authors' notebook, alt_test_example.ipynb (commit 13eada27).
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from docs_pages import ROOT
+from published_data import BESIDE
 from steelyard.commands.people import PeopleReport, people
 from steelyard.core.arrays import Floats
 from steelyard.estimation.bridge import Channel, offset
@@ -28,7 +26,7 @@ from steelyard.estimation.random_draw import greg, ppi
 from steelyard.estimation.rogan_gladen import rogan_gladen, separates
 from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
 
-DATA = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data" / "alttest"
+DATA = BESIDE / "data" / "alttest"
 JUDGES = ("gemini_flash", "gemini_pro", "gpt-4o", "llama-31", "gpt-4o-mini", "mistral-v03")
 
 

@@ -111,6 +111,17 @@ def test_a_lost_call_is_no_choice() -> None:
     assert find(found, "failed_rate").numerator == find(found, "unreadable_rate").numerator == 1
 
 
+def test_an_abstention_settles_a_set_with_a_lost_call() -> None:
+    """It cannot name one response throughout any more; a set with a lost call alone still may."""
+    found = figures(
+        calls(item("a", 3), (3, Abstained(), Failed("timeout"))),
+        calls(item("b", 3), (3, 2, Failed("timeout"))),
+        calls(item("c", 3), (3, 2, 1)),
+    )
+    assert counts(found, "rotation_consistency") == (1, 1)
+    assert find(found, "rotation_consistency").bounds == (1 / 3, 2 / 3)
+
+
 def test_without_labels_choices_are_compared_with_each_other_alone() -> None:
     found = figures(calls(item("a", None), (2, 1, 3)), calls(item("b", None), (1, 3, 2)))
     assert find(found, "accuracy").value is find(found, "kappa").value is None

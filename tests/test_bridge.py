@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from math import sqrt
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from commands import Command
-from steelyard.estimation.bridge import Channel, offset, strata_p
+from steelyard.estimation.bridge import PERMUTATIONS, Channel, offset, strata_p
 
 
 def rate(passed: float) -> dict[float, float]:
@@ -113,6 +114,19 @@ def test_strata_with_another_channel_are_seen() -> None:
     apart = (rng.random(200) < np.where((old == 1) & (strata == 0), 0.95, 0.4)).astype(float)
     assert strata_p(old, alike, strata, 7) > 0.05
     assert strata_p(old, apart, strata, 7) < 0.01
+
+
+@pytest.mark.parametrize(
+    "new",
+    [(1, 1, 0, 0, 0, 1), (1, 1, 1, 0, 0, 0), (1, 1, 1, 1, 0, 0, 0, 0, 1, 1), (1, 1, 1, 1, 1, 0, 0, 0, 1, 0)],
+)
+def test_statistics_that_tie_count_as_beyond(new: tuple[int, ...]) -> None:
+    """Yes and no in two strata of one old level: by all deals of the strata."""
+    half = len(new) // 2
+    apart = [abs(sum(new[n] for n in first) - sum(new) / 2) for first in combinations(range(len(new)), half)]
+    exact = np.mean([each >= abs(sum(new[:half]) - sum(new) / 2) for each in apart])
+    found = strata_p(np.ones(len(new)), np.array(new, dtype=float), np.repeat([0, 1], half), 7)
+    assert found == pytest.approx(exact, abs=4 * sqrt(exact * (1 - exact) / PERMUTATIONS) + 1 / PERMUTATIONS)
 
 
 def write(folder: Path, apart: bool = False, shift: float = 0.0, items: int = 400) -> None:

@@ -13,6 +13,7 @@ from textwrap import dedent
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from commands import Command
@@ -112,7 +113,6 @@ def test_a_secret_is_known_by_its_value(
 
 @pytest.mark.parametrize("status", [200, 400, 500])
 def test_a_key_that_only_the_client_knows_is_struck_out(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    httpx = pytest.importorskip("httpx")
     monkeypatch.delenv("OWN_API_KEY")
     answer = says(f"key {KEY}") if status == 200 else fails(status, f"wrong key {KEY}")
     with ScriptedServer(answer) as server:

@@ -10,7 +10,9 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import httpx
 import pytest
+import requests
 
 import steelyard
 from commands import Command
@@ -34,7 +36,6 @@ from steelyard.trials.reply import Reply
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import OFF_SCALE, Decided, Unreadable
 
-httpx = pytest.importorskip("httpx")
 # Without `verify=False` each client reads the certificates of the machine, a tenth of a second.
 
 
@@ -75,7 +76,6 @@ async def by_async_httpx(url: str, kind: str) -> str:
 
 
 def by_requests(url: str, kind: str) -> str:
-    requests = pytest.importorskip("requests")
     return requests.post(url, json={"kind": kind}).json()["choices"][0]["message"]["content"]
 
 
@@ -201,6 +201,16 @@ def test_the_cause_behind_an_exception_counts() -> None:
             raise steelyard.Unreadable("declined")
         except SteelyardError as error:
             raise RuntimeError("wrapped") from error
+
+    assert ask(judge).text == "declined"
+
+
+def test_an_exception_within_the_handling_of_another_counts_as_that() -> None:
+    def judge(request: str, response: str) -> str:
+        try:
+            raise steelyard.Unreadable("declined")
+        except SteelyardError:
+            raise RuntimeError("while logging")  # noqa: B904
 
     assert ask(judge).text == "declined"
 

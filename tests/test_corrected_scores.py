@@ -67,7 +67,6 @@ def test_the_table_of_real_verdicts_holds() -> None:
         assert not score_tables.low(row["held"], row["given"])
 
 
-@pytest.mark.skipif(not arena_scores.ARENA.exists(), reason="the Arena comparisons are not here")
 @pytest.mark.parametrize("design", arena_scores.DESIGNS, ids=lambda each: f"{each[0]}-{each[1]}")
 def test_corrected_win_rates_cover_on_real_votes(design: tuple[LabelDesign, bool]) -> None:
     held = given = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,12 @@ import numpy as np
 import pytest
 
 from commands import Command
-from docs_pages import ROOT
 from planted_frames import PlantedWorld
+from published_data import published
 from steelyard.metrics.multiplicity import benjamini_hochberg
 from test_estimation import SUPPORT
 
-SHARED = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data"
-TWO_JUDGES = SHARED / "two_judges" / "verdicts.csv"
+TWO_JUDGES = published("two_judges") / "verdicts.csv"
 RANDOM = ("--judge", "j", "--people", "h", "--design", "random")
 
 
@@ -100,6 +98,20 @@ def test_strata_each_and_together(command: Command, tmp_path: Path) -> None:
     drawn = body(command, "r.csv", *RANDOM[:-1], "strata")
     parts = [row["items"] / 4000 * row["corrected"]["value"] for row in found["strata"]]
     assert drawn["corrected"]["value"] == pytest.approx(sum(parts))
+
+
+def test_a_stratum_has_a_figure_from_ten_labels_on(command: Command, tmp_path: Path) -> None:
+    labels = {"a": 60, "b": 10, "c": 9, "d": 2}
+    rows = [(f"{name}{n}", n % 2, int(n % 3 > 0) if n < count else None, name)
+            for name, count in labels.items() for n in range(100)]  # fmt: skip
+    write_rows(tmp_path, "item,j,h,stratum", rows)
+    found = body(command, "r.csv", *RANDOM, "--by", "stratum")["strata"]
+    assert [(row["name"], row["labels"], row["corrected"] is None) for row in found] == [
+        ("a", 60, False), ("b", 10, False), ("c", 9, True), ("d", 2, True),
+    ]  # fmt: skip
+    assert [row["p"] is None for row in found] == [False, False, True, True]
+    text = " ".join(command("estimate", "r.csv", *RANDOM, "--by", "stratum").out.split())
+    assert text.count("too few labels") == 2
 
 
 def test_benjamini_and_hochberg_by_hand() -> None:
@@ -255,7 +267,6 @@ def test_a_claim_that_the_labels_do_not_carry_is_refused(
     assert told in lines[0]
 
 
-@pytest.mark.skipif(not TWO_JUDGES.exists(), reason="the data of two judges are not here")
 @pytest.mark.parametrize(("judge", "says"), [("gpt-5.2", 0.705), ("gpt-4o-mini", 0.225)])
 def test_two_judges_two_winners(command: Command, judge: str, says: float) -> None:
     found = body(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 from functools import cache
-from pathlib import Path
 
 import pytest
 
+from published_data import published
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
@@ -17,7 +17,7 @@ from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.intervals import clopper_pearson, goodman, newcombe, wilson
 from strategies import find, interval, make, stack
 
-FIXTURE = Path(__file__).resolve().parents[2] / "shared" / "golden" / "golden_datasheet.csv"
+FIXTURE = published("golden") / "golden_datasheet.csv"
 
 # judge: (decided vacuum calls of 120, cells of 60 pairs, (right, tied) of 100 calls at step 1)
 JUDGES: dict[str, tuple[int | None, tuple[int, int, int, int], tuple[int, int]]] = {
@@ -160,15 +160,10 @@ def test_criterion_shift(delta: int, difference: float, low: float, high: float)
 
 
 def fixture_rows() -> list[dict[str, str]]:
-    if not FIXTURE.exists():
-        return []
     with FIXTURE.open(encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file) if row["ci_low"] and row["ci_high"]]
 
 
-@pytest.mark.skipif(
-    not FIXTURE.exists(), reason="the full table of published figures is not beside the project"
-)
 def test_every_published_interval() -> None:
     checked = 0
     for row in fixture_rows():
@@ -180,9 +175,6 @@ def test_every_published_interval() -> None:
     assert checked > 100
 
 
-@pytest.mark.skipif(
-    not FIXTURE.exists(), reason="the full table of published figures is not beside the project"
-)
 def test_every_published_figure_of_the_four_judges() -> None:
     checked = 0
     for row in fixture_rows():

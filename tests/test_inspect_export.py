@@ -15,6 +15,7 @@ import pytest
 from agent_runs import stock_sample, write_log
 from commands import Command
 from own_judges import measured, study_of
+from published_data import published
 from steelyard.errors import ConfigError
 from steelyard.inspect_logs.export import export_inspect
 from steelyard.inspect_logs.messages import chat_messages
@@ -26,7 +27,7 @@ from steelyard.tasks.transcripts.transcript import Block, ToolCall, Turn
 
 inspect_log = pytest.importorskip("inspect_ai.log")
 
-LOGS = Path(__file__).parents[2] / "shared" / "data" / "inspect_logs"
+AGENTHARM = published("inspect_logs") / "agentharm.eval"
 
 
 def strictly_read(path: Path) -> Any:
@@ -175,9 +176,9 @@ def test_the_pack_survives_the_way_there_and_back() -> None:
         assert said(turns_of(messages, "")) == said(run.transcript.turns)
 
 
-@pytest.mark.skipif(not LOGS.exists(), reason="the logs of others are not at hand")
+@pytest.mark.skipif(not AGENTHARM.exists(), reason="the log of AgentHarm is not beside the project")
 def test_a_log_of_others_keeps_its_messages() -> None:
-    log = inspect_log.read_eval_log(str(LOGS / "agentharm.eval"), resolve_attachments=True)
+    log = inspect_log.read_eval_log(str(AGENTHARM), resolve_attachments=True)
     for sample in log.samples:
         turns = transcript_of_sample(sample, log, "").turns
         again = turns_of([m.model_dump(exclude_none=True) for m in chat_messages(turns)], "")

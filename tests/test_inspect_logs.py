@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from agent_runs import sample, write_log
+from published_data import published
 from steelyard.errors import DataError
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
@@ -18,12 +18,13 @@ from steelyard.tasks.scale import Binary
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.transcripts.transcript import Transcript
 
-SHARED = Path(os.environ.get("STEELYARD_SHARED", Path(__file__).parents[2] / "shared")) / "data"
-LOGS = SHARED / "inspect_logs"
+LOGS = published("inspect_logs")
 AGENTHARM = LOGS / "agentharm.eval"
 
 pytest.importorskip("inspect_ai", reason="the extra [inspect] is not installed")
-needs_logs = pytest.mark.skipif(not LOGS.exists(), reason="the shared Inspect logs are not here")
+needs_agentharm = pytest.mark.skipif(
+    not AGENTHARM.exists(), reason="the log of AgentHarm is not beside the project"
+)
 
 
 def items_of(path: Path, **config: Any) -> tuple[Item, ...]:
@@ -67,7 +68,6 @@ def inspect_counts(path: Path) -> dict[str, Any]:
     }
 
 
-@needs_logs
 @pytest.mark.parametrize(
     "path", sorted(p for p in LOGS.glob("*.*") if p.suffix != ".md"), ids=lambda p: p.name
 )
@@ -75,7 +75,7 @@ def test_every_log_has_the_counts_of_inspects_own_reader(path: Path) -> None:
     assert counts_of(runs_of(path)) == inspect_counts(path)
 
 
-@needs_logs
+@needs_agentharm
 def test_agentharm_has_its_sixteen_runs() -> None:
     items = items_of(AGENTHARM, stratify="category")
     runs = [item.transcript for item in items if item.transcript is not None]
@@ -92,7 +92,7 @@ def test_agentharm_has_its_sixteen_runs() -> None:
     assert all(call.arguments for run in runs for call in run.calls)
 
 
-@needs_logs
+@needs_agentharm
 def test_runs_are_chosen_by_what_the_log_says_of_them_and_drawn_over_strata() -> None:
     drawn = items_of(AGENTHARM, stratify="category", sample={"per_stratum": 1})
     assert len(drawn) == len({item.stratum for item in drawn}) == 8
@@ -103,7 +103,6 @@ def test_runs_are_chosen_by_what_the_log_says_of_them_and_drawn_over_strata() ->
     assert [item.id for item in items_of(AGENTHARM, where={"id": "17-2", "epoch": 1})] == ["17-2"]
 
 
-@needs_logs
 def test_scores_of_a_log_can_be_labels() -> None:
     path = next(LOGS.glob("*security-guide.json"))
     items = items_of(path, columns={"label": "score"}, labels={"C": 0, "I": 1})
@@ -200,7 +199,7 @@ def test_a_json_file_that_is_no_log_still_needs_columns(tmp_path: Path) -> None:
         items_of(tmp_path / "rows.json")
 
 
-@needs_logs
+@needs_agentharm
 def test_the_adapter_of_agentharm_reads_its_log() -> None:
     items = items_of(AGENTHARM, adapter="agentharm", preprocess=["drop_reasoning"])
     assert len(items) == 16

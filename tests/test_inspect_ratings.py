@@ -10,6 +10,7 @@ import pytest
 
 from agent_runs import write_log
 from commands import Command
+from published_data import published
 from steelyard.commands.rating_files import load_ratings
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.ratings import RatingColumns
@@ -17,9 +18,8 @@ from steelyard.importing.ratings import RatingColumns
 pytest.importorskip("inspect_ai")
 
 from test_inspect_import import GRADER, scored
-from test_leaderboard import SHARED
 
-REAL = SHARED / "inspect_logs"
+REAL = published("inspect_logs")
 
 
 def said(path: Path, **how: Any) -> list[tuple[str, str, str, float | None]]:
@@ -87,8 +87,12 @@ def test_estimate_of_a_log(command: Command, tmp_path: Path) -> None:
     assert [row["name"] for row in body["strata"]] == ["a", "b"]
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the logs of real evaluations are not here")
-@pytest.mark.parametrize("name", ["agentharm.eval", "2025-05-12T20-28-13-04-00_popularity.json"])
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        {"2025-05-12T20-28-13-04-00_popularity.json", *(each.name for each in REAL.glob("agentharm.eval"))}
+    ),
+)
 def test_logs_of_real_evaluations(name: str) -> None:
     with pytest.raises(DataError, match="name those of judges with --judge") as caught:
         said(REAL / name)

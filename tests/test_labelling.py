@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from browsers import LOOKS, chromium, complaints_in_every_look, opened
 from commands import Command
 from review_sessions import Client, is_released, serving
 from steelyard.errors import ConfigError
+from steelyard.review import labelling
 from steelyard.review.labelling import LabelSession
 from steelyard.review.stimuli_file import write_stimuli
 from steelyard.stimuli.expectation import Prefers
@@ -64,6 +66,21 @@ def test_a_draw_has_known_odds_and_stays(session: LabelSession) -> None:
         LabelSession(session.folder.path, size=5)
     session.close()
     assert is_released(session.folder.path / "labels.db"), refusal
+
+
+def test_who_draws_first_draws_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, usual = folder_of(tmp_path / "run"), labelling.rng_for
+
+    def draw_between(*about: object) -> object:
+        monkeypatch.setattr(labelling, "rng_for", usual)
+        LabelSession(folder, size=5).close()
+        return usual(*about)
+
+    monkeypatch.setattr(labelling, "rng_for", draw_between)
+    with pytest.raises(ConfigError, match="--draw 3: a draw of 5 items was made here before"):
+        LabelSession(folder, size=3)
+    with closing(LabelSession(folder)) as session:
+        assert (len(session.draw.items), session.draw.odds) == (5, 0.5)
 
 
 def test_each_annotator_has_an_own_order_that_stays(session: LabelSession) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from scipy.stats import kendalltau
 
 from commands import Command
 from docs_pages import ROOT
+from published_data import published
 from steelyard.commands.leaderboard import _slot_share
 from steelyard.estimation.ranking import (
     Ranking,
@@ -29,9 +29,7 @@ from steelyard.estimation.ranking import (
 )
 from steelyard.importing.ratings import Rating
 
-SHARED = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data"
-ARENA = SHARED / "arena_ranking" / "comparisons.csv"
-arena = pytest.mark.skipif(not ARENA.exists(), reason="the Arena comparisons are not here")
+ARENA = published("arena_ranking") / "comparisons.csv"
 SYSTEMS = (
     *("gpt-4", "claude-v1", "claude-instant-v1", "gpt-3.5-turbo", "vicuna-13b", "palm-2"),
     *("koala-13b", "RWKV-4-Raven-14B", "alpaca-13b", "oasst-pythia-12b", "chatglm-6b", "fastchat-t5-3b"),
@@ -81,7 +79,6 @@ def labelled(seed: int, size: int, rows: int) -> np.ndarray:
     return mask
 
 
-@arena
 def test_published_win_rates_and_the_judges_bias() -> None:
     people = votes("human").figures()
     assert votes("human").rows == 14_947
@@ -94,7 +91,6 @@ def test_published_win_rates_and_the_judges_bias() -> None:
     assert taus == pytest.approx([0.879, 0.879, 0.727], abs=5e-4)
 
 
-@arena
 def test_published_slot_shares() -> None:
     with ARENA.open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if {row["model_a"], row["model_b"]} <= set(SYSTEMS)]
@@ -107,7 +103,6 @@ def test_published_slot_shares() -> None:
         assert _slot_share(ratings) == pytest.approx(share, abs=5e-4)
 
 
-@arena
 def test_errors_have_the_scale_of_each_system() -> None:
     mask = labelled(0, 1000, 14_947)
     ranking = corrected_ranking(votes(GPT_4), votes("human").filter(mask), mask)
@@ -124,7 +119,6 @@ def test_errors_have_the_scale_of_each_system() -> None:
     assert np.std(drawn) == pytest.approx(np.mean(told), rel=0.3)
 
 
-@arena
 def test_rank_sets_with_the_judges_error_hold_peoples_ranking_and_without_do_not() -> None:
     held: dict[str, list[bool]] = {"people": [], "corrected": [], "judge": []}
     sizes: dict[str, list[float]] = {"people": [], "corrected": [], "judge": []}
@@ -404,6 +398,31 @@ def test_a_named_pair_is_told_apart_or_what_it_takes_is_said(command: Command, t
         done = command(*RANKED, "--separate", *pair)
         assert (done.code, done.out) == (2, "")
         assert told in done.err
+
+
+def test_the_reach_of_a_named_pair_is_that_of_its_paired_difference(command: Command, tmp_path: Path) -> None:
+    """One comparison that was named before: not the rule by which all ranks hold at once."""
+    write_scores(tmp_path, ("p", "q", "r"), 60)
+    told = (*RANKED, "--separate", "q", "r", "--baseline", "r", "--json")
+    found = json.loads(command(*told).out)["corrected"]
+    (row,) = [row for row in found["systems"] if row["system"] == "q"]
+    _, low, high = row["difference"]
+    assert found["separation"]["reach"] == pytest.approx((high - low) / 2)
+
+
+def test_votes_on_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Path) -> None:
+    """The judge's rows say which items tuned it; people's rows need not say so again."""
+    rng = np.random.default_rng(12)
+    rows = []
+    for item in range(60):
+        for system, shift in (("p", 0.4), ("q", 0.0)):
+            score = rng.normal(0, 1) + shift
+            rows.append(f"{item},{system},j,judge,{score:.3f},{'tune' if item < 20 else 'test'}\n")
+            rows.append(f"{item},{system},h,human,{score + rng.normal(0, 0.2):.3f},\n")
+    (tmp_path / "r.csv").write_text("item,system,rater,kind,value,split\n" + "".join(rows))
+    found = json.loads(command("leaderboard", "r.csv", "--json").out)
+    assert (found["rows"], found["labels"]) == (40, 40)
+    assert found["remarks"] == ["20 items left out: the judge was tuned on them."]
 
 
 def test_systems_of_the_judges_own_family_are_marked(command: Command, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,15 +10,14 @@ from typing import Any
 
 import pytest
 
+from published_data import published
 from steelyard.commands.import_verdicts import read_recorded
 from steelyard.metrics.estimate import Estimate
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data" / "llmbar"
+DATA = published("llmbar")
 PAGE = (ROOT / "docs" / "guides" / "study-llmbar.md").read_text(encoding="utf-8")
 JUDGES = ("GPT-4", "PaLM2", "ChatGPT-0301", "Falcon", "LLaMA2", "ChatGPT")
-
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the recorded verdicts are not beside the project")
 
 
 PROMPTS = {"ChatGPT": {"Vanilla", "Vanilla_NoRules"}, "LLaMA2": {"Vanilla", "Swap", "Swap(stage1)"}}

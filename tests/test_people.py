@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from math import sqrt
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from scipy.stats import ttest_1samp
 from statsmodels.stats.proportion import proportion_confint
 
 from commands import Command
+from steelyard.commands.people import DISAGREE, people
+from steelyard.commands.people_text import people_sentence
 from steelyard.estimation.people import (
     agreement_with,
     alternative_annotator,
@@ -19,6 +22,7 @@ from steelyard.estimation.people import (
     krippendorff,
     severity,
 )
+from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
 
 NOBODY = np.nan
 KRIPPENDORFF = np.array(
@@ -124,7 +128,7 @@ def test_the_command_says_where_a_judge_stands(command: Command, tmp_path: Path)
     write(tmp_path, 0.95)
     done = command(*TOLD)
     assert done.code == 0, done.err
-    assert "j: at the ceiling (ε = 0.15)." in done.out
+    assert "j: at the ceiling (ε = 0.15, ω 3 of 3 people)." in done.out
     assert "without a majority" in done.out
     body = json.loads(command(*TOLD, "--json").out)
     assert body["shared_items"] == 120
@@ -138,7 +142,7 @@ def test_the_command_says_where_a_judge_stands(command: Command, tmp_path: Path)
     assert judge["squared_error"]["low"] < judge["squared_error"]["value"] < judge["squared_error"]["high"]
     assert 0.7 < body["people"][0]["agreement"]["low"] < judge["agreement"]["value"]
     write(tmp_path, 0.5)
-    assert "j: below people, by more than 0.15." in " ".join(command(*TOLD).out.split())
+    assert "j: below people, by more than 0.15 (ω 0 of 3 people)." in " ".join(command(*TOLD).out.split())
 
 
 def write_judges(folder: Path) -> None:
@@ -157,16 +161,16 @@ ABOVE, LEVEL, UNDER, LOW = (0.023, 0.072), (-0.043, 0.023), (-0.135, -0.053), (-
 @pytest.mark.parametrize(
     ("judge", "span", "epsilon", "said", "word"),
     [
-        ("good", ABOVE, 0.15, "at the ceiling (ε = 0.15)", "at the ceiling"),
-        ("good", ABOVE, 0, "at the ceiling (ε = 0)", "at the ceiling"),
-        ("near", LEVEL, 0.15, "at the ceiling (ε = 0.15)", "at the ceiling"),
-        ("near", LEVEL, 0.03, "undecided (ε = 0.03)", "undecided"),
-        ("near", LEVEL, 0, "undecided (ε = 0)", "undecided"),
-        ("mid", UNDER, 0.15, "below people, by less than 0.15", "below the ceiling, within epsilon"),
-        ("mid", UNDER, 0.08, "below people, undecided whether by less than 0.08", "below the ceiling"),
-        ("mid", UNDER, 0.03, "below people, by more than 0.03", "below the ceiling"),
-        ("far", LOW, 0.5, "below people, by less than 0.5", "below the ceiling, within epsilon"),
-        ("far", LOW, 0.15, "below people, by more than 0.15", "below the ceiling"),
+        ("good", ABOVE, 0.15, "at the ceiling (ε = 0.15, {ω})", "at the ceiling"),
+        ("good", ABOVE, 0, "at the ceiling (ε = 0, {ω})", "at the ceiling"),
+        ("near", LEVEL, 0.15, "at the ceiling (ε = 0.15, {ω})", "at the ceiling"),
+        ("near", LEVEL, 0.03, "undecided (ε = 0.03, {ω})", "undecided"),
+        ("near", LEVEL, 0, "undecided (ε = 0, {ω})", "undecided"),
+        ("mid", UNDER, 0.15, "below people, by less than 0.15 ({ω})", "below the ceiling, within epsilon"),
+        ("mid", UNDER, 0.08, "below people, undecided whether by less than 0.08 ({ω})", "below the ceiling"),
+        ("mid", UNDER, 0.03, "below people, by more than 0.03 ({ω})", "below the ceiling"),
+        ("far", LOW, 0.5, "below people, by less than 0.5 ({ω})", "below the ceiling, within epsilon"),
+        ("far", LOW, 0.15, "below people, by more than 0.15 ({ω})", "below the ceiling"),
     ],
 )
 def test_word_interval_and_epsilon_agree(
@@ -183,6 +187,7 @@ def test_word_interval_and_epsilon_agree(
     found = json.loads(command(*told, "--json").out)["judges"][0]
     assert (found["gap"]["low"], found["gap"]["high"]) == pytest.approx(span, abs=6e-4)
     assert found["verdict"] == word
+    said = said.replace("{ω}", f"ω {sum(test['passed'] for test in found['tests'])} of 3 people")
     assert f"{judge}: {said}. " in " ".join(command(*told, "--html", "page.html").out.split())
     page = (tmp_path / "page.html").read_text()
     assert page.count(f"{judge}: {said}.") == 1  # the lead
@@ -251,7 +256,120 @@ def test_a_report_that_cannot_be_written_is_said(command: Command, tmp_path: Pat
 
 
 def test_people_who_never_disagree_leave_a_ceiling(command: Command, tmp_path: Path) -> None:
-    for judge, word in (("j: at the ceiling (ε = 0.15).", 0), ("j: below people, by more than 0.15.", 1)):
+    for judge, word in (
+        ("j: at the ceiling (ε = 0.15, ω 2 of 2", 0),
+        ("j: below people, by more than 0.15 (ω 0", 1),
+    ):
         rows = "".join(f"{n},{abs(n % 2 - word)},{n % 2},{n % 2},\n" for n in range(60))
         (tmp_path / "r.csv").write_text("item,j,ann,bob,cat\n" + rows)
         assert judge in " ".join(command(*TOLD[:-2]).out.split())
+
+
+def test_words_agree_with_the_gap_and_omega_in_200_random_tables() -> None:
+    """People and judges of every quality; the worlds hold each word, and cases in which ω alone says no."""
+    rng = np.random.default_rng(20)
+    seen = Counter[str]()
+    for _ in range(200):
+        items, epsilon = int(rng.integers(35, 120)), float(rng.choice([0.05, 0.1, 0.2]))
+        rights = [*rng.uniform(0.6, 0.95, 4), rng.uniform(0.5, 1)]
+        truth = rng.integers(0, 2, items)
+        said = {
+            name: np.where(rng.random(items) < right, truth, 1 - truth)
+            for name, right in zip("abcdj", rights, strict=True)
+        }
+        ratings = [
+            Rating(f"{n}", who, JUDGE if who == "j" else HUMAN, float(value))
+            for who, values in said.items()
+            for n, value in enumerate(values)
+        ]
+        report = people(RatingsTable("t", tuple(ratings)), epsilon=epsilon)
+        judge, words = report.judges[0], people_sentence(report)
+        gap, omega = judge.gap, judge.winning_rate
+        assert gap is not None
+        assert gap.low is not None
+        assert gap.high is not None
+        assert omega is not None
+        if judge.verdict == DISAGREE:
+            continue
+        seen[judge.verdict] += 1
+        seen["ω says no"] += judge.verdict == "undecided" and gap.low > -epsilon and gap.high >= 0
+        assert f"{epsilon:g}" in words
+        assert f"ω {round(4 * omega)} of 4 people" in words
+        assert ("at the ceiling" in words) == (gap.low > -epsilon and gap.high >= 0 and omega >= 0.5)
+        assert ("below people" in words) == (gap.high < 0)
+        assert ("by less than" in words and "undecided" not in words) == (-epsilon < gap.low and gap.high < 0)
+        assert ("by more than" in words) == (gap.high < -epsilon)
+    kinds = (
+        "at the ceiling",
+        "below the ceiling, within epsilon",
+        "below the ceiling",
+        "undecided",
+        "ω says no",
+    )
+    assert all(seen[kind] for kind in kinds), seen
+
+
+KINDS = ("Action", "Location", "Time of day")
+
+
+def write_categories(folder: Path, **change: str) -> None:
+    """Three people and a judge name one of three categories; the judge is as right as a person."""
+    rng = np.random.default_rng(8)
+    lines = []
+    for n in range(120):
+        truth = rng.integers(3)
+        said = [KINDS[truth if rng.random() < 0.85 else rng.integers(3)] for _ in range(4)]
+        lines.append(",".join([f"{n}", *said]))
+    for who, word in change.items():
+        cells = lines[7].split(",")
+        cells[("item", "j", "ann", "bob", "cat").index(who)] = word
+        lines[7] = ",".join(cells)
+    (folder / "r.csv").write_text("\n".join(["item,j,ann,bob,cat", *lines]) + "\n")
+
+
+def test_categories_are_words(command: Command, tmp_path: Path) -> None:
+    """The figures are those of numbered categories; distances between words are none."""
+    write_categories(tmp_path)
+    done = command(*TOLD)
+    assert done.code == 0, done.err
+    assert "Categories: Action, Location, Time of day." in done.out
+    body = json.loads(command(*TOLD, "--json").out)
+    numbered = json.loads(command(*TOLD, "--json", "--values", "action=3,location=1,time of day=7").out)
+    assert body["categories"] == list(KINDS)
+    for name in ("gap", "agreement", "tests", "majority", "any_person", "verdict", "winning_rate"):
+        assert body["judges"][0][name] == numbered["judges"][0][name]
+    assert body["alpha"] == numbered["alpha"]
+    assert body["split"] == numbered["split"]
+    assert (body["judges"][0]["squared_error"], body["people"][0]["severity"]) == (None, None)
+    assert numbered["judges"][0]["squared_error"] is not None
+    interval = command(*TOLD, "--level", "interval")
+    assert (interval.code, "expected a number" in interval.err) == (2, True)
+
+
+def test_words_that_are_no_category_are_named(command: Command, tmp_path: Path) -> None:
+    """A reply that could not be read may look like a category; a person's "none" may be one."""
+    write_categories(tmp_path, j="As an AI model I")
+    assert "j: 1 answer that nobody else gave, the first 'As an AI model I'." in command(*TOLD).out
+    write_categories(tmp_path, j="failed")
+    done = command(*TOLD)
+    assert "j: no verdict on 1 of 120 items, which are left out." in done.out
+    assert "nobody else gave" not in done.out
+    write_categories(tmp_path, bob="None")
+    done = command(*TOLD)
+    assert (done.code, "column 'bob' holds 'None' of a person, expected a category" in done.err) == (2, True)
+    named = command(*TOLD, "--values", "none=0")
+    assert (named.code, "Categories: Action" in named.out) == (0, True)
+
+
+def test_people_who_always_name_one_category_are_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("item,a,b\n" + "".join(f"{n},Action,Action\n" for n in range(40)))
+    done = command("people", "r.csv", "--people", "a", "--people", "b")
+    assert (done.code, "people gave Action to every item" in done.err) == (2, True)
+
+
+def test_a_judge_without_a_test_says_why(command: Command, tmp_path: Path) -> None:
+    """Ann, Bob and Cat share 20 items each, fewer than a test of a person takes."""
+    rows = "".join(f"{n},{n % 2},{n % 2},{int(n % 3 == 0)},\n" for n in range(20))
+    (tmp_path / "r.csv").write_text("item,j,ann,bob,cat\n" + rows.replace(",1,1,0,", ",1,1,1,"))
+    said = " ".join(command(*TOLD[:-2]).out.split())
+    assert "j: undecided, since nobody rated 30 items that the judge and others rated." in said

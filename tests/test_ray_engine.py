@@ -284,6 +284,48 @@ def test_without_an_address_a_cluster_is_started_and_ends_with_the_run(
     assert results[0] == results[1]
 
 
+@needs_ray
+def test_without_an_address_a_driver_killed_with_9_is_resumed(
+    process: Callable[..., subprocess.CompletedProcess[str]],
+    command: Command,
+    tmp_path: Path,
+    environment: dict[str, str],
+) -> None:
+    """Ray's processes go with it; the same command asks for what is not stored and what was in flight."""
+    asked: Counter[str] = Counter()
+    driver: subprocess.Popen[bytes] | None = None
+
+    def script(request: Received) -> Answer:
+        asked[request.headers["idempotency-key"]] += 1
+        if asked.total() == 30:
+            assert driver is not None
+            driver.kill()
+        return says("1" if request.chance % 2 else "2")
+
+    with tempfile.TemporaryDirectory(prefix="ray") as at, ScriptedServer(script) as server:
+        own = {"RAY_ADDRESS": "", "RAY_TMPDIR": at, "RAY_USAGE_STATS_ENABLED": "0", "HOME": str(tmp_path)}
+        arguments = ["measure", "-j", f"openai/m?base_url={server.url}&reader=choice", "--profile", "quick"]
+        arguments += ["--engine", "ray", "--concurrency", str(CONCURRENCY), "--out", "run"]
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "steelyard", *arguments],
+            cwd=tmp_path,
+            env={**environment, **own},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert driver.wait(300) == -signal.SIGKILL
+        wait_until(lambda: not is_running(at) and not server.clients)
+        assert asked.total() <= 30 + CONCURRENCY
+        again = process(*arguments, **own)
+        twice = sum(number - 1 for number in asked.values())
+        near = command(*arguments[:5], "--out", "near")
+        wait_until(lambda: not is_running(at))
+    assert (again.returncode, near.code) == (0, 0), again.stderr
+    assert twice <= CONCURRENCY
+    results = [(tmp_path / run / "results.csv").read_bytes() for run in ("run", "near")]
+    assert results[0] == results[1]
+
+
 def is_running(word: str) -> bool:
     """Whether the command line of any process has this word."""
     found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from functools import cache
 from itertools import combinations, permutations
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from published_data import published
 from steelyard.core.arrays import Ints
 from steelyard.importing.pairs import read_pairs
 from steelyard.metrics.estimate import Estimate
@@ -27,16 +27,11 @@ from steelyard.probes.unchanged_items import Position
 from steelyard.verdicts.observations import Observations
 from strategies import find
 
-SHARED = Path(os.environ.get("STEELYARD_SHARED") or Path(__file__).resolve().parents[1].parent / "shared")
-LLMBAR, PANDALM = SHARED / "data" / "llmbar", SHARED / "data" / "pandalm"
-needs_llmbar = pytest.mark.skipif(not LLMBAR.exists(), reason="LLMBar's verdicts are not beside the project")
-needs_pandalm = pytest.mark.skipif(
-    not PANDALM.exists(), reason="PandaLM's verdicts are not beside the project"
-)
+LLMBAR, PANDALM = published("llmbar"), published("pandalm")
 
 
 def stats(folder: Path, name: str) -> list[dict[str, Any]]:
-    return json.loads((folder / name).read_text(encoding="utf-8")) if folder.exists() else []
+    return list(json.loads((folder / name).read_text(encoding="utf-8")))
 
 
 def pools(stratum: str) -> tuple[str, ...]:
@@ -64,7 +59,6 @@ def figures(seen: Observations) -> list[Estimate]:
     return Position().estimates(seen[0].judge, seen, 7)
 
 
-@needs_llmbar
 @pytest.mark.parametrize("judge", ["ChatGPT", "ChatGPT-0301", "Falcon", "GPT-4", "LLaMA2", "PaLM2"])
 def test_llmbar_counts_are_the_published_ones(judge: str) -> None:
     table = [row for row in stats(LLMBAR, "stats_pooled.json") if row["subset"] == "LLMBar-all(419)"]
@@ -94,7 +88,6 @@ def test_llmbar_counts_are_the_published_ones(judge: str) -> None:
         assert sum(slot or 0 for slot in slots) == right, row
 
 
-@needs_llmbar
 def test_every_subset_of_llmbar_has_the_published_cells() -> None:
     rows = stats(LLMBAR, "stats_pooled.json")
     assert len(rows) == 360
@@ -110,13 +103,11 @@ def test_every_subset_of_llmbar_has_the_published_cells() -> None:
         assert len(parts.pairs) == row["n_pairs"], row
 
 
-@needs_llmbar
 def test_each_pair_without_a_task_stands_for_itself() -> None:
     found = figures(pool("LLMBar-all(419)", "GPT-4", "CoT"))
     assert find(found, "order_consistency").n_clusters == find(found, "order_consistency").n_units
 
 
-@needs_pandalm
 def test_pandalm_is_reported_and_not_decomposed(steelyard) -> None:
     done = steelyard("import", PANDALM / "items_with_verdicts.jsonl", "--out", "o", "--json")
     assert done.returncode == 0, done.stderr
@@ -146,7 +137,6 @@ def of_content(answers: Ints) -> Ints:
     )
 
 
-@needs_llmbar
 @pytest.mark.parametrize("row", stats(LLMBAR, "stats_retest.json"), ids=lambda row: row["judge"])
 def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
     """Three runs in both orders; the table takes two unreadable replies for an agreement."""

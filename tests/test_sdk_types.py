@@ -1,6 +1,6 @@
 """Requests and replies against the types of the vendors' own clients; each test runs where its client is.
 
-`pip install anthropic openai google-genai` beside the project runs all of it.
+The extra `clients` of the project runs all of it.
 """
 
 from __future__ import annotations

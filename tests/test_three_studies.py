@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -15,14 +14,12 @@ import pytest
 
 from commands import Command
 from docs_pages import ROOT, Block, blocks
+from published_data import published
 from test_leaderboard import SYSTEMS, votes
 
-DATA = Path(os.environ.get("STEELYARD_SHARED", ROOT.parent / "shared")) / "data"
 PAGE = ROOT / "docs" / "guides" / "three-studies.md"
 SENTENCES = " ".join(PAGE.read_text(encoding="utf-8").split())
 CUT = "…"
-
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the recorded verdicts are not beside the project")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +27,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which the page's first command wrote the files."""
     folder = tmp_path_factory.mktemp("studies")
     script = ROOT / "examples" / "three_studies.py"
-    subprocess.run([sys.executable, str(script), str(DATA)], cwd=folder, check=True)
+    for name in ("arena_ranking", "llmbar", "two_judges"):
+        (folder / "data").mkdir(exist_ok=True)
+        (folder / "data" / name).symlink_to(published(name))
+    subprocess.run([sys.executable, str(script), "data"], cwd=folder, check=True)
+    shutil.rmtree(folder / "data")
     return folder
 
 
@@ -70,7 +71,7 @@ def follow(command: Command, block: Block) -> dict[str, dict[str, object]]:
 
 
 def test_two_judges_two_winners(command: Command, files: Path) -> None:
-    with (DATA / "two_judges" / "verdicts.csv").open(newline="") as stream:
+    with (published("two_judges") / "verdicts.csv").open(newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row["judge"] == "gpt-5.2"]
     claude = [row["model_a"].startswith("claude") == (row["human_winner"] == "model_a") for row in rows
               if "qwen3-235b-a22b-no-thinking" in (row["model_a"], row["model_b"])]  # fmt: skip
@@ -103,7 +104,7 @@ def test_the_judge_changed_in_may(command: Command, files: Path) -> None:
     with (files / "anchors.csv").open(newline="") as stream:
         anchors = {row["item"] for row in csv.DictReader(stream)}
     wins: dict[str, dict[str, bool]] = {}
-    for line in (DATA / "llmbar" / "verdicts.jsonl").read_text().splitlines():
+    for line in (published("llmbar") / "verdicts.jsonl").read_text().splitlines():
         row = json.loads(line)
         if row["prompt"] == "Vanilla" and row["winner_AB"] and row["item_id"] not in anchors:
             wins.setdefault(row["item_id"], {})[row["judge"]] = row["winner_AB"] == "1"

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calibration.circumstances import circumstances
-from calibration.results import FILE, load, save
+from calibration.results import load, save
 from planted_frames import Draw, Tally, labelled_frame
+from published_data import published
 from steelyard.commands.estimate import _from_elsewhere
 from steelyard.errors import DataError
 from steelyard.estimation.designs import LabelDesign, corrected, labels_only
 from steelyard.estimation.frame import Frame
 
-DATA = Path(os.environ.get("STEELYARD_SHARED", FILE.parents[2] / "shared")) / "data"
-ARENA = DATA / "arena_ranking" / "comparisons.csv"
+ARENA = published("arena_ranking") / "comparisons.csv"
 JUDGES = ("gpt-4-0125-preview", "claude-3-opus-20240229", "gpt-3.5-turbo")
 SYSTEM = "gpt-4"
 WON, WINS = "won outright", "wins, a tie is half"
@@ -109,9 +107,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(prog="calibration.arena_scores", description=__doc__)
     options.add_argument("--runs", type=int, default=RUNS)
     runs = options.parse_args(arguments).runs
-    if not ARENA.exists():
-        print("The Arena comparisons are not here: nothing was simulated.")
-        return
     rows: list[dict[str, Any]] = []
     for judge, quantity, design, population, labels in cells():
         tally, width = count(judge, quantity, design, population, labels, runs)

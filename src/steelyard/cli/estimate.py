@@ -33,16 +33,29 @@ _RATING_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
-labels_option = option(
-    "--labels",
-    type=click.Path(path_type=Path),
-    metavar="FILE|DIR",
-    help="People's labels: a file with item and value, or the folder of `labels draw`.",
+_LABEL_OPTIONS: tuple[Decorator, ...] = (
+    option(
+        "--labels",
+        type=click.Path(path_type=Path),
+        metavar="FILE|DIR",
+        help="People's labels: a file with item and value, or the folder of `labels draw`.",
+    ),
+    option(
+        "--label-columns",
+        metavar="PART=COLUMN,…",
+        help="Column mapping of the file of labels: item, value, rater, …. [as --columns]",
+    ),
 )
 
 
 def rating_options(command: Any) -> Any:
     for decorate in reversed(_RATING_OPTIONS):
+        command = decorate(command)
+    return command
+
+
+def label_options(command: Any) -> Any:
+    for decorate in reversed(_LABEL_OPTIONS):
         command = decorate(command)
     return command
 
@@ -58,8 +71,10 @@ def rating_columns(options: dict[str, Any]) -> RatingColumns:
 
 def load(options: dict[str, Any], labels: Path | None = None, *, pilot: bool = False) -> RatingsTable:
     from steelyard.commands.rating_files import load_ratings
+    from steelyard.importing.ratings import parse_parts
 
-    table = load_ratings(options["file"], rating_columns(options), labels, pilot=pilot)
+    own = parse_parts(options.get("label_columns"), "--label-columns")
+    table = load_ratings(options["file"], rating_columns(options), labels, own, pilot=pilot)
     for remark in table.remarks:
         warn(remark)
     return table
@@ -67,7 +82,7 @@ def load(options: dict[str, Any], labels: Path | None = None, *, pilot: bool = F
 
 @click.command(short_help="Estimate the score that people would give.")
 @rating_options
-@labels_option
+@label_options
 @option(
     "--design",
     type=click.Choice(["random", "by-verdict", "strata", "odds", "elsewhere"]),
@@ -81,6 +96,12 @@ def load(options: dict[str, Any], labels: Path | None = None, *, pilot: bool = F
 )
 @option("--system", metavar="NAME", help="System that the figure is about.")
 @option("--versus", metavar="NAME", help="Other system: estimate the difference, paired by item.")
+@option(
+    "--votes",
+    type=click.Choice(["mean", "majority"]),
+    default="mean",
+    help="Label of an item that several people labelled.",
+)
 @option("--by", type=click.Choice(["stratum"]), help="Also estimate each stratum.")
 @confidence_option
 @option("--methods", is_flag=True, help="Print a paragraph for a methods section.")
@@ -91,6 +112,7 @@ def estimate(
     of: str,
     system: str | None,
     versus: str | None,
+    votes: str,
     by: str | None,
     confidence: float,
     methods: bool,
@@ -115,7 +137,7 @@ def estimate(
     from steelyard.estimation.designs import LabelDesign
 
     table = load(options, labels)
-    subject = Subject(options["judge"], options["people"], options["criterion"], system, versus)
+    subject = Subject(options["judge"], options["people"], options["criterion"], system, versus, votes)
     drawn = None if design is None else LabelDesign(design)
     report = compute(
         table,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.estimate import labels_option, load, rating_options
+from steelyard.cli.estimate import label_options, load, rating_options
 from steelyard.cli.options import confidence_option, option
 from steelyard.cli.output import finish_report, print_lines, print_table, report_options
 from steelyard.cli.process import use_one_blas_thread
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Rank systems, with intervals that include the judge's error.")
 @rating_options
-@labels_option
+@label_options
 @option(
     "--design",
     type=click.Choice(["random"]),

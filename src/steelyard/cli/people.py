@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "--level",
     type=click.Choice(["nominal", "ordinal", "interval", "ratio"]),
     default="nominal",
-    help="Level of measurement of the ratings.",
+    help="Level of measurement of the ratings; nominal ones may be words.",
 )
 @option("--columns", metavar="PART=COLUMN,…", help="Column mapping: item, value, task, stratum, ….")
 @option("--values", metavar="WORD=NUMBER,…", help="Value mapping: good=1,bad=0.")
@@ -63,12 +63,16 @@ def people(
     from steelyard.commands.rating_files import load_ratings
     from steelyard.commands.score_pages import people_page
     from steelyard.datasheet.render.html.score_page import render
-    from steelyard.importing.ratings import RatingColumns
+    from steelyard.importing.ratings import Categories, RatingColumns
 
-    table = load_ratings(file, RatingColumns.parse(columns, judges, names, values, where))
+    how = RatingColumns.parse(columns, judges, names, values, where, nominal=level == "nominal")
+    table = load_ratings(file, how)
     for remark in table.remarks:
         warn(remark)
-    report = compute(table, names, judges, criterion=criterion, epsilon=epsilon, level=level)
+    words = how.values.words if isinstance(how.values, Categories) else {}
+    report = compute(
+        table, names, judges, criterion=criterion, epsilon=epsilon, level=level, categories=words
+    )
     finish_report(
         json.dumps(report.to_json(), indent=1) + "\n",
         lambda: _print(report),

@@ -218,7 +218,7 @@ def _anchors(table: RatingsTable, old: str, new: str, criterion: str | None) -> 
     )
     tasks: dict[str, int] = {}
     cluster = [tasks.setdefault(first[name].task or f"\0{name}", len(tasks)) for name in names]
-    labels = [first[name].label for name in names]
+    labels = [first[name].label() for name in names]
     return Anchors(
         np.array([first[name].score for name in names], dtype=np.float64),
         np.array([second[name].score for name in names], dtype=np.float64),

@@ -21,7 +21,8 @@ from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
 from steelyard.estimation.designs import LabelDesign
 from steelyard.estimation.post_stratified import MOST_LEVELS, bins
-from steelyard.importing.ratings import HUMAN, RatingColumns, RatingsTable, item_texts
+from steelyard.importing.rating_reader import item_texts
+from steelyard.importing.ratings import HUMAN, RatingColumns, RatingsTable
 from steelyard.review.label_draw import (
     DRAW_FILE,
     PILOT,
@@ -30,7 +31,6 @@ from steelyard.review.label_draw import (
     FrameUnit,
     LabelDraw,
     draw_units,
-    frame_hash,
 )
 from steelyard.review.labelling import LabelSession
 from steelyard.run_folder.run_folder import RunFolder
@@ -134,9 +134,7 @@ def draw_labels(
         overlap=overlap,
     )
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    draw = LabelDraw(
-        str(source), judge, criterion, str(design), seed, answers, at, chosen, frame_hash(chosen), stop
-    )
+    draw = LabelDraw(str(source), judge, criterion, str(design), seed, answers, at, chosen, stop)
     shown = [_stimulus(unit, draw, stimuli.get(unit.id), rubric) for unit in draw.drawn.values()]
     _write_folder(out, draw, shown, pilot)
     return draw

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from steelyard.commands.judged_items import (
+    MEAN,
     JudgedFrame,
     Subject,
     choose_judge,
@@ -17,6 +17,7 @@ from steelyard.commands.judged_items import (
     judged_items,
     unjudged_labels,
 )
+from steelyard.commands.label_checks import FEWEST_LABELS, check_labels, label_design
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.designs import (
@@ -26,23 +27,20 @@ from steelyard.estimation.designs import (
     corrected,
     judge_only,
     labels_only,
-    recorded_design,
     stratified,
     two_sided_p,
     worth,
 )
-from steelyard.estimation.frame import CONFIDENCE, Figure, Frame, clustered_variance
-from steelyard.estimation.post_stratified import MOST_LEVELS
+from steelyard.estimation.frame import CONFIDENCE, Figure, Frame
+from steelyard.estimation.label_plan import sequence_limits_of
 from steelyard.estimation.random_draw import ppi_weight, slope
 from steelyard.estimation.rogan_gladen import effective_counts, rogan_gladen, separates
-from steelyard.importing.ratings import HUMAN, RatingsTable
+from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.multiplicity import benjamini_hochberg
-from steelyard.metrics.stats.distributions import normal_probability
+from steelyard.metrics.stats.intervals import Span
 
 SCHEMA = "steelyard.estimate/1"
-FEWEST_LABELS = 10
-UNLIKELY = 0.001
-"""Below this p the labelled items are no random draw of the judged ones."""
+STOPPED = "Labelling stopped early by its declared rule: the limits hold at every look; others are left out."
 WEIGHTS = {"greg": slope, "ppi++": ppi_weight}
 """λ of the estimators that have one."""
 
@@ -88,6 +86,12 @@ class EstimateReport:
     """Why items are taken as independent; empty where tasks say which belong together."""
     weight: float | None = None
     """λ: weight of the judge, where the estimator has one."""
+    votes: str = MEAN
+    """Of several people who labelled an item, the mean or the majority is its label."""
+    shared_items: int = 0
+    """Items that several people labelled."""
+    unanimous_items: int = 0
+    """Of these, items on which all said the same."""
 
     def to_json(self) -> dict[str, Any]:
         figures = {
@@ -111,6 +115,9 @@ class EstimateReport:
             "independence": self.independence,
             **{name: _figure_body(figure, self.confidence) for name, figure in figures.items()},
             "weight": self.weight,
+            "votes": self.votes,
+            "shared_items": self.shared_items,
+            "unanimous_items": self.unanimous_items,
             "worth": None if self.worth is None else vars(self.worth),
             "agreement": self.agreement,
             "missing_verdicts": self.missing,
@@ -147,18 +154,20 @@ def estimate(
             "--labels FILE, or name their column with --people."
         )
     items, remarks = judged_items(table, subject)
-    judged = frame_of(items)
+    judged = frame_of(items, subject.votes)
     if not judged.frame.size:
         raise DataError(
             f"{table.name}: judge {judge!r} gave no verdict on any of {pluralize(judged.missing, 'item')}, "
             "expected some; ask the judge again."
         )
-    drawn = _design(table, design, judged, subject)
+    drawn = label_design(table, design, judged, subject)
     strays = unjudged_labels(items)
     if strays:
         remarks.append(f"Left out: {strays}.")
-    _check_labels(table.name, judged.frame, drawn, strays)
-    quantity = _quantity(table, subject, judged.frame)
+    check_labels(table.name, judged.frame, drawn, strays)
+    shared = [item.votes for item in items.values() if len(item.votes) > 1]
+    said = [vote for item in items.values() for vote in item.votes]
+    quantity = _quantity(table, subject, judged.frame, said)
     ends = _ends(table.name, quantity, judged.frame)
     judged = replace(judged, frame=replace(judged.frame, ends=ends, confidence=confidence))
     frame = judged.frame
@@ -176,7 +185,14 @@ def estimate(
         alone = None if drawn is LabelDesign.STRATA else labels_only(frame, random, population=population)
         target, size = frame, frame.size
     figure = figure.within(ends)
+    if table.stopped_early and quantity in ("share", "wins"):
+        low, high = _limits_at_every_look(judged, drawn)
+        figure = replace(figure, low=low, high=high)
+        remarks.append(STOPPED)
     rows = _strata(judged, drawn, population=population, ends=ends) if by_stratum else ()
+    if STOPPED in remarks:
+        alone = None if alone is None else replace(alone, low=None, high=None)
+        rows = tuple(_without_limits(row) for row in rows)
     return EstimateReport(
         name=table.name,
         judge=judge,
@@ -201,105 +217,34 @@ def estimate(
         confidence=confidence,
         independence=judged.independence,
         weight=WEIGHTS[figure.method](frame) if figure.method in WEIGHTS else None,
+        votes=subject.votes,
+        shared_items=len(shared),
+        unanimous_items=sum(len(set(votes)) == 1 for votes in shared),
     )
 
 
-def _design(
-    table: RatingsTable, given: LabelDesign | None, judged: JudgedFrame, subject: Subject
-) -> LabelDesign:
+def _without_limits(row: StratumRow) -> StratumRow:
+    figure = None if row.corrected is None else replace(row.corrected, low=None, high=None)
+    return replace(row, corrected=figure, p=None)
+
+
+def _limits_at_every_look(judged: JudgedFrame, design: LabelDesign) -> Span:
+    """Limits however often somebody looked at the labels, which a normal interval does not give.
+
+    Labels are read by what they were drawn by; within a verdict a random draw is random too.
+    """
     frame = judged.frame
-    if frame.odds is not None:
-        recorded = recorded_design(frame, judged.strata)
-        if given not in (None, recorded, LabelDesign.ODDS):
-            raise DataError(
-                f"{table.name}: p_drawn records a draw by {recorded}, found --design {given}; remove the "
-                "option, or the column."
-            )
-        drawn = given or recorded
-    elif given is None:
-        raise DataError(
-            f"{table.name}: how the labels were drawn is not recorded, expected p_drawn or a design; say "
-            "--design random, by-verdict, strata or elsewhere."
-        )
-    elif given is LabelDesign.ODDS:
-        raise DataError(
-            f"{table.name}: --design odds without the odds, expected a column p_drawn for every item; add "
-            "it, or name another design."
-        )
-    else:
-        drawn = given
-    if drawn is LabelDesign.STRATA and not any(judged.strata):
-        raise DataError(
-            f"{table.name}: --design strata without strata, expected a column stratum; add it with --columns "
-            "stratum=COLUMN."
-        )
-    if (
-        subject.versus is not None
-        and drawn in (LabelDesign.BY_VERDICT, LabelDesign.ELSEWHERE)
-        and not table.is_pairwise
-    ):
-        raise DataError(
-            f"{table.name}: labels drawn {drawn} found, expected a draw that does not follow the verdicts "
-            "on one system; a difference of two systems needs --design random."
-        )
-    return drawn
-
-
-def _check_labels(name: str, frame: Frame, design: LabelDesign, strays: str) -> None:
-    """Refuse labels that do not carry the claim."""
-    if frame.labels < FEWEST_LABELS:
-        raise DataError(
-            f"{name}: {pluralize(frame.labels, 'item')} with both a verdict and a label found"
-            f"{f', and {strays}' if strays else ''}, expected at least {FEWEST_LABELS}; "
-            f"{'write the ids alike' if strays else 'label more items of those that were judged'}."
-        )
-    one_task = frame.is_clustered and len(np.unique(frame.label_clusters)) == 1
-    if one_task and design is not LabelDesign.ELSEWHERE:
-        raise DataError(
-            f"{name}: every label lies in one task of {len(np.unique(frame.cluster)):,}, expected labels of "
-            "several, since they say nothing of the others; label items of other tasks."
-        )
-    if design is LabelDesign.ELSEWHERE and frame.labels == frame.size:
-        raise DataError(
-            f"{name}: every judged item is labelled, expected judged items without labels for --design "
-            "elsewhere; add them, or name the design by which these were drawn."
-        )
-    if design is LabelDesign.BY_VERDICT:
-        levels = np.unique(frame.judge)
-        if len(levels) > MOST_LEVELS:
-            raise DataError(
-                f"{name}: the judge gave {len(levels)} different scores, expected at most {MOST_LEVELS} "
-                "for a draw by verdict; record p_drawn for every item."
-            )
-        for level in levels:
-            here = frame.judge == level
-            if not (here & frame.labelled).any():
-                raise DataError(
-                    f"{name}: no label among {pluralize(int(here.sum()), 'item')} that the judge gave "
-                    f"{level:g}, expected some of every verdict for --design by-verdict; label some of them."
-                )
-    if design is LabelDesign.RANDOM:
-        _refuse_chosen(name, frame)
-
-
-def _refuse_chosen(name: str, frame: Frame) -> None:
-    """Labels that were chosen for what the judge said are no random draw."""
-    rest = frame.unlabelled_share
-    spread = float(frame.judge.var(ddof=1))
-    if rest == 0 or spread == 0:
-        return
-    n = frame.labels
-    variance = spread / n * rest
-    if frame.is_clustered:
-        apart = (frame.f - frame.judge.mean()) / n
-        variance = max(variance, clustered_variance(apart, frame.label_clusters)[0])
-    gap = float(frame.f.mean() - frame.judge.mean())
-    if 2 * normal_probability(-abs(gap) / sqrt(variance)) < UNLIKELY:
-        raise DataError(
-            f"{name}: the judge's mean is {frame.f.mean():.3f} on labelled items and "
-            f"{frame.judge.mean():.3f} on all, expected about the same of a random draw; name the design "
-            "by which they were drawn, or draw labels at random."
-        )
+    levels = np.array(judged.strata) if design is LabelDesign.STRATA else frame.judge
+    if design is LabelDesign.ODDS and frame.odds is not None:
+        levels = frame.odds
+    elif design is LabelDesign.RANDOM and not np.isin(frame.judge, (0.0, 1.0)).all():
+        levels = np.zeros(frame.size)
+    parts = []
+    for level in np.unique(levels):
+        here = levels == level
+        values = frame.people[here & frame.labelled]
+        parts.append((float(here.mean()), float(values.sum()), len(values)))
+    return sequence_limits_of(parts, 1 - frame.confidence)
 
 
 def _from_elsewhere(name: str, frame: Frame, target: Frame) -> Figure:
@@ -356,12 +301,11 @@ def _strata(
     return tuple(StratumRow(**{**vars(row), "p": p}) for row, p in zip(made, adjusted, strict=True))
 
 
-def _quantity(table: RatingsTable, subject: Subject, frame: Frame) -> str:
+def _quantity(table: RatingsTable, subject: Subject, frame: Frame, votes: list[float]) -> str:
     if table.is_pairwise:
         return "wins"
     if subject.versus is not None:
         return "difference"
-    votes = [rating.value for rating in table.ratings if rating.kind == HUMAN and rating.value is not None]
     whole = np.isin(votes, (0.0, 1.0)).all() and frame.judge.min() >= 0 and frame.judge.max() <= 1
     return "share" if whole else "mean"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard.commands.estimate import EstimateReport
+from steelyard.commands.estimate import STOPPED, EstimateReport
+from steelyard.commands.judged_items import MAJORITY, MEAN
 from steelyard.core.text import percent, pluralize
 from steelyard.estimation.designs import LabelDesign
 from steelyard.estimation.frame import Figure
@@ -14,6 +15,9 @@ DRAWN = {
     LabelDesign.ODDS: "drawn with recorded odds",
     LabelDesign.ELSEWHERE: "taken from other items",
 }
+NAMED = 6
+UNNAMED = {"people", "label", "human"}
+"""Names of raters that name nobody."""
 ESTIMATORS = {
     "greg": "the regression estimator (GREG) with finite population correction",
     "ppi++": "prediction-powered inference with a tuned weight (PPI++)",
@@ -108,7 +112,7 @@ def notes(report: EstimateReport) -> list[str]:
         )
     if report.corrected.method == "labels_t":
         made.append("Nearly all labels are the same, too few others to weigh the judge: it was left out.")
-    made += _agreement_note(report)
+    made += [*_people_notes(report), *_agreement_note(report)]
     if report.corrected.clamped:
         made.append("The interval reached past the end of the scale and stops there.")
     if report.bounds is not None:
@@ -118,6 +122,19 @@ def notes(report: EstimateReport) -> list[str]:
             f"the limits would be {low} and {high}."
         )
     return [*made, *report.remarks]
+
+
+def _people_notes(report: EstimateReport) -> list[str]:
+    """What the label of an item is, and what of people's disagreement the interval leaves out."""
+    if not report.shared_items:
+        return ["Each item has one label: how other people would label it is not in the interval."]
+    ways = {MEAN: "the mean of its votes", MAJORITY: "what most people said"}
+    other = MAJORITY if report.votes == MEAN else MEAN
+    return [
+        f"The label of an item is {ways[report.votes]} (--votes {other}: {ways[other]}).",
+        f"People said the same on {report.unanimous_items:,} of {pluralize(report.shared_items, 'item')} "
+        "that several labelled. How other people would label is not in the interval.",
+    ]
 
 
 def _agreement_note(report: EstimateReport) -> list[str]:
@@ -134,15 +151,18 @@ def _agreement_note(report: EstimateReport) -> list[str]:
 
 def methods(report: EstimateReport) -> str:
     """A paragraph for a model card or a paper."""
-    people = pluralize(len(report.people), "person", "people")
+    named = ", ".join(report.people[:NAMED]) + (" and others" if len(report.people) > NAMED else "")
+    people = "people" if set(report.people) <= UNNAMED else f"people ({named})"
     tasks = f" in {pluralize(report.tasks, 'task')}" if report.tasks < report.items else ""
     method = report.corrected.method.removeprefix("stratified_")
     how = ESTIMATORS.get(method, method)
     parts = " in each stratum" if report.design is LabelDesign.STRATA else ""
     claim = "the population that the items were drawn from" if report.population else "these items"
+    aside = [STOPPED] if STOPPED in report.remarks else []
+    aside += _people_notes(report)
     return (
         f"The judge {report.judge} rated {pluralize(report.items, 'item')}{tasks}; {people} labelled "
         f"{report.labels:,}, "
         f"{DRAWN[report.design]}. We estimated what people would say of {claim} by {how}{parts}; intervals "
-        f"are at {percent(report.confidence)}. {sentence(report)}"
+        f"are at {percent(report.confidence)}. {' '.join(aside)} {sentence(report)}"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
+from statistics import fmean, multimode
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from steelyard.estimation.frame import Frame
 from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
 
 TUNE = "tune"
+MEAN, MAJORITY = "mean", "majority"
 
 
 @dataclass(slots=True)
@@ -31,9 +32,11 @@ class JudgedItem:
         known = [value for value in self.verdicts if value is not None]
         return fmean(known) if known else None
 
-    @property
-    def label(self) -> float | None:
-        return fmean(self.votes) if self.votes else None
+    def label(self, votes: str = MEAN) -> float | None:
+        """The mean of people's votes, or what most of them said; votes that are as many are averaged."""
+        if not self.votes:
+            return None
+        return fmean(self.votes if votes == MEAN else multimode(self.votes))
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Subject:
     criterion: str | None = None
     system: str | None = None
     versus: str | None = None
+    votes: str = MEAN
+    """What the label of an item is that several people labelled: the mean of their votes, or the majority."""
 
 
 def choose(noun: str, option: str, given: str | None, known: Sequence[str], where: str) -> str:
@@ -83,6 +88,11 @@ def choose_people(table: RatingsTable, given: Sequence[str]) -> frozenset[str]:
                 f"{table.name}: rater {name!r} is of kind judge, expected people; labels by a model are no "
                 "labels by people, so name others with --people."
             )
+        if not known:
+            raise DataError(
+                f"{table.name}: no label of {name!r} found, expected some; fill the column, or name another "
+                "with --people."
+            )
         if name not in known:
             names = ", ".join(map(repr, list(known)[:12])) or "none"
             raise UnknownNameError(
@@ -104,15 +114,25 @@ def judged_items(table: RatingsTable, subject: Subject) -> tuple[dict[str, Judge
         remarks.append(f"{pluralize(len(tuned), 'item')} left out: the judge was tuned on them.")
         rows = [row for row in rows if row.item not in tuned]
     if table.is_pairwise:
-        return _compared(rows, table, subject), remarks
+        first = _compared(rows, table, subject)
+        return first, [*remarks, *_repeats(judge, first)]
     systems = list(dict.fromkeys(row.system for row in rows))
     system = choose("system", "--system", subject.system, systems, table.name)
     first = _of(row for row in rows if row.system == system)
+    remarks += _repeats(judge, first)
     if subject.versus is None:
         return first, remarks
     versus = choose("system", "--versus", subject.versus, systems, table.name)
     second = _of(row for row in rows if row.system == versus)
-    return _differences(first, second), remarks
+    return _differences(first, second, subject.votes), remarks
+
+
+def _repeats(judge: str, items: Mapping[str, JudgedItem]) -> list[str]:
+    """What a judge said of one item more than once: repeats, both orders, or rows that stand there twice."""
+    several = [item.verdicts for item in items.values() if len(item.verdicts) > 1]
+    differ = sum(len(set(verdicts)) > 1 for verdicts in several)
+    told = f"{judge} rated {pluralize(len(several), 'item')} several times, {differ:,} of them differently"
+    return [f"{told}: the mean of its verdicts counts."] if several else []
 
 
 def _of(rows: Iterable[Rating]) -> dict[str, JudgedItem]:
@@ -147,13 +167,15 @@ def _compared(rows: Sequence[Rating], table: RatingsTable, subject: Subject) -> 
     return _of(turned)
 
 
-def _differences(first: dict[str, JudgedItem], second: dict[str, JudgedItem]) -> dict[str, JudgedItem]:
+def _differences(
+    first: dict[str, JudgedItem], second: dict[str, JudgedItem], votes: str
+) -> dict[str, JudgedItem]:
     """Paired by item: the difference of two systems has an interval of its own."""
     made = {}
     for name in first.keys() & second.keys():
         one, other = first[name], second[name]
         item = JudgedItem(one.task, one.stratum, one.odds)
-        scores, labels = (one.score, other.score), (one.label, other.label)
+        scores, labels = (one.score, other.score), (one.label(votes), other.label(votes))
         item.verdicts = [None if None in scores else scores[0] - scores[1]]  # type: ignore[operator]
         if labels[0] is not None and labels[1] is not None:
             item.votes = [labels[0] - labels[1]]
@@ -183,6 +205,7 @@ class JudgedFrame:
     strata: list[str]
     missing: int
     """Items that have no verdict, and so are not in the frame."""
+    without_odds: int = 0
     independence: str = ""
 
     def by_stratum(self) -> dict[str, Frame]:
@@ -190,7 +213,7 @@ class JudgedFrame:
         return {name: self.frame.filter(place == name) for name in sorted(set(self.strata))}
 
 
-def frame_of(items: dict[str, JudgedItem]) -> JudgedFrame:
+def frame_of(items: dict[str, JudgedItem], votes: str = MEAN) -> JudgedFrame:
     known = [items[name] for name in sorted(items) if items[name].score is not None]
     unjudged = sum(bool(item.verdicts) and item.score is None for item in items.values())
     tasks: dict[str, int] = {}
@@ -198,12 +221,12 @@ def frame_of(items: dict[str, JudgedItem]) -> JudgedFrame:
     cluster = [
         tasks.setdefault(item.task, len(tasks)) if item.task else (alone := alone + 1) for item in known
     ]
-    odds = [item.odds for item in known]
+    odds, labels = [item.odds for item in known], [item.label(votes) for item in known]
     frame = Frame(
         np.array([item.score for item in known], dtype=np.float64),
-        np.array([np.nan if item.label is None else item.label for item in known], dtype=np.float64),
+        np.array([np.nan if label is None else label for label in labels], dtype=np.float64),
         np.array(cluster, dtype=np.int64),
         None if None in odds or not odds else np.array(odds, dtype=np.float64),
     )
     assumed = independence(item.task for item in known)
-    return JudgedFrame(frame, [item.stratum for item in known], unjudged, assumed)
+    return JudgedFrame(frame, [item.stratum for item in known], unjudged, odds.count(None), assumed)

@@ -71,15 +71,9 @@ def open_session(folder: Path) -> closing[LabelSession]:
 def add_sheets(folder: Path, sheets: Sequence[Path], *, replace: bool = False) -> tuple[int, int, int]:
     """Keep the labels of sheets; labels that are new, known already, and empty rows.
 
-    All sheets are checked before the first label is kept. Each label is on disk when it is counted, so that
-    the same command goes on where it was cut.
+    All of them are kept, or none; meanwhile nobody else labels or opens.
     """
     with open_session(folder) as session:
-        if session.opened is not None:
-            raise ConfigError(
-                f"{folder}: opened at {session.opened}, so no label may be added any more; make another draw "
-                "with `steelyard labels draw`."
-            )
         rows: dict[tuple[str, str], tuple[SheetLabel, str]] = {}
         empty = 0
         for path in sheets:
@@ -96,14 +90,16 @@ def add_sheets(folder: Path, sheets: Sequence[Path], *, replace: bool = False) -
                         f"{rows[label.key, label.annotator][1]}, expected once; remove one."
                     )
                 rows[label.key, label.annotator] = label, where
-        said = session.votes_in_force()
-        fresh = [
-            label
-            for label, where in rows.values()
-            if _is_fresh(session, said.get(label.key, {}), label, where, replace=replace)
-        ]
-        for label in fresh:
-            session.label(label.key, label.annotator, label.answer, label.note)
+        with session.log.transaction():
+            session.refuse_opened()
+            said = session.votes_in_force()
+            fresh = [
+                label
+                for label, where in rows.values()
+                if _is_fresh(session, said.get(label.key, {}), label, where, replace=replace)
+            ]
+            for label in fresh:
+                session.label(label.key, label.annotator, label.answer, label.note)
         session.write()
     return len(fresh), len(rows) - len(fresh), empty
 
@@ -210,23 +206,26 @@ def _progress(session: LabelSession) -> LabelProgress:
 def open_labels(folder: Path, *, incomplete: bool = False) -> LabelProgress:
     """Unseal the test part, once; refused before all of it is labelled, unless the caller says so."""
     with open_session(folder) as session:
-        found = _progress(session)
+        with session.log.transaction():
+            found = _progress(session)
+            done, total = found.test
+            if not total:
+                raise ConfigError(
+                    f"{folder}: the draw has no test part to open; its tuning labels are readable."
+                )
+            if found.opened is None:
+                if done < total and not (incomplete and done) and not found.suffices:
+                    raise ConfigError(
+                        f"{folder}: {done} of {pluralize(total, 'test item')} labelled, expected all before "
+                        "the part opens; label the rest, or say --incomplete to leave them out for good."
+                    )
+                session.open(datetime.now(UTC).isoformat(timespec="seconds"))
+        session.write()  # a kill may have come between the opening and its file
         if found.opened is not None:
-            session.write()  # a kill may have come between the opening and its file
             raise ConfigError(
                 f"{folder}: the test part was opened at {found.opened}, and it opens once; for a fresh test "
                 "make another draw with `steelyard labels draw`."
             )
-        done, total = found.test
-        if not total:
-            raise ConfigError(f"{folder}: the draw has no test part to open; its tuning labels are readable.")
-        if done < total and not (incomplete and done) and not found.suffices:
-            raise ConfigError(
-                f"{folder}: {done} of {pluralize(total, 'test item')} labelled, expected all before the part "
-                "opens; label the rest, or say --incomplete to leave them out for good."
-            )
-        session.open(datetime.now(UTC).isoformat(timespec="seconds"))
-        session.write()
         return _progress(session)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
@@ -19,7 +18,7 @@ from steelyard.commands.leaderboard_report import (
     RankTable,
     Separation,
 )
-from steelyard.core.arrays import Floats, Mask
+from steelyard.commands.leaderboard_votes import HALF, LOSS, Votes, matched_votes
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.estimation.bradley_terry import Comparisons, unbeaten_group
@@ -42,7 +41,6 @@ from steelyard.metrics.run.self_preference import vendor_of
 
 ENOUGH_LABELS = 50
 """Scores of each system by people from which on λ is fitted for each system."""
-HALF, LOSS = "half", "loss"
 
 
 def leaderboard(
@@ -67,17 +65,26 @@ def leaderboard(
     own = [choose("system", "--own-family", name, names, table.name) for name in own_family]
     if by_strength:
         _refuse_strengths(table, ties)
-    rows = [row for row in table.ratings if row.criterion == criterion and row.value is not None]
+    rows = [row for row in table.ratings if row.criterion == criterion]
+    lost = sum(
+        row.value is None and row.rater == judge and {row.system, row.versus or row.system} <= set(names)
+        for row in rows
+    )
+    rows = [row for row in rows if row.value is not None]
     tuned = {row.item for row in rows if row.split == TUNE}
     rows = [row for row in rows if row.item not in tuned]
     judged = [row for row in rows if row.rater == judge]
     voted = [row for row in rows if row.rater in people and row.rater != judge]
     random_draw = random_draw or _recorded_draw(table.name, rows)
-    votes = _votes(judged, voted, names, ties, random_draw=random_draw)
+    votes = matched_votes(judged, voted, names, ties, random_draw=random_draw)
     _refuse_few(table.name, votes.judge, names, f"judge {judge!r}")
     remarks = []
     if tuned:
         remarks.append(f"{pluralize(len(tuned), 'item')} left out: the judge was tuned on them.")
+    if table.stopped_early:
+        remarks.append("Labelling stopped early: no interval and no rank allows for that; label the rest.")
+    if lost:
+        remarks.append(f"{pluralize(lost, 'row')} of the judge without a verdict left out.")
     if votes.strays:
         remarks.append(f"Left out: {pluralize(votes.strays, 'row')} of people that the judge did not rate.")
     if votes.people is not None:
@@ -88,7 +95,7 @@ def leaderboard(
             "--design random if these were drawn at random."
         )
     how = _Settings(names, base, pair, confidence, seed)
-    halved = votes if ties == HALF else _votes(judged, voted, names, HALF, random_draw=random_draw)
+    halved = votes if ties == HALF else matched_votes(judged, voted, names, HALF, random_draw=random_draw)
     strengths = _strengths(halved, how) if table.is_pairwise else None
     if by_strength and strengths is not None:
         tables, remarks = strengths, [*remarks, *strengths.undefined]
@@ -156,42 +163,6 @@ def _refuse_strengths(table: RatingsTable, ties: str) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Votes:
-    judge: SystemScores
-    people: SystemScores | None
-    """Of the rows that people rated too."""
-    labelled: Mask
-    random_draw: bool
-    strays: int
-    """Rows that people rated and the judge did not."""
-
-    @property
-    def corrects(self) -> bool:
-        """People's rows stand for all rows."""
-        return self.people is not None and (self.random_draw or bool(self.labelled.all()))
-
-    @property
-    def shared(self) -> SystemScores:
-        """The judge's scores, on labelled rows only of systems that people rated too."""
-        assert self.people is not None
-        values = self.judge.values.copy()
-        values[self.labelled] = np.where(np.isnan(self.people.values), np.nan, values[self.labelled])
-        return replace(self.judge, values=values)
-
-
-def _votes(
-    judged: Sequence[Rating], voted: Sequence[Rating], names: Sequence[str], ties: str, *, random_draw: bool
-) -> _Votes:
-    by_judge, by_people = _matrix(judged, names, ties), _matrix(voted, names, ties)
-    keys = sorted(by_judge)
-    both = [key for key in keys if key in by_people]
-    labelled = np.array([key in by_people for key in keys], dtype=np.bool_)
-    people = _scores(by_people, both) if both else None
-    strays = len(by_people) - len(both)
-    return _Votes(_scores(by_judge, keys), people, labelled, random_draw, strays)
-
-
 @dataclass(frozen=True)
 class _Settings:
     names: Sequence[str]
@@ -215,7 +186,7 @@ class _Tables:
         return "corrected" if self.corrected else "people_alone" if self.people_alone else "judge_alone"
 
 
-def _win_rates(votes: _Votes, how: _Settings, *, pairwise_votes: bool) -> _Tables:
+def _win_rates(votes: Votes, how: _Settings, *, pairwise_votes: bool) -> _Tables:
     judged = _table(plain_ranking(votes.judge), votes.judge, how)
     if votes.people is None:
         return _Tables(judged)
@@ -228,7 +199,7 @@ def _win_rates(votes: _Votes, how: _Settings, *, pairwise_votes: bool) -> _Table
     return _Tables(judged, voted, _table(ranking, votes.judge, how, alone, votes.people.rows))
 
 
-def _strengths(votes: _Votes, how: _Settings) -> _Tables:
+def _strengths(votes: Votes, how: _Settings) -> _Tables:
     """The tables by Bradley–Terry strength, where the votes tell it."""
     judge = Comparisons(votes.judge.values, votes.judge.cluster)
     lacking = _unlinked(judge, how.names, "the judge")
@@ -289,39 +260,6 @@ def _systems(table: RatingsTable, wanted: Sequence[str]) -> list[str]:
     return names
 
 
-Key = tuple[str, str]
-"""Task, or the item where there is none, and the name of the row."""
-
-
-def _matrix(rows: Sequence[Rating], names: Sequence[str], ties: str) -> dict[Key, Floats]:
-    """Score of each system in each comparison or item; repeats and several people are averaged."""
-    number = {name: place for place, name in enumerate(names)}
-    found: defaultdict[Key, defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        value = row.value or 0.0
-        if not row.versus:
-            if row.system in number:
-                found[row.task or row.item, row.item][number[row.system]].append(value)
-        elif row.system in number and row.versus in number:
-            cells = found[row.task or row.item, f"{row.item} {row.system} {row.versus}"]
-            lost = ties == LOSS and value == 0.5
-            cells[number[row.system]].append(0.0 if lost else value)
-            cells[number[row.versus]].append(0.0 if lost else 1 - value)
-    made = {}
-    for key, cells in found.items():
-        made[key] = np.full(len(names), np.nan)
-        for place, values in cells.items():
-            made[key][place] = fmean(values)
-    return made
-
-
-def _scores(matrix: dict[Key, Floats], keys: Sequence[Key]) -> SystemScores:
-    tasks: dict[str, int] = {}
-    cluster = [tasks.setdefault(task, len(tasks)) for task, _ in keys]
-    values = np.stack([matrix[key] for key in keys]) if keys else np.zeros((0, 0))
-    return SystemScores(values, np.array(cluster, dtype=np.int64))
-
-
 def _refuse_few(where: str, scores: SystemScores, names: Sequence[str], rater: str) -> None:
     counts = scores.counts if scores.rows else np.zeros(len(names))
     for name, count in zip(names, counts.tolist(), strict=True):
@@ -332,7 +270,7 @@ def _refuse_few(where: str, scores: SystemScores, names: Sequence[str], rater: s
             )
 
 
-def _uncorrected(votes: _Votes, names: Sequence[str]) -> list[str]:
+def _uncorrected(votes: Votes, names: Sequence[str]) -> list[str]:
     """Which systems of a corrected table keep the figure of people's votes, unless all rows have one."""
     rest = votes.judge.filter(~votes.labelled)
     few = [name for name, count in zip(names, rest.counts, strict=True) if count < FEWEST_ROWS]

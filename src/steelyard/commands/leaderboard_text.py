@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard.commands.leaderboard import HALF
 from steelyard.commands.leaderboard_report import GIVEN, Leaderboard, RankedSystem
+from steelyard.commands.leaderboard_votes import HALF
 from steelyard.core.text import percent, pluralize, round_up
 
 NAMED = 5
@@ -199,6 +199,8 @@ def notes(board: Leaderboard) -> list[str]:
     elif board.pairwise:
         ties = "half a win to each" if board.ties == HALF else "a loss of both"
         made.append(f"Figures are win rates in percent against the pool at hand; a tie is {ties}.")
+    if board.people_alone is not None:
+        made.append("Several votes on a row are averaged; how other people would vote is in no interval.")
     if board.independence:
         made.append(f"Assumed: {board.independence}.")
     return [*made, *board.remarks]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ FEWEST_SHARED = 10
 AT_CEILING, WITHIN, BELOW = "at the ceiling", "below the ceiling, within epsilon", "below the ceiling"
 UNDECIDED = "undecided"
 DISAGREE = "people disagree too much to say"
+ENOUGH = 0.5
+"""Share of people whom a judge at the ceiling may replace, at least."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,9 @@ class JudgeAmongPeople:
     agreement: Figure | None
     """Share of people who say the same, on the items that several rated: a person's own is the ceiling."""
     squared_error: Figure | None
-    """Mean squared distance of the judge from the mean of people's votes."""
+    """Mean squared distance of the judge from the mean of people's votes; None of categories."""
+    strange: tuple[int, str] | None = None
+    """Answers that are a category of no person's, and the first of them."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class PeopleReport:
     """Items without a majority."""
     independence: str = ""
     """Why items are taken as independent; empty where tasks say which belong together."""
+    categories: tuple[str, ...] = ()
+    """Words that people and judges gave, where ratings are words."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -92,6 +99,7 @@ class PeopleReport:
             ],
             "split": list(self.split),
             "independence": self.independence,
+            "categories": list(self.categories),
         }
 
 
@@ -112,7 +120,10 @@ def people(
     criterion: str | None = None,
     epsilon: float = 0.15,
     level: str = "nominal",
+    categories: Mapping[float, str] | None = None,
 ) -> PeopleReport:
+    """Agreement of people, and judges among them; `categories` are the words behind values, if any are."""
+    words = categories or {}
     chosen = sorted(choose_people(table, names))
     aspect = choose("criterion", "--criterion", criterion, table.criteria, table.name)
     known = list(table.raters(JUDGE))
@@ -140,8 +151,9 @@ def people(
     known_votes = votes[~np.isnan(votes)]
     if (known_votes == known_votes[0]).all():
         raise DataError(
-            f"{table.name}: people gave {known_votes[0]:g} to every item, expected several values, without "
-            "which agreement beyond chance is not defined; let them rate items that differ."
+            f"{table.name}: people gave {words.get(known_votes[0], f'{known_votes[0]:g}')} to every item, "
+            "expected several values, without which agreement beyond chance is not defined; let them rate "
+            "items that differ."
         )
     if level == "ratio" and known_votes.min() < 0:
         raise DataError(
@@ -159,12 +171,16 @@ def people(
     made = []
     for judge in wanted:
         scores = np.array([_one_answer(values, level) for values in said[judge]])
-        made.append(_among(judge, scores, votes, clusters, most, agreed, epsilon, nominal=level == "nominal"))
+        nominal = level == "nominal"
+        among = _among(judge, scores, votes, clusters, most, agreed, epsilon, nominal=nominal)
+        made.append(
+            replace(among, squared_error=None, strange=_strange(scores, votes, words)) if words else among
+        )
     persons = [
         Person(
             name,
             int((~np.isnan(votes[:, n])).sum()),
-            severity(votes, n, clusters) if len(chosen) > 1 else None,
+            severity(votes, n, clusters) if len(chosen) > 1 and not words else None,
             agreement_with(votes[:, n], np.delete(votes, n, axis=1), clusters) if len(chosen) > 1 else None,
         )
         for n, name in enumerate(chosen)
@@ -180,6 +196,7 @@ def people(
         tuple(made),
         tuple(split),
         independence(tasks),
+        tuple(sorted(words.values())),
     )
 
 
@@ -203,11 +220,12 @@ def _among(
     several = np.where((~np.isnan(votes)).sum(axis=1) > 1, scores, np.nan)
     given = np.concatenate([scores[known], votes[~np.isnan(votes)]])
     squares = (scores - np.nanmean(votes, axis=1)) ** 2
+    winning = sum(test.passed for test in tests) / len(tests) if tests else None
     return JudgeAmongPeople(
         judge=judge,
-        verdict=_verdict(gap, agreed, epsilon),
+        verdict=_verdict(gap, winning, agreed, epsilon),
         gap=gap,
-        winning_rate=sum(test.passed for test in tests) / len(tests) if tests else None,
+        winning_rate=winning,
         advantage=float(np.mean([test.judge_share for test in tests])) if tests else None,
         tests=tuple(tests),
         majority=(int(right), len(decided)),
@@ -224,17 +242,23 @@ def _one_answer(values: list[float], level: str) -> float:
     return Counter(values).most_common(1)[0][0] if level == "nominal" else float(np.mean(values))
 
 
-def _verdict(gap: Figure | None, agreed: Figure, epsilon: float) -> str:
+def _strange(scores: np.ndarray, votes: np.ndarray, words: Mapping[float, str]) -> tuple[int, str] | None:
+    """A reply that could not be read is a word too, and looks like a category."""
+    odd = scores[~np.isnan(scores) & ~np.isin(scores, votes)].tolist()
+    return (len(odd), words.get(odd[0], f"{odd[0]:g}")) if odd else None
+
+
+def _verdict(gap: Figure | None, winning: float | None, agreed: Figure, epsilon: float) -> str:
     """Where the whole interval of the gap lies, compared with 0, a person's own, and with −ε.
 
-    Above −ε and not below 0: at the ceiling. Above −ε and below 0: below the ceiling, within epsilon. Below 0
-    and not above −ε: below the ceiling. Neither: undecided, since both −ε and 0 are possible.
+    Above −ε, not below 0, and ω at least one half: at the ceiling. Above −ε and below 0: below the ceiling,
+    within epsilon. Below 0 and not above −ε: below the ceiling. Else undecided.
     """
     if agreed.low is not None and agreed.low <= 0:
         return DISAGREE
     known = agreed.low is not None or agreed.value == 1  # without any disagreement there is no interval
-    if not known or gap is None or gap.low is None or gap.high is None:
+    if not known or winning is None or gap is None or gap.low is None or gap.high is None:
         return UNDECIDED
     if gap.high < 0:
         return WITHIN if gap.low > -epsilon else BELOW
-    return AT_CEILING if gap.low > -epsilon else UNDECIDED
+    return AT_CEILING if gap.low > -epsilon and winning >= ENOUGH else UNDECIDED

@@ -12,10 +12,14 @@ from steelyard.commands.people import (
 )
 from steelyard.core.text import pluralize
 from steelyard.estimation.frame import Figure
+from steelyard.estimation.people import FEWEST_ITEMS
 
 PERSON_COLUMNS = ("person", "items", "agrees with the others [95 %]", "severity [95 %]")
 JUDGE_COLUMNS = ("judge", "gap to a person [95 %]", "agrees with people [95 %]", "ω", "ρ")
-ANSWER_COLUMNS = ("judge", "as the majority", "as any person", "squared error [95 %]")
+ANSWER_COLUMNS = ("judge", "as the majority", "as any person", "squared error to the mean [95 %]")
+CEILING = (
+    "At the ceiling: the interval of the gap lies above −ε and not wholly below 0, and ω is at least one half"
+)
 NAMED = 8
 """Items without a majority that are named."""
 
@@ -29,13 +33,17 @@ def people_sentence(report: PeopleReport) -> str:
 
 
 def verdict(judge: JudgeAmongPeople, epsilon: float) -> str:
-    """The verdict on a judge with the number that it was decided by."""
+    """The verdict on a judge with the numbers that it was decided by."""
+    if judge.verdict == UNDECIDED and not judge.tests:
+        return f"{UNDECIDED}, since nobody rated {FEWEST_ITEMS} items that the judge and others rated"
+    passed, people = sum(test.passed for test in judge.tests), pluralize(len(judge.tests), "person", "people")
     beyond = judge.gap is not None and judge.gap.high is not None and judge.gap.high < -epsilon
+    far = f"{'by more' if beyond else 'undecided whether by less'} than {epsilon:g}"
     words = {
-        AT_CEILING: f"{AT_CEILING} (ε = {epsilon:g})",
-        WITHIN: f"below people, by less than {epsilon:g}",
-        BELOW: f"below people, {'by more' if beyond else 'undecided whether by less'} than {epsilon:g}",
-        UNDECIDED: f"{UNDECIDED} (ε = {epsilon:g})",
+        AT_CEILING: f"{AT_CEILING} (ε = {epsilon:g}, ω {passed} of {people})",
+        WITHIN: f"below people, by less than {epsilon:g} (ω {passed} of {people})",
+        BELOW: f"below people, {far} (ω {passed} of {people})",
+        UNDECIDED: f"{UNDECIDED} (ε = {epsilon:g}, ω {passed} of {people})",
     }
     return words.get(judge.verdict, judge.verdict)
 
@@ -75,9 +83,22 @@ def _signed(figure: Figure | None) -> str:
 def people_notes(report: PeopleReport) -> list[str]:
     made = []
     if report.judges:
-        made.append("At the ceiling: the interval of the gap lies above −ε and not wholly below 0.")
+        made.append(f"{CEILING}.")
         made.append(f"ω: share of people whom the judge may replace at ε = {report.epsilon:g}.")
         made.append("ρ: how often the judge is at least as close to the others as the person.")
+    for each in report.judges:
+        rated = each.any_person[1]
+        if rated < report.items:
+            lost = f"{report.items - rated:,} of {pluralize(report.items, 'item')}"
+            made.append(f"{each.judge}: no verdict on {lost}, which are left out.")
+        if each.strange is not None:
+            count, word = each.strange
+            made.append(
+                f"{each.judge}: {pluralize(count, 'answer')} that nobody else gave, the first {word[:60]!r}."
+            )
+    if report.categories:
+        kinds = ", ".join(report.categories[:NAMED]) + (" …" if len(report.categories) > NAMED else "")
+        made.append(f"Categories: {kinds}.")
     if report.split:
         named = ", ".join(report.split[:NAMED])
         named += f" and {len(report.split) - NAMED:,} more" if len(report.split) > NAMED else ""

@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from steelyard.commands.estimate import FEWEST_LABELS
 from steelyard.commands.judged_items import Subject, choose_judge, frame_of, judged_items
+from steelyard.commands.label_checks import FEWEST_LABELS
 from steelyard.core.arrays import Floats
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map, unknown_key

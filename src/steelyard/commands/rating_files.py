@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +14,8 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_ratings import inspect_ratings
 from steelyard.importing.inspect_scores import holds_log
 from steelyard.importing.rating_exports import read_export
-from steelyard.importing.ratings import (
-    CODE,
-    HUMAN,
-    JUDGE,
-    Rating,
-    RatingColumns,
-    RatingsTable,
-    label_ratings,
-    read_ratings,
-)
+from steelyard.importing.rating_reader import label_ratings, read_ratings
+from steelyard.importing.ratings import CODE, HUMAN, JUDGE, Rating, RatingColumns, RatingsTable
 from steelyard.providers.provider_info import DoctorCheck
 from steelyard.review.label_draw import DRAW_FILE, TEST, TUNE, FrameUnit, LabelDraw
 from steelyard.review.labelling import LABEL_LOG, LABELLED, LabelSession
@@ -35,13 +28,20 @@ LABEL = "label"
 
 
 def load_ratings(
-    path: Path, how: RatingColumns, labels: Path | None = None, *, pilot: bool = False
+    path: Path,
+    how: RatingColumns,
+    labels: Path | None = None,
+    label_columns: Mapping[str, str] | None = None,
+    *,
+    pilot: bool = False,
 ) -> RatingsTable:
     """The ratings of a file or run, with labels of another file or of a draw; see `drawn_ratings`."""
+    if label_columns and (labels is None or labels.is_dir()):
+        raise ConfigError("--label-columns: works only with --labels FILE; name the file, or leave it out.")
     table = _run_ratings(path, how) if path.is_dir() else _file_ratings(path, how)
     if labels is not None and (pilot or labels.is_dir()):
         return drawn_ratings(table, labels, pilot=pilot)
-    return table if labels is None else table.joined(label_ratings(labels, replace(how, where={})))
+    return table if labels is None else table.joined(label_ratings(labels, how, label_columns))
 
 
 def _file_ratings(path: Path, how: RatingColumns) -> RatingsTable:
@@ -142,7 +142,10 @@ def drawn_ratings(table: RatingsTable, folder: Path, *, pilot: bool = False) -> 
     if own:
         remarks.append(f"{pluralize(own, 'label')} of {table.name} left out: labels come from {folder}.")
     remarks += [] if pilot else _draw_remarks(table, draw, labels)
-    return RatingsTable(f"{table.name} and {folder}", _drawn_rows(table, draw, labels, pilot), tuple(remarks))
+    rows = _drawn_rows(table, draw, labels, pilot)
+    silent = any(unit.part == TEST and unit.key not in labels for unit in draw.drawn.values())
+    stopped = silent and draw.stop is not None and not pilot
+    return RatingsTable(f"{table.name} and {folder}", rows, tuple(remarks), stopped)
 
 
 def _drawn_rows(
@@ -200,12 +203,6 @@ def _draw_remarks(table: RatingsTable, draw: LabelDraw, labels: dict[str, dict[s
             f"{absent:,} of {pluralize(len(draw.units), 'item')} of the draw are not in {table.name}: the "
             "figure is about the others."
         )
-    if silent and draw.stop is not None:
-        low, high = draw.limits_at_every_look(labels)
-        said.append(
-            f"Labelling may have stopped by its declared rule; limits that hold at every look are {low:.3f} "
-            f"and {high:.3f}."
-        )
     return said
 
 
@@ -215,7 +212,7 @@ def _run_draw(session: LabelSession) -> LabelDraw:
         FrameUnit(parent, 0.0, "", part=TEST if name in session.draw.items else "", key=name)
         for name, parent in session.parents().items()
     )
-    return LabelDraw(str(session.folder.path), "", "", "random", session.draw.seed, "", "", units, "")
+    return LabelDraw(str(session.folder.path), "", "", "random", session.draw.seed, "", "", units)
 
 
 def rating_checks(table: RatingsTable) -> list[DoctorCheck]:

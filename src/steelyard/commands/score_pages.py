@@ -288,14 +288,18 @@ def people_page(report: PeopleReport) -> ScorePage:
                 "Share of people who say the same, on items that several rated.",
             ),
             ("as any person", "Items on which the judge says what at least one person says."),
-            ("squared error", "Mean squared distance of the judge from the mean of people's ratings."),
+            (
+                "squared error to the mean",
+                "Mean squared distance of the judge from the mean of people's votes.",
+            ),
             ("severity", "How far a person rates above the others on the same items."),
             ("ω", "Share of people whom the judge may replace, by the alternative annotator test."),
             ("ρ", "How often the judge is at least as close to the others as the person."),
             (
                 "at the ceiling",
                 "As close to the other people as a person is: the interval of the gap lies above −ε and not "
-                "wholly below 0. Where it lies between −ε and 0, the judge is below people, by less than ε.",
+                "wholly below 0, and ω is at least one half. Where the interval lies between −ε and 0, the "
+                "judge is below people, by less than ε.",
             ),
             _interval(CONFIDENCE),
         ),

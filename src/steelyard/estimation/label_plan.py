@@ -203,10 +203,12 @@ def best_pair(
     return ceil(n), ceil(m)
 
 
-def sequence_limits_of(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float]:
+def sequence_limits_of(
+    parts: Sequence[tuple[float, float, int]], alpha: float = ALPHA
+) -> tuple[float, float]:
     """Limits at every look of Σ share·mean, from (share, sum of values in [0, 1], count) of each stratum."""
     low = high = 0.0
     for share, total, count in parts:
-        ends = sequence_limits(total, count, ALPHA / len(parts))
+        ends = sequence_limits(total, count, alpha / len(parts))
         low, high = low + share * ends[0], high + share * ends[1]
     return low, high

@@ -14,7 +14,8 @@ from typing import Any
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_scores import SampleRow, SampleScore
-from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingColumns, RatingsTable, parse_value
+from steelyard.importing.rating_reader import parse_value
+from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingColumns, RatingsTable
 from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.inspect_log import open_log
 

@@ -17,6 +17,7 @@ from typing import Any
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
+from steelyard.importing.rating_reader import parse_value
 from steelyard.importing.ratings import (
     CODE,
     HUMAN,
@@ -25,7 +26,6 @@ from steelyard.importing.ratings import (
     Rating,
     RatingColumns,
     RatingsTable,
-    parse_value,
 )
 from steelyard.tasks.sources.cells import normal
 from steelyard.tasks.sources.delimited import read_text

@@ -26,7 +26,8 @@ from steelyard.errors import ConfigError
 from steelyard.estimation.label_plan import FLOOR, neyman, sequence_limits_of, whole_numbers
 from steelyard.metrics.stats.intervals import Span
 
-SCHEMA = "steelyard.draw/1"
+SCHEMA, FIRST_SCHEMA = "steelyard.draw/2", "steelyard.draw/1"
+"""The first had a hash of its frame alone."""
 DRAW_FILE = "draw.json"
 TUNE, TEST, PILOT = "tune", "test", "pilot"
 OPENED = "opened"
@@ -70,7 +71,6 @@ class LabelDraw:
     scale: str
     at: str
     units: tuple[FrameUnit, ...]
-    frame_hash: str
     stop: float | None = None
     """Half-width at which labelling may stop, if that was declared before the first label."""
     schema: str = SCHEMA
@@ -79,9 +79,12 @@ class LabelDraw:
     def read(cls, folder: Path) -> LabelDraw:
         path = folder / DRAW_FILE
         try:
-            draw = from_body(cls, json.loads(path.read_text(encoding="utf-8")))
-            if draw.schema != SCHEMA:
+            body = json.loads(path.read_text(encoding="utf-8"))
+            draw = from_body(cls, body)
+            if draw.schema not in (SCHEMA, FIRST_SCHEMA):
                 raise ValueError(f"schema {draw.schema!r}")
+            told = body.pop("hash" if draw.schema == SCHEMA else "frame_hash")
+            made = content_hash(body) if draw.schema == SCHEMA else _frame_hash(draw.units)
         except FileNotFoundError as error:
             raise ConfigError(
                 f"{folder}: no {DRAW_FILE} found, expected a folder that `steelyard labels draw` made; name "
@@ -91,14 +94,13 @@ class LabelDraw:
             raise ConfigError(
                 f"{path}: not a draw that this version made ({error}); restore the file."
             ) from error
-        if draw.frame_hash != frame_hash(draw.units):
-            raise ConfigError(
-                f"{path}: the frame is not the one that was drawn from (its hash differs); restore the file."
-            )
+        if told != made:
+            raise ConfigError(f"{path}: not the draw that was made (its hash differs); restore the file.")
         return draw
 
     def file_text(self) -> str:
-        return json.dumps(to_body(self), ensure_ascii=False) + "\n"
+        body = to_body(self)
+        return json.dumps({**body, "hash": content_hash(body)}, ensure_ascii=False) + "\n"
 
     @cached_property
     def drawn(self) -> dict[str, FrameUnit]:
@@ -157,7 +159,7 @@ class LabelDraw:
         return sequence_limits_of([(sizes[level] / len(pool), sum(y), len(y)) for level, y in values.items()])
 
 
-def frame_hash(units: Iterable[FrameUnit]) -> str:
+def _frame_hash(units: Iterable[FrameUnit]) -> str:
     return content_hash([[unit.item, unit.system, unit.versus, unit.level, unit.part] for unit in units])
 
 

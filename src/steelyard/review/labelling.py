@@ -33,6 +33,10 @@ LABELS, LABEL_LOG = "labels.jsonl", "labels.db"
 PAIR_ANSWERS = ("1", "2", "tie")
 
 
+class OpenedError(ConfigError):
+    """The test part is open, so that no label may be added or changed."""
+
+
 @dataclass(frozen=True)
 class Draw:
     items: tuple[str, ...]
@@ -94,23 +98,22 @@ class LabelSession:
                     "folder; leave the option out."
                 )
             return Draw(tuple(sorted(drawn)), len(drawn) / len(frame), len(frame), self.recorded.seed)
+        if self.log.get_meta(DRAW) is None:
+            if not may_draw:
+                raise self._undrawn(size)
+            names = sorted(self._items)
+            count = size = len(names) if size is None else min(size, len(names))
+            chosen = sorted(rng_for(seed, "labels").sample(names, count))
+            made = {"items": chosen, "odds": count / len(names), "of": len(names), "seed": seed}
+            self.log.set_meta(DRAW, made, keep=True)  # somebody else may have drawn meanwhile
         noted = self.log.get_meta(DRAW)
-        if noted is not None:
-            kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
-            if size is not None and size != len(kept.items):
-                raise ConfigError(
-                    f"--draw {size}: a draw of {pluralize(len(kept.items), 'item')} was made here before; a "
-                    "second one would change their odds: leave it out, or remove labels.db."
-                )
-            return kept
-        if not may_draw:
-            raise self._undrawn(size)
-        names = sorted(self._items)
-        count = len(names) if size is None else min(size, len(names))
-        chosen = rng_for(seed, "labels").sample(names, count)
-        fresh = Draw(tuple(sorted(chosen)), count / len(names), len(names), seed)
-        self.log.set_meta(DRAW, {"items": fresh.items, "odds": fresh.odds, "of": fresh.of, "seed": seed})
-        return fresh
+        kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
+        if size is not None and size != len(kept.items):
+            raise ConfigError(
+                f"--draw {size}: a draw of {pluralize(len(kept.items), 'item')} was made here before; a "
+                "second one would change their odds: leave it out, or remove labels.db."
+            )
+        return kept
 
     def close(self) -> None:
         self.log.close()
@@ -147,11 +150,11 @@ class LabelSession:
         """Unseal the test part; from then on no label changes."""
         self.log.set_meta(OPENED, {"at": at})
 
-    def _refuse_opened(self) -> None:
+    def refuse_opened(self) -> None:
         if self.opened is not None:
-            raise ConfigError(
-                f"{self.folder.path}: opened at {self.opened}, so no label may change any more; make another "
-                "draw with `steelyard labels draw`."
+            raise OpenedError(
+                f"{self.folder.path}: opened at {self.opened}, so no label may be added or changed any more; "
+                "make another draw with `steelyard labels draw`."
             )
 
     def order(self, annotator: str) -> list[str]:
@@ -188,19 +191,22 @@ class LabelSession:
 
     def label(self, name: str, annotator: str, answer: str | None, note: str = "") -> None:
         """Keep a label, on disk when this returns; None skips the item. Slots are kept as contents."""
-        self._refuse_opened()
         item = self._items[name]
         word = SKIPPED if answer is None else LABELLED
         kept = None if answer is None else self.content_of(item, annotator, answer)
-        self.log.append(Choice(name, item.hash, annotator, word, None, kept, "", note))
+        with self.log.transaction():
+            self.refuse_opened()
+            self.log.append(Choice(name, item.hash, annotator, word, None, kept, "", note))
 
     def undo(self, annotator: str) -> str | None:
-        self._refuse_opened()
-        mine = [d for group in self.votes_in_force().values() for who, d in group.items() if who == annotator]
-        if not mine:
-            return None
-        last = max(mine, key=lambda vote: vote.id)
-        self.log.append(Choice(last.stimulus, last.base, annotator, UNDONE, undoes=last.id))
+        with self.log.transaction():
+            self.refuse_opened()
+            said = self.votes_in_force().values()
+            mine = [vote for group in said for who, vote in group.items() if who == annotator]
+            if not mine:
+                return None
+            last = max(mine, key=lambda vote: vote.id)
+            self.log.append(Choice(last.stimulus, last.base, annotator, UNDONE, undoes=last.id))
         return last.stimulus
 
     def agreement(self) -> Agreement:
@@ -274,8 +280,10 @@ class LabelSession:
         return self._items[name].lineage.parent
 
     def write(self) -> Path:
+        """The labels that may be read, as a file: all that are kept, since nobody adds one meanwhile."""
         path = self.folder.path / LABELS
-        atomic_write_text(path, list(self.lines()))
+        with self.log.transaction():
+            atomic_write_text(path, list(self.lines()))
         return path
 
 

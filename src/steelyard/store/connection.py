@@ -189,11 +189,15 @@ def store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
-        if _kind(error) in (*_NO_ROOM, *_IN_USE):
-            raise StoreError(f"{path}: {write_error_words(error)}") from error
-        raise StoreError(
-            f"{path}: not a usable run file ({error}); restore a copy or choose another --out."
+        raise store_error(
+            path, error, f"not a usable run file ({error}); restore a copy or choose another --out."
         ) from error
+
+
+def store_error(path: Path, error: Exception, unusable: str) -> StoreError:
+    """Of a file that cannot be written at this moment, or that is not usable."""
+    passing = _kind(error) in (*_NO_ROOM, *_IN_USE)
+    return StoreError(f"{path}: {write_error_words(error) if passing else unusable}")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import StoreError
-from steelyard.store.connection import connect
+from steelyard.store.connection import connect, store_error
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS decisions (
@@ -118,11 +118,15 @@ class ReviewLog:
     def _unusable(self, error: Exception) -> StoreError:
         if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
             return StoreError(f"{self.path}: cannot be written; make it and its folder writable.")
-        return StoreError(f"{self.path}: not a usable file of decisions ({error}); restore a copy.")
+        return store_error(self.path, error, f"not a usable file of decisions ({error}); restore a copy.")
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All that is written within is on disk at its end, or nothing; no other process writes meanwhile."""
         with self._lock:
+            if self._connection.in_transaction:  # of the caller, who has the lock
+                yield self._connection
+                return
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -151,7 +155,7 @@ class ReviewLog:
 
         With `own`, only votes of the same reviewer count as somebody's.
         """
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             who = " AND reviewer = ?" if own else ""
             values = (choice.stimulus, choice.reviewer) if own else (choice.stimulus,)
             query = f"SELECT max(id) FROM decisions WHERE stimulus = ?{who}"
@@ -191,7 +195,7 @@ class ReviewLog:
     # What is typed and not yet decided
 
     def save_draft(self, stimulus: str, reviewer: str, body: Mapping[str, str]) -> None:
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO drafts VALUES (?, ?, ?)", (stimulus, reviewer, json.dumps(body))
             )
@@ -203,7 +207,7 @@ class ReviewLog:
     # Texts that arrive while others are written
 
     def arrive(self, bodies: Mapping[str, str]) -> None:
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO arrivals (stimulus, body) VALUES (?, ?)", bodies.items()
             )
@@ -214,7 +218,7 @@ class ReviewLog:
     # Versions
 
     def add_set(self, fresh: ReviewedSet) -> None:
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT INTO sets (version, hash, parent, newest, reviewer, members, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -231,7 +235,7 @@ class ReviewLog:
         return [ReviewedSet(v, h, p, n, r, json.loads(members), at) for v, h, p, n, r, members, at in rows]
 
     def publish(self, newest: Mapping[str, int]) -> None:
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO published VALUES (?, ?)", newest.items())
 
     def published(self) -> dict[str, int]:
@@ -239,9 +243,11 @@ class ReviewLog:
 
     # Settings
 
-    def set_meta(self, key: str, value: Any) -> None:
-        with self._transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+    def set_meta(self, key: str, value: Any, *, keep: bool = False) -> None:
+        """Note a setting; with `keep`, one that stands there stays."""
+        with self.transaction() as connection:
+            word = "IGNORE" if keep else "REPLACE"
+            connection.execute(f"INSERT OR {word} INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     def get_meta(self, key: str) -> Any:
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))

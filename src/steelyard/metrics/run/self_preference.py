@@ -44,6 +44,7 @@ VENDORS: Mapping[str, tuple[str, ...]] = {
     "microsoft": ("phi", "wizardlm"),
     "mistral": ("mistral", "mixtral", "ministral", "codestral", "magistral"),
     "moonshot": ("kimi",),
+    "nomic": ("gpt4all",),
     "nvidia": ("nemotron",),
     "openai": ("gpt", "chatgpt", "davinci", "o1", "o3", "o4"),
     "xai": ("grok",),

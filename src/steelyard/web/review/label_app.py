@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.applications import Starlette
@@ -9,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from steelyard.review.labelling import LabelSession, answer_meanings, answer_words
+from steelyard.review.labelling import LabelSession, OpenedError, answer_meanings, answer_words
 from steelyard.web.access import json_error
 from steelyard.web.messages import run_messages
 from steelyard.web.pages import (
@@ -23,6 +24,17 @@ from steelyard.web.pages import (
 )
 
 OPENED = "the labels are open, so that none may change any more: load the page again."
+Handler = Callable[[Request, dict[str, Any]], Response]
+
+
+def unless_opened(handler: Handler) -> Handler:
+    def handle(request: Request, body: dict[str, Any]) -> Response:
+        try:
+            return handler(request, body)
+        except OpenedError:
+            return json_error(409, OPENED)
+
+    return handle
 
 
 class LabelPages:
@@ -33,8 +45,8 @@ class LabelPages:
         return Starlette(
             routes=[
                 Route("/", self.whole),
-                Route("/label", json_route(self.label), methods=["POST"]),
-                Route("/undo", json_route(self.undo), methods=["POST"]),
+                Route("/label", json_route(unless_opened(self.label)), methods=["POST"]),
+                Route("/undo", json_route(unless_opened(self.undo)), methods=["POST"]),
                 Route("/reviewer", json_route(set_reviewer), methods=["POST"]),
                 Route("/labels.jsonl", self.labels),
                 Route("/static/{name}", asset),
@@ -72,8 +84,7 @@ class LabelPages:
         """Keep a label; the answer comes when it is on disk."""
         item = self.session.item(str(body.get("item")))
         answer = text_field(body, "answer")
-        if self.session.opened is not None:
-            return json_error(409, OPENED)
+        self.session.refuse_opened()
         who = reviewer_name(request, self._annotator)
         if item is None or item.id not in self.session.order(who):
             return json_error(404, "there is no such item: load the page again.")
@@ -86,8 +97,6 @@ class LabelPages:
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
         del body
-        if self.session.opened is not None:
-            return json_error(409, OPENED)
         last = self.session.undo(reviewer_name(request, self._annotator))
         if last is None:
             return json_error(422, "there is nothing of yours to take back.")

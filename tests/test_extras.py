@@ -1,0 +1,54 @@
+"""Every package that a test imports is named in pyproject.toml, so that none is skipped for want of one."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from docs_pages import ROOT
+
+TESTS = ROOT / "tests"
+LOCAL = {path.stem for folder in (TESTS, ROOT / "docs") for path in folder.rglob("*.py")}
+LOCAL |= {path.name for path in TESTS.iterdir() if path.is_dir()} | {"steelyard"}
+NAMES = {"google": {"google-genai"}, "yaml": {"pyyaml"}}
+"""Distributions of imports whose names differ; others are looked up where they are installed."""
+TOOLS = {"pip", "setuptools"}
+"""Installed with the environment itself."""
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
+            yield str(getattr(node.args[0], "value", ""))
+
+
+def declared() -> set[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = [
+        *project["dependencies"],
+        *(each for extra in project["optional-dependencies"].values() for each in extra),
+    ]
+    return {normal(re.split(r"[<>=!~\[; ]", line)[0]) for line in lines}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: str(path.relative_to(TESTS)))
+def test_every_import_is_in_an_extra(path: Path) -> None:
+    installed, known = packages_distributions(), declared()
+    for name in {each.partition(".")[0] for each in imported(path)} - LOCAL - TOOLS - sys.stdlib_module_names:
+        distributions = NAMES.get(name) or set(map(normal, installed.get(name, [name])))
+        assert distributions & known, f"{name} is in no extra of pyproject.toml"
