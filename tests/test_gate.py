@@ -52,6 +52,11 @@ def share(low: float | None, high: float | None, value: float = 0.04, **more: An
     return replace(base, intervals=(Interval("wilson_cluster", low, high),), n_calls=100, **more)
 
 
+def of(trials: int) -> dict[str, Any]:
+    """How many independent trials a share rests on."""
+    return {"effective_size": float(trials), "quantile": 1.959963984540054}
+
+
 def result(estimate: Estimate, **limits: float) -> tuple[str, str]:
     found = check(policy({"dark_current": dict(limits)}).rules[0], estimate)
     return found.result, found.reason
@@ -103,9 +108,9 @@ def test_missing_verdicts_decide_nothing() -> None:
     assert word == "INCONCLUSIVE"
     assert "50 failed" in reason
     # With one of 101 Wilson's upper end is .054.
-    few = share(0.0, 0.037, 0.0, excluded={"unreadable": 1, "failed": 0}, bounds=(0.0, 1 / 101))
+    few = share(0.0, 0.037, 0.0, excluded={"unreadable": 1, "failed": 0}, bounds=(0.0, 1 / 101), **of(100))
     assert [result(few, max=limit)[0] for limit in (0.053, 0.055)] == ["INCONCLUSIVE", "PASS"]
-    beyond = share(0.3, 0.5, 0.4, excluded=lost, bounds=(0.27, 0.6))
+    beyond = share(0.3, 0.5, 0.4, excluded=lost, bounds=(0.27, 0.6), **of(100))
     # In the best case .27 [.18, .37]: beyond .05 whatever became of them, and not beyond .25.
     assert [result(beyond, max=limit)[0] for limit in (0.05, 0.25)] == ["FAIL", "INCONCLUSIVE"]
     # Without bounds a loss of more than 2 % is too much.
@@ -115,11 +120,11 @@ def test_missing_verdicts_decide_nothing() -> None:
 
 def test_calls_still_needed() -> None:
     # 0 events, limit .05: Wilson needs 73 calls (z²·.95/.05); 40 were made.
-    fresh = replace(share(0.0, 0.0881, 0.0), numerator=0, denominator=40, n_calls=40)
+    fresh = replace(share(0.0, 0.0881, 0.0, **of(40)), numerator=0, denominator=40, n_calls=40)
     found = check(policy({"dark_current": {"max": 0.05}}).rules[0], fresh)
-    # By the rounded end of the interval the 40 are worth 39.8, so 74 in all.
-    assert found.calls_needed == 34
-    pairs = replace(fresh, denominator=20, unit="pair", intervals=(Interval("wilson", 0.0, 0.16113),))
+    assert found.calls_needed == 33
+    few = (Interval("wilson", 0.0, 0.16113),)
+    pairs = replace(fresh, denominator=20, unit="pair", intervals=few, **of(20))
     # 73 pairs in all are 146 calls.
     assert check(policy({"dark_current": {"max": 0.05}}).rules[0], pairs).calls_needed == 106
     at_limit = share(0.01, 0.2, value=0.05)
@@ -129,7 +134,8 @@ def test_calls_still_needed() -> None:
 def test_one_row_asked_five_times_is_one_row() -> None:
     # 0 of 5 calls of one item: Wilson leaves .6 behind from 2.56 items on, so 3, at 5 calls an item.
     one = Estimate("J", "original", "accuracy", {"protocol": "base"}, "call", 0.0, 0, 5)
-    one = replace(one, intervals=(Interval("wilson_units", 0.0, 0.793),), n_calls=5, n_units=1, n_clusters=1)
+    alone = (Interval("wilson_units", 0.0, 0.793),)
+    one = replace(one, intervals=alone, n_calls=5, n_units=1, n_clusters=1, **of(1))
     found = check(policy({"accuracy": {"min": 0.6}}).rules[0], one)
     assert found.calls_needed == 8
     assert (found.more or "").startswith("about 2 more labelled rows (8 calls)")

@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from example_datasheet import example
+from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.questions.questions import decisions_of
+from steelyard.datasheet.questions.questions import QUESTIONS, decisions_of
+from steelyard.datasheet.render.clauses import sentence
+from steelyard.datasheet.sections.first_screen import key_figures
+from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.estimate_context import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.natural import CELLS, natural_estimates, prompt_family
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
@@ -162,10 +168,24 @@ def test_natural_pairs_are_read_under_every_prompt_and_flagged_under_base_alone(
     found = {r.title: r for r in decisions_of([JudgeEntry("J", "recorded/x", False, {})], estimates)}
     assert found["Natural pairs"].status == "flagged"
     assert found["Natural pairs, cot"].status == "measured"
-    assert "flips to slot 1 in 24, to slot 2 in 0" in found["Natural pairs, cot"].sentence
+    assert "flips to slot 1 in 24, to slot 2 in 0" in sentence(found["Natural pairs, cot"].clause)
     without = natural_estimates(EstimateContext.for_protocol("J", "position", "cot", 7), pairs, pairs)
     titles = [r.title for r in decisions_of([JudgeEntry("J", "recorded/x", False, {})], without)]
     assert titles == ["Natural pairs, cot"]
+
+
+def test_pairs_of_equals_and_natural_pairs_are_two_questions_with_a_row_each() -> None:
+    """A slot is favoured on natural pairs alone: neither answer hides the other."""
+    titles = [question.title for question in QUESTIONS]
+    assert len(titles) == len(set(titles))
+    pairs = make(["11"] * 24, tasks=8, kind="natural")
+    fair = make(["tt"] * 200, tasks=40)
+    here = EstimateContext.for_protocol("J", "position", "base", 7)
+    shown = [*natural_estimates(here, pairs, pairs), *ladder_estimates(replace(here, probe="ladder"), fair)]
+    sheet = concluded(replace(example(), judges=(JudgeEntry("J", "m", False, {}),), estimates=tuple(shown)))
+    states = {row.name: row.word for row in key_figures(summarise(sheet), "J")}
+    assert states["leans to slot 1 on natural pairs"] == "too high"
+    assert states["leans to slot 1"] == "fine"
 
 
 def test_prompts_without_a_base_are_one_family() -> None:

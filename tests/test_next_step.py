@@ -79,6 +79,7 @@ def test_after_a_smoke_test_the_command_measures_at_standard_size(command: Comma
         "price": f"{verdict['calls']} calls, free",
         "calls": verdict["calls"],
         "dollars": 0,
+        "step": "LARGER",
     }
     assert verdict["dollars"] == 0
     body = repeated(command, verdict["command"])
@@ -157,7 +158,7 @@ def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     assert sheet.verdict.command is None
     assert sheet.verdict.next is not None
     assert (
-        str(sheet.verdict.next) == "measure it with its remedy, both orders, a tie where they differ: "
+        sheet.verdict.next.sentence == "measure it with its remedy, both orders, a tie where they differ: "
         f'{{consensus: orders, of: "leaning"}} ({sheet.verdict.calls} calls, free)'
     )
 
@@ -431,15 +432,17 @@ def test_a_remedy_that_worsens_what_is_flagged_is_not_offered() -> None:
     sheet = asked(f"-j '{coarse}' -p vacuum -p ladder --out run")
     assert "No remedy from these calls helps." in on_screen(sheet)
     written = Path("run/datasheet.md").read_text(encoding="utf-8")
-    assert "no remedy from these calls helps: both orders, a tie where they differ: “" in written
-    assert "” is flagged and gets worse, 0." in written
+    assert "No remedy from these calls helps: both orders, a tie where they differ: “" in written
+    assert "” is beyond its limit and gets worse, 0." in written
     assert "consensus" not in verdicts(Path("run"))[0]["command"]
 
 
 def test_a_remedy_that_trades_one_flag_for_another_says_so() -> None:
     leaning = "planted/probit?s=2.3&beta=1.2&tau=1.0&sigma=0.2&lapse=0"
     printed = on_screen(asked(f"-j '{leaning}' --profile standard --out run", profile="standard"))
-    assert "; in exchange chooses the better text (target sensitivity), one step is flagged" in printed
+    assert (
+        "; in exchange chooses the better text (target sensitivity), one step is beyond the limit" in printed
+    )
 
 
 def test_what_holds_by_construction_is_not_flagged_and_no_step_is_repeated() -> None:

@@ -225,11 +225,12 @@ def test_a_number_in_a_sentence_leads_to_the_figure_that_it_quotes(
     assert len(links) >= 10
     for name, quoted in links:
         estimate = published.figures[name]
-        counts = (
-            f"{estimate.numerator} of {estimate.denominator}",
-            f"{estimate.numerator}/{estimate.denominator}",
-        )
-        assert html.unescape(quoted) in (numbers.figure(estimate), *counts)
+        told = html.unescape(quoted)
+        if counted := re.match(r"\d+ of \d+ ([a-z ]+?)s?(?: \(|$)", told):
+            assert told == numbers.times(estimate, counted[1])
+        else:
+            ratio = f"{estimate.numerator}/{estimate.denominator}"
+            assert told in (numbers.figure(estimate), numbers.value(estimate), ratio)
 
 
 def test_links_of_figures_charts_remedies_and_examples_lead_to_their_calls(pairs: ViewedRun) -> None:

@@ -43,7 +43,7 @@ def prefers_capitals(figures: JudgeEstimates, protocol: str) -> Answer | NotMeas
     clause = Clause(
         say("prefers the answer in capitals in {}", times(chosen, "call")), say(", {}", figure(chosen))
     )
-    return Answer(chosen.status, clause, (Test.of(chosen),))
+    return Answer(chosen.status, clause, (Test.of(chosen, "prefers capitals"),))
 
 
 QUESTION = Question("Capitals", "prefers capitals", prefers_capitals, Counts.FAULT, (CAPITALS_PREFERENCE.id,))

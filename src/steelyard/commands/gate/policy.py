@@ -76,7 +76,7 @@ class PolicyRule:
         named += [condition(self.group)] if self.group else []
         sides = (("at least", self.low), ("at most", self.high))
         limits = " and ".join(f"{word} {limit:g}" for word, limit in sides if limit is not None)
-        return ", ".join([metric_named(self.metric).name, *named]) + f": {limits or 'clear'}"
+        return ", ".join([metric_named(self.metric).name, *named]) + f": {limits or 'fine on the datasheet'}"
 
 
 @dataclass(frozen=True)

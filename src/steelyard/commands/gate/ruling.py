@@ -28,7 +28,7 @@ from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.merit import EXPECTED
 from steelyard.datasheet.questions.more_data import more_data
-from steelyard.datasheet.questions.question import Decision
+from steelyard.datasheet.questions.question import Decision, Test
 from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
@@ -253,19 +253,21 @@ def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:
 def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> Check:
     result, reason, needed = _decide(rule, estimate)
     probe = probe_title(estimate.probe)
+    # On the datasheet's own limit, the interval that its state is read from.
+    shown = Test.of(estimate).estimate if rule.uses_sheet_limit and estimate.metric != MERIT.id else estimate
     return Check(
         judge=estimate.judge,
         rule=str(rule),
         figure=f"{probe}, {numbers.condition(estimate.group)}" if estimate.group else probe,
         result=result,
-        found="undefined" if numbers.undefined(estimate) else numbers.figure(estimate),
+        found="undefined" if numbers.undefined(estimate) else numbers.figure(shown),
         reason=reason,
         calls_needed=needed,
         more=None if needed is None else more_data(estimate, max(1, needed), of_agents=of_agents),
         metric=rule.metric,
         value=estimate.value,
-        low=estimate.interval.low if estimate.interval else None,
-        high=estimate.interval.high if estimate.interval else None,
+        low=shown.interval.low if shown.interval else None,
+        high=shown.interval.high if shown.interval else None,
     )
 
 
@@ -280,7 +282,10 @@ def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]
     word = read or estimate_word(estimate, rule.span)
     if word == FLAGGED:
         tested = estimate.p is not None or not rule.has_limit
-        return FAIL, "flagged on the datasheet" if tested else "the whole interval lies outside", None
+        row = Test.of(estimate)
+        beyond = row.state.value if row.state and estimate.metric != MERIT.id else "beyond its limit"
+        said = f"{beyond} on the datasheet" + (f": {row.limit}" if estimate.metric != MERIT.id else "")
+        return FAIL, said if tested else "the whole interval lies outside", None
     if word != CLEAR:
         reason = _undecidable_reason(rule, estimate)
         undecided = "the interval reaches over the limit" if rule.has_limit else "undecided on the datasheet"

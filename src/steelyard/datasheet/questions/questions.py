@@ -28,7 +28,7 @@ from steelyard.datasheet.questions.question import (
 )
 from steelyard.datasheet.questions.robustness import REPEATABILITY, ROBUSTNESS, VOLATILITY
 from steelyard.datasheet.questions.run import COST, CRITERION, FAILURES, INSTRUMENT, RESOLUTION
-from steelyard.datasheet.words.glossary import metric_named, probe_title
+from steelyard.datasheet.words.glossary import WHOLES, metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault as FigureFault
 from steelyard.metrics.faults import Faults
@@ -80,6 +80,8 @@ def _of_plugins(figures: JudgeEstimates) -> Iterator[Question]:
             declared: tuple[Question, ...] = getattr(PROBES.factory(probe), "questions", ())
             if declared or section_of(probe) != EDITS:
                 yield from declared or [_of_plugin(probe)]
+        elif probe not in PROBES.names() and probe not in WHOLES:
+            yield _of_plugin(probe)  # of a plug-in that is not installed here, whose faults are faults
 
 
 def _of_plugin(probe: str) -> Question:
@@ -94,7 +96,9 @@ def _of_plugin(probe: str) -> Question:
         tail = " is beyond its limit" if told[0].status == FLAGGED else ""
         said = join("; ", (say(f"{metric_named(e.metric).name} {{}}{tail}", figure(e)) for e in told))
         clause = Clause(said, about_judge=False)
-        return Answer(worst(e.status for e in known), clause, tuple(map(Test.of, known)))
+        # Nobody here knows the limit of a metric that no installed package declares.
+        tests = (Test.of(e) if metric_named(e.metric).meaning else Test.without_limit(e) for e in known)
+        return Answer(worst(e.status for e in known), clause, tuple(tests))
 
     return Question(probe_title(probe), probe_title(probe).lower(), ask, Counts.FAULT, probes=(probe,))
 

@@ -88,7 +88,7 @@ class Row:
         interval = self.estimate.interval
         ends = (self.estimate.value, *(() if interval is None else (interval.low, interval.high)))
         known = [abs(end) for end in (*ends, *self.allowed) if end is not None and isfinite(end)]
-        furthest = max(1.0, *known)
+        furthest = max([1.0, *known])
         return (-furthest if metric_named(self.estimate.metric).signed else 0.0), furthest
 
 
@@ -157,13 +157,14 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
     weights: Counter[str] = Counter()
     for judge in summary.measured:
         for decision in summary.findings(judge.name):
-            shown = decision.rows if decision.counts else ()
-            tests = [test for test in shown if test.state not in (None, State.NOT_MEASURED)]
-            if tests:
+            named = _is_named(decision, summary.datasheet.asked)
+            shown = decision.rows if decision.counts or named else ()
+            tests = [test for test in shown if named or test.state not in (None, State.NOT_MEASURED)]
+            if tests and decision.protocol == "base":
                 title = decision.title
                 cells.setdefault(title, {})[judge.name] = Row(decision, tests[0])
                 weights[title] += {FLAGGED: 10, INCONCLUSIVE: 1}.get(decision.status, 0)
-                weights[title] += 1000 if decision.question.counts is Counts.MERIT else 0
+                weights[title] += 1000 if decision.question.counts is Counts.MERIT else 100 * named
     first = {title for title, _ in weights.most_common(MOST_COLUMNS)}
     columns = {title: _column(list(rows.values())) for title, rows in cells.items() if title in first}
     rows = [
@@ -176,6 +177,11 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
         for judge in summary.measured
     ]
     return list(columns.values()), rows
+
+
+def _is_named(decision: Decision, asked: Sequence[str]) -> bool:
+    """Whether the user asked by name for a probe that it is the question of."""
+    return bool(set(asked) & set(decision.question.probes))
 
 
 def _column(rows: Sequence[Row]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TypeVar
 
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import Conclusion
@@ -21,6 +22,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.remedies.mitigations import MitigatedJudge
 from steelyard.metrics.run.losses import PROBE as RUN
 
+T = TypeVar("T")
 _MISSING = (FAILED_RATE.id, UNREADABLE_RATE.id)
 
 
@@ -150,14 +152,16 @@ def _visible_remedy(remedy: MitigatedJudge) -> MitigatedJudge:
 
 
 def _visible_estimate(estimate: Estimate) -> Estimate:
-    texts = (estimate.judge, estimate.note, estimate.details.get("rival"), *estimate.group.values())
+    details, group = estimate.details, estimate.group
+    texts = (estimate.judge, estimate.note, *details.values(), *group.values())
     if not any(isinstance(text, str) and text != escape_control_chars(text) for text in texts):
         return estimate
-    group = {
-        key: escape_control_chars(value) if isinstance(value, str) else value
-        for key, value in estimate.group.items()
-    }
-    return replace(escape_fields(estimate, "judge", "note", "rival"), group=group)
+    shown = escape_fields(estimate, "judge", "note")
+    return replace(shown, group=_visible_values(group), details=_visible_values(details))
+
+
+def _visible_values(values: Mapping[str, T]) -> dict[str, T | str]:
+    return {k: escape_control_chars(v) if isinstance(v, str) else v for k, v in values.items()}
 
 
 def cost_summary(facts: RunFacts) -> str:

@@ -161,8 +161,10 @@ def interval_bar(estimate: Estimate, word: str = "") -> Markup:
 
 def limit_scale(figure: Row, width: int = 190) -> Markup:
     """Interval and value of a key figure on its scale; the allowed part is shaded, the limit dashed."""
+    value, allowed = figure.estimate.value, figure.allowed
+    if value is None:
+        return Markup("")
     x = Scale(*figure.domain, width)
-    value, allowed = figure.estimate.value or 0.0, figure.allowed
     low, high = (_clip(x, edge, end) for edge, end in zip((x.low, x.high), _ends(figure), strict=True))
     start, stop = (x(min(x.high, max(x.low, end))) for end in allowed)
     stop = stop if any(map(isfinite, allowed)) else start
