@@ -3,84 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 NOMINAL, FLOOR = 0.95, 0.93
-LABELS, PER_TASK = (30, 100, 300), (1, 5, 10)
-CELLS = tuple((labels, size) for labels in LABELS for size in PER_TASK)
-REASONS = {
-    "yes or no": "few of the labels are of the rare kind, and one more or less moves the figure far.",
-    "scores from 1 to 5": "nine labels of ten are the highest; samples without the lowest ones are too sure.",
-    "wins with ties": "nine comparisons of ten are won; samples without a loss are too sure.",
-    "difference of systems": "two systems that differ on one item in sixteen; few labels show a difference.",
+FEW_FLOOR = 0.90
+"""Of scores that are nearly all at one end, from 60 labels and fewer."""
+ONE_END, FEW_LABELS = ("top-heavy", "bottom-heavy"), 60
+FEWEST_GIVEN = 50
+"""Intervals below which a cell is one of refusals."""
+WORST = 10
+"""Cells that are listed."""
+PARTS = {
+    "grid": "these items, one a task",
+    "tasks of ten": "items drawn at random, ten a task",
+    "population": "the population behind the items",
+    "whole tasks": "whole tasks of ten labelled",
 }
-"""Quantity to the reason why single cells lie below the floor."""
+LABELS = {part: (30, 50, 80) if part == "whole tasks" else (20, 60, 300) for part in PARTS}
 
 
-def low(held: int, given: int) -> bool:
+def low(held: int, given: int, floor: float = FLOOR) -> bool:
     """Below the floor by more than two standard errors of the simulation."""
-    return given > 0 and held / given < FLOOR - 2 * sqrt(FLOOR * (1 - FLOOR) / given)
+    return given > 0 and held / given < floor - 2 * sqrt(floor * (1 - floor) / given)
 
 
-def low_cells(body: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
-    """Rows and numbers of cells that are low."""
+@dataclass(frozen=True)
+class Cell:
+    row: dict[str, Any]
+    labels: int
+    held: int
+    given: int
+
+    @property
+    def coverage(self) -> float:
+        return self.held / self.given
+
+    @property
+    def is_refused(self) -> bool:
+        return self.given < FEWEST_GIVEN
+
+    @property
+    def is_low(self) -> bool:
+        few = self.row["shape"] in ONE_END and self.row["scale"] != "yes or no" and self.labels <= FEW_LABELS
+        return not self.is_refused and low(self.held, self.given, FEW_FLOOR if few else FLOOR)
+
+    @property
+    def words(self) -> str:
+        row = self.row
+        part = "" if row["part"] == "grid" else f"{PARTS[row['part']]}, "
+        return (
+            f"{row['scale']}, {row['shape']}, `{row['design']}`, {part}{self.labels} labels, judge "
+            f"{row['judge']} {_decimal(self.coverage, 3)}"
+        )
+
+
+def cells(body: dict[str, Any]) -> list[Cell]:
     return [
-        (row, cell)
+        Cell(row, labels, held, given)
         for row in body["rows"]
-        for cell in range(len(CELLS))
-        if low(row["held"][cell], row["given"][cell])
+        for labels, held, given in zip(LABELS[row["part"]], row["held"], row["given"], strict=True)
     ]
 
 
 def corrected_section(body: dict[str, Any]) -> list[str]:
-    """Coverage of corrected scores by quantity and design, over worlds and both claims."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in body["rows"]:
-        groups.setdefault((row["quantity"], row["design"]), []).append(row)
-    error = sqrt(NOMINAL * (1 - NOMINAL) / body["runs"])
-    cells = len(body["rows"]) * len(CELLS)
-    below = low_cells(body)
-    columns = [f"{labels} labels, {size} a task" for labels, size in CELLS]
-    columns = [name if size == 1 else f"{size}" for name, (_, size) in zip(columns, CELLS, strict=True)]
+    """Least coverage over the judges by scale, shape and design, one table for each kind of claim."""
+    found = cells(body)
+    known = [cell for cell in found if not cell.is_refused]
+    worst = sorted(known, key=lambda cell: cell.coverage)[:WORST]
+    below = sum(cell.is_low for cell in known)
     lines = [
         CORRECTED.format(
             date=body["date"],
-            cells=cells,
-            runs=body["runs"],
-            error=_decimal(error, 3),
+            cells=len(found),
+            first=body["first"],
+            runs=f"{body['runs']:,}",
+            error=_decimal(sqrt(FLOOR * (1 - FLOOR) / body["runs"]), 3),
             machine=body["machine"],
-        ),
-        f"| quantity, design | {' | '.join(columns)} |",
-        "| :-- |" + " --: |" * len(CELLS),
-        *(
-            f"| {quantity}, `{design}` | {' | '.join(_pooled(rows, 'held', 'given'))} |"
-            for (quantity, design), rows in groups.items()
-        ),
-        "",
+            fewest=FEWEST_GIVEN,
+            refused=len(found) - len(known),
+        )
     ]
-    if not below:
-        return [*lines, "No single cell lies below .93 by more than two standard errors.", ""]
-    lines.append(f"Below .93 by more than two standard errors: {len(below)} of {cells:,} cells.")
-    lines.append("")
-    for quantity, reason in REASONS.items():
-        told = [_told(row, cell) for row, cell in below if row["quantity"] == quantity]
-        if told:
-            lines.append(f"- *{quantity}*: {'; '.join(told)}. The reason: {reason}")
-    return [*lines, ""]
+    for part, name in PARTS.items():
+        mine = [cell for cell in found if cell.row["part"] == part]
+        if mine:
+            lines += [f"*{name[0].upper()}{name[1:]}*", "", *_least_table(mine, LABELS[part]), ""]
+    told = "No cell lies" if not below else f"{below} of {len(known):,} cells lie"
+    lines.append(
+        f"{told} below {_decimal(FLOOR)} by more than two standard errors ({_decimal(FEW_FLOOR)} for"
+    )
+    lines.append(
+        f"top-heavy and bottom-heavy scores with up to {FEW_LABELS} labels). The {WORST} lowest cells:"
+    )
+    lines += ["", *(f"- {cell.words}" for cell in worst), ""]
+    return lines
 
 
-def _told(row: dict[str, Any], cell: int) -> str:
-    labels, size = CELLS[cell]
-    share = _decimal(row["held"][cell] / row["given"][cell])
-    return f"{row['world']}, `{row['design']}`, {row['of']}, {labels} labels, {size} a task {share}"
-
-
-def _pooled(rows: Sequence[dict[str, Any]], held: str, given: str) -> list[str]:
-    sums = [
-        (sum(row[held][n] for row in rows), sum(row[given][n] for row in rows)) for n in range(len(CELLS))
+def _least_table(found: Sequence[Cell], labels: Sequence[int]) -> list[str]:
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in found:
+        groups.setdefault((cell.row["scale"], cell.row["shape"], cell.row["design"]), []).append(cell)
+    lines = [
+        f"| scale, labels, design | {' | '.join(f'{count} labels' for count in labels)} |",
+        "| :-- |" + " --: |" * len(labels),
     ]
-    return [_cell(k / n) if n else "–" for k, n in sums]
+    for (scale, shape, design), mine in groups.items():
+        least = []
+        for count in labels:
+            shares = [cell.coverage for cell in mine if cell.labels == count and not cell.is_refused]
+            least.append(_cell(min(shares)) if shares else "–")
+        lines.append(f"| {scale}, {shape}, `{design}` | {' | '.join(least)} |")
+    return lines
 
 
 def arena_section(body: dict[str, Any]) -> list[str]:
@@ -124,12 +158,24 @@ def _decimal(share: float, places: int = 2) -> str:
 CORRECTED = """\
 ## Corrected scores
 
-How often the interval of `estimate` holds what people would say, on planted judges: {cells:,} cells of {runs}
-runs each (± {error}), simulated {date} on {machine} with
-`PYTHONPATH=tests python -m calibration.corrected_scores`. 1,000 items in tasks of 1, 5 or 10; half of the
-items of a task share its label, three in ten the judge's luck. Yes or no: 2, 5, 20 and 50 % fails, two
-judges. A row is pooled over its planted judges and over the claims about these items and about the
-population. Runs that the command refuses are left out.
+How often the interval of `estimate` holds what people would say, on planted judges: {cells:,} cells of
+{first} runs each, and of {runs} fresh ones (± {error}) where fewer than 94 % of those held, simulated {date}
+on {machine} with `PYTHONPATH=tests python -m calibration.corrected_scores --first {first}`. A figure is the
+least over the
+judges.
+
+- **Items.** 1,000; in tasks of ten half of the items share the task's label, three in ten the judge's luck.
+- **Shapes.** *Spread* labels; *top-heavy* ones (90 % pass; 90 % of scores from 1 to 5 are 5; 80 % of scores
+  from 1 to 10 are 10); their mirror images; *rare* ones (2 % fail; 3 % of scores are 1, the others near the
+  top). Of three strata two have the shape and one is spread.
+- **Judges.** *Perfect*; *good* (right in 90 %, or off by a deviation of half a level of five); *lenient*
+  (passes 40 % of fails, or .4 levels too high and off by .8); *gross* (right, but one answer in twenty gets
+  the top); *useless* (any verdict alike); *reversed* (good, upside down).
+- **Draws.** By verdict as `labels draw` makes them, or in equal numbers where it would refuse so few labels;
+  with odds between 1 and 2, three times as high for the lowest verdict.
+- **Refusals.** {refused} cells with fewer than {fewest} intervals are left out: a judge that does not tell
+  good from bad carries no labels from elsewhere, and nearly all runs are refused. Of the few that chance
+  lets pass, fewer hold.
 """
 
 ARENA = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
+from statistics import NormalDist
 
 import numpy as np
 
@@ -13,9 +14,20 @@ from steelyard.commands.judged_items import JudgedFrame
 from steelyard.errors import DataError
 from steelyard.estimation.designs import LabelDesign, corrected, labels_only, stratified
 from steelyard.estimation.frame import Figure, Frame
+from steelyard.estimation.label_plan import by_verdict_numbers, whole_numbers
 
 Draw = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Labels, scores and tasks."""
+
+
+JUDGES = ("perfect", "good", "lenient", "gross", "useless", "reversed")
+
+
+def _rounded_normal(middle: float, deviation: float, top: int) -> list[float]:
+    """Shares of the levels 0…top for a normal score that is rounded and stays on the scale."""
+    law = NormalDist(middle, deviation)
+    below = [0.0, *(law.cdf(level + 0.5) for level in range(top)), 1.0]
+    return [float(step) for step in np.diff(below)]
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,24 @@ class PlantedWorld:
         rows = [[other + agreement * (j == i) for j in range(len(values))] for i in range(len(values))]
         return cls(values, shares, rows, **size)
 
+    @classmethod
+    def judged(cls, values: Sequence[float], shares: Sequence[float], judge: str) -> PlantedWorld:
+        """One of the judges of `JUDGES` on labels in these shares."""
+        top, ordinal = len(values) - 1, len(values) > 2
+        same, width = np.eye(top + 1), top / 4
+        if judge == "perfect":
+            rows = same
+        elif judge == "gross":  # right, but for one answer in twenty that gets the top
+            rows = 0.95 * same + 0.05 * same[top]
+        elif judge == "useless":
+            rows = np.tile(np.full(top + 1, 1 / (top + 1)), (top + 1, 1))
+        elif ordinal:
+            shift, noise = (0.4 * width, 0.8 * width) if judge == "lenient" else (0.0, 0.5 * width)
+            rows = np.stack([_rounded_normal(level + shift, noise, top) for level in range(top + 1)])
+        else:
+            rows = np.array([[0.6, 0.4], [0.02, 0.98]] if judge == "lenient" else [[0.9, 0.1], [0.1, 0.9]])
+        return cls(values, shares, (rows[::-1] if judge == "reversed" else rows).tolist())
+
     @property
     def mean(self) -> float:
         return float(np.dot(self.values, self.shares))
@@ -68,10 +98,19 @@ class PlantedWorld:
 
 
 def draw_frame(
-    world: PlantedWorld, design: LabelDesign, labels: int, rng: np.random.Generator
+    world: PlantedWorld,
+    design: LabelDesign,
+    labels: int,
+    rng: np.random.Generator,
+    *,
+    whole_tasks: bool = False,
 ) -> tuple[Frame, float]:
     """A frame with so many labels, and what people would say of all items."""
     drawn = world.draw(rng)
+    if whole_tasks:
+        y, f, task = drawn
+        some = rng.permutation(task.max() + 1)[: labels // world.per_task]
+        return Frame(f, np.where(np.isin(task, some), y, nan), task, None, world.ends), float(y.mean())
     return labelled_frame(drawn, design, labels, rng, world.ends), float(drawn[0].mean())
 
 
@@ -84,9 +123,13 @@ def labelled_frame(
     if design is LabelDesign.RANDOM:
         chosen = rng.permutation(len(y))[:labels]
     elif design is LabelDesign.BY_VERDICT:
-        levels = np.unique(f)
+        levels, sizes = np.unique(f, return_counts=True)
+        wanted = _by_verdict(sizes.astype(float), labels, scored=ends != (0.0, 1.0))
         chosen = np.concatenate(
-            [rng.permutation(np.flatnonzero(f == level))[: labels // len(levels)] for level in levels]
+            [
+                rng.permutation(np.flatnonzero(f == level))[:count]
+                for level, count in zip(levels, wanted, strict=True)
+            ]
         )
     else:
         odds = np.where(f == ends[0], 3.0, 1.0) * (1 + rng.random(len(y)))
@@ -95,6 +138,14 @@ def labelled_frame(
     people = np.full(len(y), np.nan)
     people[chosen] = y[chosen]
     return Frame(f, people, task, odds, ends)
+
+
+def _by_verdict(sizes: np.ndarray, labels: int, *, scored: bool) -> list[int]:
+    """As `labels draw` has it without a pilot; equal numbers where it would refuse so few."""
+    if labels < np.minimum(5 if scored else 10, sizes).sum():
+        return [max(1, labels // len(sizes))] * len(sizes)
+    wanted = by_verdict_numbers(sizes, np.full(len(sizes), 0.5), labels, scored=scored)
+    return whole_numbers(wanted, sizes, labels)
 
 
 def elsewhere(world: PlantedWorld, labels: int, rng: np.random.Generator) -> tuple[Frame, Frame, float]:
@@ -161,6 +212,8 @@ def tally(
     *,
     population: bool = False,
     seed: int = 7,
+    whole_tasks: bool = False,
+    alone_too: bool = False,
 ) -> Tally:
     """How often the interval holds the truth; several worlds are strata."""
     rng = np.random.default_rng(seed)
@@ -179,9 +232,9 @@ def tally(
                 frame, target, mean = elsewhere(world, labels, rng)
                 figure, truth, ends = _from_elsewhere("labels", frame, target), world.mean, world.ends
             else:
-                frame, mean = draw_frame(world, design, labels, rng)
+                frame, mean = draw_frame(world, design, labels, rng, whole_tasks=whole_tasks)
                 figure, truth, ends = corrected(frame, design, population=population), world.mean, world.ends
-                alone = labels_only(frame, design, population=population)
+                alone = labels_only(frame, population=population) if alone_too else None
         except DataError:  # refused: nothing is claimed
             continue
         made.add(figure.within(ends), alone, truth if population else mean)

@@ -21,7 +21,6 @@ from steelyard.estimation.designs import (
     worth,
 )
 from steelyard.estimation.frame import Figure, Frame
-from steelyard.estimation.known_odds import horvitz_thompson
 from steelyard.estimation.post_stratified import post_stratified
 from steelyard.estimation.random_draw import greg, ppi, ppi_weight
 from steelyard.estimation.rogan_gladen import allocation, effective_counts, rogan_gladen, separates
@@ -87,8 +86,9 @@ def test_two_judges_of_the_same_pairs(pair: tuple[str, str]) -> None:
     figure = corrected(frame, LabelDesign.RANDOM)
     assert figure.value == pytest.approx((both + people) / n)
     assert limits(figure) == pytest.approx((figure.value, figure.value))
-    found = worth(frame, LabelDesign.RANDOM)
+    found = worth(frame, LabelDesign.RANDOM, figure, labels_only(frame))
     assert found is not None
+    assert found.factor is None  # two intervals without width
     assert round(found.rho_squared, 2) <= 0.04
 
 
@@ -152,14 +152,51 @@ def test_levels_with_many_scores_and_no_miss_keep_a_width() -> None:
 
 
 def test_known_odds_by_hand() -> None:
-    # Two of four items, drawn with odds ½: f̄ = ½, residuals 1 and 0, each counts for two.
-    frame = Frame(
-        np.array([0.0, 1.0, 0.0, 1.0]), np.array([1.5, 1.0, np.nan, np.nan]), np.arange(4), np.full(4, 0.5)
-    )
-    figure = horvitz_thompson(frame)
-    assert figure.value == pytest.approx(0.5 + (1.5 / 0.5) / 4)
-    # The residual of 1.5, and one of each sign more that is as large.
-    assert figure.error == pytest.approx(sqrt(0.5 * 1.5**2 / 0.25 * (1 + 2)) / 4)
+    # The judge passes 60 of 100. Two labels of passes with odds .5 and .25 count for 2 and 4; people pass the
+    # second alone, so 4/6. Of fails one of two passes, both with odds .4. θ = .6·⅔ + .4·½.
+    judge = np.concatenate([np.ones(60), np.zeros(40)])
+    people, odds = np.full(100, np.nan), np.full(100, 0.4)
+    people[:2], odds[:2], people[60:62] = (0, 1), (0.5, 0.25), (1, 0)
+    figure = corrected(Frame(judge, people, np.arange(100), odds), LabelDesign.ODDS)
+    assert figure.value == pytest.approx(0.6 * 2 / 3 + 0.4 / 2)
+    # Passes: Σ (w/Σw)²(1 − π) is .5/9 + .75·4/9. What differs says less: Σ (w·e/Σw)²(1 − π)·2 is
+    # (.5·4/81 + .75·4/81)·2 of a spread of 2/9·2. The smaller size counts. Fails: .6/2.
+    sizes = min(1 / (0.5 / 9 + 0.75 * 4 / 9), (4 / 9) / (1.25 * 8 / 81)), 1 / 0.3
+    reach = 0.0
+    for share, mean, size in zip((0.6, 0.4), (2 / 3, 0.5), sizes, strict=True):
+        reach += (share * (score_of_few(mean, size, Z)[1] - mean)) ** 2
+    assert limits(figure)[1] == pytest.approx(figure.value + sqrt(reach))
+
+
+def test_labels_alone_with_odds_by_hand() -> None:
+    # Half of the labels have odds .5 and half .1, and only those pass: 10 of 12 parts of the weight.
+    people, odds = np.full(100, np.nan), np.repeat([0.5, 0.1], 50)
+    people[:10], people[50:60] = 0, 1
+    found = labels_only(Frame(np.zeros(100), people, np.arange(100), odds))
+    assert found.value == pytest.approx(10 / 12)
+    # Σ (w·e/Σw)²(1 − π): ten of (2/120·5/6)²·.5 and ten of (10/120·1/6)²·.9, times 20/19.
+    error = 10 * ((2 / 120 * 5 / 6) ** 2 * 0.5 + (10 / 120 / 6) ** 2 * 0.9) * 20 / 19
+    even = 10 * ((2 / 120) ** 2 * 0.5 + (10 / 120) ** 2 * 0.9)
+    size = min(1 / even, 10 / 12 * 2 / 12 * 20 / 19 / error)
+    assert limits(found) == pytest.approx(score_of_few(10 / 12, size, Z))
+    # Where those with low odds are the ones that differ, their own error counts, and the size is smaller.
+    people[50:60] = np.arange(10) < 5
+    found = labels_only(Frame(np.zeros(100), people, np.arange(100), odds))
+    p = 5 / 12
+    error = 10 * (2 / 120 * p) ** 2 * 0.5 + 5 * (10 / 120) ** 2 * 0.9 * (p**2 + (1 - p) ** 2)
+    assert p * (1 - p) / error < 1 / even
+    assert limits(found) == pytest.approx(score_of_few(p, p * (1 - p) / error, Z))
+
+
+def test_a_verdict_that_no_label_tells_of_may_be_anywhere() -> None:
+    # Ten of a hundred have a verdict without a label: the limits reach a tenth of the scale further.
+    judge, people, odds = np.zeros(100), np.full(100, np.nan), np.full(100, 0.4)
+    judge[:10] = 1
+    people[10:50] = np.arange(40) % 4 == 0
+    low, high = limits(corrected(Frame(judge, people, np.arange(100), odds), LabelDesign.ODDS))
+    ends = score_of_few(0.25, 40 / 0.6, Z)
+    assert low == pytest.approx(0.25 - sqrt((0.9 * (0.25 - ends[0])) ** 2 + 0.025**2))
+    assert high == pytest.approx(0.25 + sqrt((0.9 * (ends[1] - 0.25)) ** 2 + 0.075**2))
 
 
 def test_what_recorded_odds_amount_to() -> None:
@@ -182,10 +219,8 @@ def test_tasks_widen_the_interval() -> None:
     by_task = Frame(f, people, task)
     for population in (False, True):
         assert greg(by_task).error > 1.2 * greg(one_each).error
-        wide = labels_only(by_task, LabelDesign.RANDOM, population=population)
-        narrow = labels_only(one_each, LabelDesign.RANDOM, population=population)
-        assert wide is not None
-        assert narrow is not None
+        wide = labels_only(by_task, population=population)
+        narrow = labels_only(one_each, population=population)
         assert wide.error > 1.2 * narrow.error
 
 
@@ -212,17 +247,42 @@ def test_one_rare_label_in_each_of_two_strata_reaches_as_far_as_two_in_one_draw(
     upper = [score(share, 10, Z)[1] - share for share in (0.1, 0.1, 0.0)]
     assert ends[1] == pytest.approx(1 / 15 + sqrt(sum((each / 3) ** 2 for each in upper)), abs=0.02)
     some = stratified([replace(part, people=part.judge) for part in parts])
-    assert (some.low, some.value, some.high) == (1 - rare, 1 - rare, 1 - rare)
+    assert (some.low, some.value, some.high) == pytest.approx((1 - rare, 1 - rare, 1 - rare))
 
 
-def test_worth_is_one_over_what_the_judge_leaves() -> None:
+def test_strata_with_few_labels_reach_as_far_as_t() -> None:
+    # Three of six pass in each of three strata of 300: one level, Wilson's limits, times t of 15 over z.
+    people = np.full(300, np.nan)
+    people[:6] = [1, 0, 1, 0, 1, 0]
+    part = Frame(np.ones(300), people, np.arange(300), ends=(0.0, 1.0))
+    figure = stratified([part, part, part])
+    reach = score_of_few(0.5, 6 / 0.98, Z)[1] - 0.5
+    assert limits(figure)[1] == pytest.approx(0.5 + 2.13145 / Z * reach / sqrt(3), abs=1e-5)
+
+
+def test_worth_is_what_the_two_intervals_amount_to() -> None:
     frame = support()
-    found = worth(frame, LabelDesign.RANDOM)
-    assert found is not None
     rho = np.corrcoef(frame.y, frame.f)[0, 1]
-    assert found.factor == pytest.approx(1 / (1 - rho**2 * 0.85))
+    narrow, wide = Figure(0.7, 0.66, 0.74, 0.02, "greg"), Figure(0.7, 0.65, 0.75, 0.025, "wilson")
+    found = worth(frame, LabelDesign.RANDOM, narrow, wide)
+    assert found is not None
+    assert found.effective_labels is not None
+    assert found.rho_squared == pytest.approx(rho**2)
+    # .8 of the width: 1/4,000 + .64·(1/600 − 1/4,000) is that of 862 labels; of the population 600/.64.
+    assert found.effective_labels == pytest.approx(1 / (1 / 4000 + 0.64 * (1 / 600 - 1 / 4000)))
+    assert found.factor == pytest.approx(found.effective_labels / 600)
+    assert not found.adds_nothing
+    more = worth(frame, LabelDesign.RANDOM, narrow, wide, population=True)
+    assert more is not None
+    assert more.effective_labels == pytest.approx(600 / 0.64)
+    less = worth(frame, LabelDesign.RANDOM, wide, narrow)
+    assert less is not None
+    assert less.adds_nothing
+    alone = worth(frame, LabelDesign.BY_VERDICT, narrow, None)
+    assert alone is not None
+    assert (alone.factor, alone.adds_nothing) == (None, False)
     constant = Frame(np.ones(20), np.where(np.arange(20) < 10, 1.0, np.nan), np.arange(20))
-    assert worth(constant, LabelDesign.RANDOM) is None
+    assert worth(constant, LabelDesign.RANDOM, narrow, wide) is None
 
 
 def test_a_judge_that_tells_nothing_does_not_separate() -> None:
@@ -247,6 +307,14 @@ def test_few_events_reach_the_exact_limit() -> None:
     assert score_of_few(0.0, 15, Z) == score(0.0, 15, Z)
 
 
+def test_a_trace_of_an_event_reaches_the_end() -> None:
+    """A fractional size can leave a thousandth of an event, whose quantile does not settle."""
+    share = 0.004095800206930005 / 0.9486868113753881
+    assert score_of_few(share, 0.9486868113753881, Z)[0] == 0.0
+    assert score_of_few(1 - share, 0.9486868113753881, Z)[1] == 1.0
+    assert score_of_few(0.2, 0.6, Z)[0] == pytest.approx(beta.ppf(0.05, 0.12, 1.48), abs=1e-12)
+
+
 def scale_frame(y: list[float], ends: tuple[float, float]) -> Frame:
     people = np.concatenate([np.array(y), np.full(2000 - len(y), np.nan)])
     return Frame(np.full(2000, 4.0), people, np.arange(2000), ends=ends)
@@ -255,15 +323,14 @@ def scale_frame(y: list[float], ends: tuple[float, float]) -> Frame:
 def test_a_mean_on_a_scale_has_the_score_interval_of_its_size() -> None:
     y = [5.0] * 27 + [3.0] * 3
     frame = scale_frame(y, (1.0, 5.0))
-    figure = labels_only(frame, LabelDesign.RANDOM)
-    assert figure is not None
+    figure = labels_only(frame)
     variance = (1 - 30 / 2000) * np.var(y, ddof=1) / 30
+    variance += (1 - 30 / 2000) * 4**2 / 30**2  # one label more that is a whole scale away
     size = 0.95 * 0.05 * 16 / variance  # mean 4.8 is .95 of the way from 1 to 5
     low, high = score(0.95, size, 2.04523)  # t with 29 degrees of freedom
     assert limits(figure) == pytest.approx((1 + 4 * low, 1 + 4 * high), abs=1e-4)
     # All labels alike: as wide as 30 answers of yes, not without a width.
-    alike = labels_only(scale_frame([5.0] * 30, (1.0, 5.0)), LabelDesign.RANDOM)
-    assert alike is not None
+    alike = labels_only(scale_frame([5.0] * 30, (1.0, 5.0)))
     assert limits(alike)[0] == pytest.approx(4.5, abs=0.03)
 
 
@@ -284,14 +351,14 @@ def test_zeros_and_ones_of_a_wider_scale_are_no_shares(ends: tuple[float, float]
     y = [1.0] * 3 + [0.0] * 27
     frame = replace(scale_frame(y, ends), judge=np.zeros(2000))
     variance = (1 - 30 / 2000) * np.var(y, ddof=1) / 30
-    for figure in (corrected(frame, LabelDesign.RANDOM), labels_only(frame, LabelDesign.RANDOM)):
-        assert figure is not None
+    for figure in (corrected(frame, LabelDesign.RANDOM), labels_only(frame)):
         if frame.is_difference:
             reach = 2.04523 * sqrt(variance + 2 * (1 - 30 / 2000) / 900)  # t with 29 degrees of freedom
             assert limits(figure) == pytest.approx((0.1 - reach, 0.1 + reach), abs=1e-5)
             assert limits(figure)[0] < 0
         else:
-            low, high = score(0.02, 0.02 * 0.98 * 25 / variance, 2.04523)
+            more = variance + (1 - 30 / 2000) * 5**2 / 900
+            low, high = score(0.02, 0.02 * 0.98 * 25 / more, 2.04523)
             assert limits(figure) == pytest.approx((5 * low, 5 * high), abs=1e-4)
 
 
@@ -311,3 +378,119 @@ def test_intervals_cover_on_planted_judges(design: LabelDesign, fail: float) -> 
     for per_task in (1, 5):
         rate = coverage(PlantedWorld.yes_no(fail, per_task=per_task, items=1000), design, 100, 120)
         assert rate >= 0.95 - 2.6 * sqrt(0.95 * 0.05 / 120)
+
+
+def tasks_of_two(scores: list[tuple[float, float]], unlabelled: int) -> Frame:
+    """Tasks of two items that are judged and labelled alike, and others without a label."""
+    judge = np.repeat([f for f, _ in scores], 2)
+    people = np.repeat([y for _, y in scores], 2)
+    rest = np.tile([0.0, 1.0], unlabelled)
+    task = np.concatenate([np.arange(len(scores)).repeat(2), len(scores) + np.arange(unlabelled).repeat(2)])
+    return Frame(
+        np.concatenate([judge, rest]), np.concatenate([people, np.full(len(rest), np.nan)]), task, ends=(0, 1)
+    )
+
+
+def test_tasks_widen_each_level_of_the_judge_by_hand() -> None:
+    # 12 tasks of verdict 1, 9 pass; 12 of verdict 0, 3 pass; every label stands twice.
+    pairs = [(1.0, float(n < 9)) for n in range(12)] + [(0.0, float(n < 3)) for n in range(12)]
+    frame = tasks_of_two(pairs, 38)
+    figure = post_stratified(frame)
+    rest = 1 - 24 / 62  # 62 items of each verdict
+    spread = 0.25 * 0.75
+    plain = 2 * 0.5**2 * spread * 24 / 23 / 24 * rest
+    # A task sums two influences .5·(y − p)/24; of 62 tasks in all, 24 with labels.
+    sums = 4 * (0.5 / 24) ** 2 * 24 * spread * rest
+    effect = sums * 62 / 61 / plain
+    t = 2.068658  # 23 degrees of freedom
+    size = 24 / rest / effect
+    reach = [0.5 * (score_of_few(p, size, t)[1] - p) for p in (0.75, 0.25)]
+    assert figure.value == pytest.approx(0.5)
+    assert limits(figure)[1] == pytest.approx(0.5 + sqrt(sum(each**2 for each in reach)), abs=1e-5)
+
+
+def test_few_whole_tasks_take_few_degrees_of_freedom_even_where_they_agree() -> None:
+    # Three tasks of four items with two passes each: between tasks there is no variance at all.
+    judge, task = np.tile([0.0, 1.0], 60), np.arange(120) // 4
+    people = np.where(task < 3, np.tile([1.0, 1.0, 0.0, 0.0], 30), np.nan)
+    by_task, single = (
+        Frame(judge, people, task, ends=(0, 1)),
+        Frame(judge, people, np.arange(120), ends=(0, 1)),
+    )
+    assert limits(labels_only(by_task)) == pytest.approx(score(0.5, 12 / 0.9, 4.302653), abs=1e-5)
+    assert limits(labels_only(single)) == pytest.approx(score(0.5, 12 / 0.9, Z))
+    for frame in (by_task, replace(by_task, people=4 * by_task.people + 1, ends=(1.0, 5.0))):
+        ends, other = limits(corrected(frame, LabelDesign.RANDOM)), limits(labels_only(frame))
+        assert ends[1] - ends[0] > 0.7 * (other[1] - other[0])
+    # Where every task has a label, the draw was one of items.
+    people = np.where(np.arange(120) % 4 == 0, np.arange(120) // 4 % 2, np.nan)
+    every = Frame(judge, people, task, ends=(0, 1))
+    assert limits(labels_only(every)) == pytest.approx(score(0.5, 30 / 0.75, Z))
+    assert limits(labels_only(every, population=True))[1] > score(0.5, 30, Z)[1]
+
+
+def test_levels_of_five_labels_stand_alone_and_of_four_do_not() -> None:
+    judge, people = np.repeat([0.0, 1.0, 2.0], [50, 100, 150]), np.full(300, np.nan)
+    people[:5], people[50:54], people[150:156] = 0, 1, 1
+    frame = Frame(judge, people, np.arange(300))
+    # Verdict 1 has four labels and joins 0, which has fewer than 2: (4·1 + 5·0)/9 for half of the items.
+    assert post_stratified(frame, merge=True).value == pytest.approx(1 / 2 * 4 / 9 + 1 / 2)
+    people[54] = 1
+    frame = Frame(judge, people, np.arange(300))
+    assert post_stratified(frame, merge=True).value == pytest.approx(5 / 6)
+
+
+def scores_frame(differ: int, labels: int = 60, items: int = 800) -> Frame:
+    """Scores 1–5 that people repeat, but for so many labels that are one level lower."""
+    judge = np.tile([3.0, 4.0, 2.0, 5.0, 1.0, 4.0], items)[:items]
+    people = np.where(np.arange(items) < labels, judge, np.nan)
+    people[: differ * 6 : 6] -= 1
+    return Frame(judge, people, np.arange(items), ends=(1.0, 5.0))
+
+
+def test_one_label_that_differs_hardly_changes_the_width() -> None:
+    widths = [corrected(scores_frame(differ), LabelDesign.RANDOM).half_width or 0 for differ in (0, 1, 2)]
+    assert widths[0] < widths[1] < widths[2] < 1.2 * widths[0]
+    # One residual of 6/√60 of the scale, t of 58 degrees of freedom.
+    assert widths[0] == pytest.approx(2.0017 * sqrt(0.925) * 4 * 6 / sqrt(60) / 60, rel=0.01)
+
+
+@pytest.mark.parametrize("labels", [14, 20, 40, 100, 300])
+@pytest.mark.parametrize("shares", [(0.1, 0.2, 0.3, 0.25, 0.15), (0.01, 0.02, 0.02, 0.05, 0.9)], ids=str)
+def test_a_perfect_judge_is_never_wider_than_none(shares: tuple[float, ...], labels: int) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        y = rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], 800, p=shares)
+        frame = Frame(y, np.where(np.arange(800) < labels, y, np.nan), np.arange(800), ends=(1.0, 5.0))
+        width = corrected(frame, LabelDesign.RANDOM).half_width or 0
+        alone = labels_only(frame).half_width or 0
+        assert width <= alone * (1 + 1e-9)
+
+
+def test_scores_drawn_by_verdict_have_limits_level_by_level_by_hand() -> None:
+    # Verdict 5 of 80 items, ten labels of 5; verdict 2 of 20 items, labels 1, 2, 2, 3, 5.
+    judge, people = np.repeat([5.0, 2.0], [80, 20]), np.full(100, np.nan)
+    people[:10], people[80:85] = 5, [1, 2, 2, 3, 5]
+    figure = corrected(Frame(judge, people, np.arange(100), ends=(1.0, 5.0)), LabelDesign.BY_VERDICT)
+    assert figure.value == pytest.approx(0.8 * 5 + 0.2 * 2.6)
+    t, rest = 2.160369, (1 - 10 / 80, 1 - 5 / 20)  # 13 degrees of freedom
+    top = 1 + 4 * score(1.0, 10 / rest[0], t)[0]
+    size = 0.4 * 0.6 * 16 / (2.3 / 5 * rest[1])
+    ends = score_of_few(0.4, size, t)
+    low = sqrt((0.8 * (5 - top)) ** 2 + (0.2 * 4 * (0.4 - ends[0])) ** 2)
+    assert limits(figure)[0] == pytest.approx(figure.value - low, abs=1e-4)
+    high = 0.2 * 4 * (ends[1] - 0.4)
+    assert limits(figure)[1] == pytest.approx(figure.value + high, abs=1e-4)
+
+
+def test_rare_labels_in_two_levels_reach_as_far_as_in_one_draw() -> None:
+    # Two verdicts of 50 items, ten labels each, nine of 5 and one of 1. MOVER: .9 → each .995 at the most.
+    judge, people = np.repeat([5.0, 4.0], 50), np.full(100, np.nan)
+    people[:10], people[50:60] = [5] * 9 + [1], [5] * 9 + [1]
+    figure = corrected(Frame(judge, people, np.arange(100), ends=(1.0, 5.0)), LabelDesign.BY_VERDICT)
+    t, error = 2.100922, 1.6 / 10 * 0.8  # 18 degrees of freedom; variance of a label 16·.09·10/9
+    each = 4 * (score_of_few(0.9, 0.09 * 16 / error, t)[1] - 0.9)
+    mover = 4.6 + sqrt(2 * (0.5 * each) ** 2)
+    whole = 1 + 4 * score_of_few(0.9, 0.09 * 16 / (error / 2), t)[1]
+    assert whole > mover
+    assert limits(figure)[1] == pytest.approx(whole, abs=1e-4)

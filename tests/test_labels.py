@@ -101,6 +101,12 @@ def test_neyman_by_hand() -> None:
     assert whole_numbers(np.array([3.5, 3.4, 3.1]), np.array([9.0, 9.0, 9.0]), 10) == [4, 3, 3]
 
 
+def test_scores_do_not_follow_how_few_labels_spread() -> None:
+    sizes, spreads = np.array([900.0, 60.0, 40.0]), np.array([0.1, 9.0, 9.0])
+    assert plans.by_verdict_numbers(sizes, spreads, 100, scored=True) == pytest.approx([90, 6, 5], abs=1.1)
+    assert plans.by_verdict_numbers(sizes, spreads, 100, scored=False) == pytest.approx([10, 54, 36], abs=1)
+
+
 def test_the_cheapest_pair_of_labels_and_calls() -> None:
     labels, calls = plans.best_pair(0.25, 0.6, 0.03, 2.0, 0.02)
 
@@ -371,7 +377,61 @@ def test_labelling_may_stop_by_a_declared_rule(
     assert "300 labels suffice" in command("labels", "add", "d", "more.csv").out
     assert command("labels", "open", "d").code == 0  # the rule was declared before the first label
     done = command("estimate", *FILE, "--labels", "d")
-    assert "the limits hold at every look" in " ".join(done.out.split())
+    said = " ".join(done.out.split())
+    assert "the corrected interval holds however often somebody looked; others are left out" in said
+    assert "labels alone undefined: labelling may have stopped early" in said
+    assert "with a confidence sequence" in command("estimate", *FILE, "--labels", "d", "--methods").out
+    found = json.loads(command("estimate", *FILE, "--labels", "d", "--json").out)
+    low, high = found["corrected"]["low"], found["corrected"]["high"]
+    assert f"people would pass {100 * found['corrected']['value']:.1f} % [{100 * low:.1f}, " in said
+    labelled = {row["key"]: int(row["label"]) for row in rows[:300]}
+    units = json.loads((tmp_path / "d" / "draw.json").read_text())["units"]
+    parts = []
+    for verdict in (0.0, 1.0):
+        level = [unit for unit in units if unit["score"] == verdict]
+        said_yes = [labelled[unit["key"]] for unit in level if unit.get("key") in labelled]
+        parts.append((len(level) / len(units), float(sum(said_yes)), len(said_yes)))
+    assert (low, high) == pytest.approx(plans.sequence_limits_of(parts))
+    # A number of labels fixed beforehand would have given half of that.
+    narrow = json.loads(command("estimate", *FILE, "--labels", "d", "--confidence", "0.5", "--json").out)
+    assert narrow["corrected"]["high"] - narrow["corrected"]["low"] < high - low
+    population = json.loads(command("estimate", *FILE, "--labels", "d", "--of", "population", "--json").out)
+    assert population["corrected"]["high"] > high
+    # All drawn items labelled: nothing was stopped, and the interval is that of a fixed number.
+    command("labels", "draw", *FILE, "-n", 40, "--design", "random", "--stop", "0.1", "--out", "all")
+    sheet = fill(tmp_path / "all", truth.__getitem__)
+    command("labels", "add", "all", sheet)
+    command("labels", "open", "all")
+    whole = json.loads(command("estimate", *FILE, "--labels", "all", "--json").out)
+    assert whole["corrected"]["method"] != "at_every_look"
+
+
+def test_scores_are_drawn_by_share_with_five_of_each(command: Command, tmp_path: Path) -> None:
+    sizes = {1: 10, 2: 20, 3: 30, 4: 140, 5: 800}
+    verdicts = [score for score, count in sizes.items() for _ in range(count)]
+    (tmp_path / "s.csv").write_text("item,j\n" + "".join(f"{n},{v}\n" for n, v in enumerate(verdicts)))
+    done = command("labels", "draw", "s.csv", "--judge", "j", "-n", 60, "--out", "d")
+    assert done.code == 0, done.err
+    # 45 labels for 940 items of 4 and 5: 6.7 and 38.3.
+    assert "5 of 10 with 1, 5 of 20 with 2, 5 of 30 with 3, 7 of 140 with 4, 38 of 800 with 5" in " ".join(
+        done.out.split()
+    )
+    few = command("labels", "draw", "s.csv", "--judge", "j", "-n", 20, "--out", "e")
+    assert (few.code, "expected at least 25 (5 of each)" in few.err) == (2, True)
+    fill(tmp_path / "d", lambda item: verdicts[int(item)])
+    command("labels", "add", "d", "d/sheet.csv")
+    command("labels", "open", "d")
+    found = json.loads(command("estimate", "s.csv", "--judge", "j", "--labels", "d", "--json").out)
+    assert (found["design"], found["labels"]) == ("by-verdict", 60)
+    assert found["corrected"]["value"] == pytest.approx(sum(verdicts) / 1000)
+    assert 0.1 < found["corrected"]["high"] - found["corrected"]["low"] < 0.5
+    told = ("labels", "plan", "s.csv", "--judge", "j", "--half-width", "0.2", "-n", 60, "--json")
+    rows = {row["name"]: row["width"] for row in json.loads(command(*told).out)["designs"]}
+    # Without a pilot labels spread as widely as the scale allows, by 2: Z·√Σ W²·4/n·(1 − n/N).
+    known = zip((0.01, 0.02, 0.03, 0.14, 0.8), (5, 5, 5, 6.702, 38.298), sizes.values(), strict=True)
+    assert rows["by verdict"] == pytest.approx(
+        Z * sum(share**2 * 4 / n * (1 - n / size) for share, n, size in known) ** 0.5, rel=1e-3
+    )
 
 
 def test_limits_hold_at_every_look() -> None:

@@ -249,10 +249,10 @@ def test_after_an_early_stop_the_first_sentence_has_the_limits_of_every_look(
         f"people would pass {100 * body['value']:.1f} % [{100 * body['low']:.1f}, {100 * body['high']:.1f}]"
     )
     assert spelled in text.partition(";")[0]
-    assert "Labelling stopped early by its declared rule: the limits hold at every look" in text
+    assert "Labelling may have stopped early by its declared rule: the corrected interval holds" in text
     assert "labels alone" in text
     assert not re.search(r"labels alone [\d.]+ % \[", text)
-    assert "the limits hold at every look" in command("estimate", *file, "--labels", "d", "--methods").out
+    assert "however often somebody looked" in command("estimate", *file, "--labels", "d", "--methods").out
     assert "every look" not in done.err
 
 

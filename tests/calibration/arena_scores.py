@@ -82,7 +82,7 @@ def count(
                 drawn = y[seen], f[seen], number[seen]
                 frame = labelled_frame(drawn, design, labels, rng, (0.0, 1.0))
                 figure = corrected(frame, design, population=population)
-                alone = labels_only(frame, design, population=population)
+                alone = labels_only(frame, population=population)
         except DataError:  # refused: nothing is claimed
             continue
         figure = figure.within((0.0, 1.0))

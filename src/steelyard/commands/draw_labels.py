@@ -130,6 +130,7 @@ def draw_labels(
         tune=tune,
         seed=seed,
         spreads=_spreads(table, units, pilot),
+        scored=answers not in ("binary", "pairwise") and design is LabelDesign.BY_VERDICT,
         annotators=annotators,
         overlap=overlap,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,12 @@ from steelyard.estimation.random_draw import ppi_weight, slope
 from steelyard.estimation.rogan_gladen import effective_counts, rogan_gladen, separates
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.multiplicity import benjamini_hochberg
-from steelyard.metrics.stats.intervals import Span
 
 SCHEMA = "steelyard.estimate/1"
-STOPPED = "Labelling stopped early by its declared rule: the limits hold at every look; others are left out."
+STOPPED = (
+    "Labelling may have stopped early by its declared rule: the corrected interval holds however often "
+    "somebody looked; others are left out."
+)
 WEIGHTS = {"greg": slope, "ppi++": ppi_weight}
 """λ of the estimators that have one."""
 
@@ -181,18 +184,15 @@ def estimate(
             if drawn is LabelDesign.STRATA
             else corrected(frame, drawn, population=population)
         )
-        random = LabelDesign.RANDOM if drawn is LabelDesign.STRATA else drawn
-        alone = None if drawn is LabelDesign.STRATA else labels_only(frame, random, population=population)
+        follows = drawn in (LabelDesign.STRATA, LabelDesign.BY_VERDICT)
+        alone = None if follows else labels_only(frame, population=population).within(ends)
         target, size = frame, frame.size
-    figure = figure.within(ends)
-    if table.stopped_early and quantity in ("share", "wins"):
-        low, high = _limits_at_every_look(judged, drawn)
-        figure = replace(figure, low=low, high=high)
-        remarks.append(STOPPED)
     rows = _strata(judged, drawn, population=population, ends=ends) if by_stratum else ()
-    if STOPPED in remarks:
-        alone = None if alone is None else replace(alone, low=None, high=None)
+    if table.stopped_early and quantity in ("share", "wins"):
+        figure, alone = _at_every_look(figure, judged, drawn, population=population), None
         rows = tuple(_without_limits(row) for row in rows)
+        remarks.append(STOPPED)
+    figure = figure.within(ends)
     return EstimateReport(
         name=table.name,
         judge=judge,
@@ -207,8 +207,12 @@ def estimate(
         tasks=len(np.unique(frame.cluster)),
         corrected=figure,
         judge_only=judge_only(target, population=population).within(ends),
-        labels_only=None if alone is None else alone.within(ends),
-        worth=None if drawn is LabelDesign.ELSEWHERE else worth(frame, drawn),
+        labels_only=alone,
+        worth=(
+            None
+            if drawn is LabelDesign.ELSEWHERE
+            else worth(frame, drawn, figure, alone, population=population)
+        ),
         agreement=agreement(frame, drawn) if quantity == "share" else None,
         missing=judged.missing,
         bounds=_bounds(figure, size, judged.missing, ends),
@@ -228,8 +232,8 @@ def _without_limits(row: StratumRow) -> StratumRow:
     return replace(row, corrected=figure, p=None)
 
 
-def _limits_at_every_look(judged: JudgedFrame, design: LabelDesign) -> Span:
-    """Limits however often somebody looked at the labels, which a normal interval does not give.
+def _at_every_look(figure: Figure, judged: JudgedFrame, design: LabelDesign, *, population: bool) -> Figure:
+    """The same figure with limits that hold however often somebody looked before labelling stopped.
 
     Labels are read by what they were drawn by; within a verdict a random draw is random too.
     """
@@ -244,7 +248,12 @@ def _limits_at_every_look(judged: JudgedFrame, design: LabelDesign) -> Span:
         here = levels == level
         values = frame.people[here & frame.labelled]
         parts.append((float(here.mean()), float(values.sum()), len(values)))
-    return sequence_limits_of(parts, 1 - frame.confidence)
+    low, high = sequence_limits_of(parts, 1 - frame.confidence)
+    between = sum(share * (total / max(1, n) - figure.value) ** 2 for share, total, n in parts) / frame.size
+    more = frame.quantile() ** 2 * between * population  # another sample of items would differ too
+    low = figure.value - sqrt(max(figure.value - low, 0.0) ** 2 + more)
+    high = figure.value + sqrt(max(high - figure.value, 0.0) ** 2 + more)
+    return Figure(figure.value, low, high, (high - low) / (2 * frame.quantile()), "at_every_look")
 
 
 def _from_elsewhere(name: str, frame: Frame, target: Frame) -> Figure:

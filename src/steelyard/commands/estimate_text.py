@@ -22,9 +22,9 @@ ESTIMATORS = {
     "greg": "the regression estimator (GREG) with finite population correction",
     "ppi++": "prediction-powered inference with a tuned weight (PPI++)",
     "post_stratified": "post-stratification on the judge's verdicts",
-    "post_stratified_mover": "post-stratification on the judge's verdicts with Wilson limits joined by MOVER",
+    "post_stratified_mover": "post-stratification on the judge's verdicts with score limits joined by MOVER",
     "labels_t": "the mean of the labels",
-    "horvitz_thompson": "the Horvitz–Thompson difference estimator",
+    "at_every_look": "the corrected share with a confidence sequence, since labelling could stop early",
     "rogan_gladen": "Rogan and Gladen's correction with the interval of Lang and Reiczigel",
 }
 
@@ -77,10 +77,12 @@ def figure_rows(report: EstimateReport) -> list[tuple[str, str, str]]:
         LabelDesign.ELSEWHERE: "undefined: the labels are of other items",
     }
     alone = report.labels_only
+    if report.corrected.method == "at_every_look":
+        absent = dict.fromkeys(LabelDesign, "undefined: labelling may have stopped early")
     return [
         ("corrected", spelled(report.corrected, report), f"{items}, {labels}"),
         ("judge alone", spelled(report.judge_only, report), items),
-        ("labels alone", absent.get(report.design, "") if alone is None else spelled(alone, report), labels),
+        ("labels alone", absent[report.design] if alone is None else spelled(alone, report), labels),
     ]
 
 
@@ -103,15 +105,12 @@ def notes(report: EstimateReport) -> list[str]:
     """What else a reader needs, a sentence each."""
     assumed = [f"labels were {DRAWN[report.design]}", report.independence]
     made = [f"Assumed: {'; '.join(filter(None, assumed))}."]
-    if report.worth is not None:
-        worth = report.worth
-        weight = "" if report.weight is None else f", weight λ {report.weight:.2f}"
-        made.append(
-            f"Worth of the judge: ρ² {worth.rho_squared:.2f}{weight}; {pluralize(report.labels, 'label')} "
-            f"count as {worth.effective_labels:,.0f} (factor {worth.factor:.2f})."
-        )
+    made += _worth_note(report)
     if report.corrected.method == "labels_t":
-        made.append("Nearly all labels are the same, too few others to weigh the judge: it was left out.")
+        made.append(
+            "Fewer than 10 labels differ from the most frequent one, too few to weigh the judge: it was left "
+            "out."
+        )
     made += [*_people_notes(report), *_agreement_note(report)]
     if report.corrected.clamped:
         made.append("The interval reached past the end of the scale and stops there.")
@@ -122,6 +121,22 @@ def notes(report: EstimateReport) -> list[str]:
             f"the limits would be {low} and {high}."
         )
     return [*made, *report.remarks]
+
+
+def _worth_note(report: EstimateReport) -> list[str]:
+    worth = report.worth
+    if worth is None:
+        return []
+    weight = "" if report.weight is None else f", weight λ {report.weight:.2f}"
+    said = f"Worth of the judge: ρ² {worth.rho_squared:.2f}{weight}"
+    if worth.factor is None or worth.effective_labels is None:
+        return [f"{said}."]
+    if worth.adds_nothing:
+        return [
+            f"{said}; the judge adds nothing here: its interval is no narrower than that of the labels alone."
+        ]
+    counts = f"{pluralize(report.labels, 'label')} count as {worth.effective_labels:,.0f}"
+    return [f"{said}; {counts} (factor {worth.factor:.2f})."]
 
 
 def _people_notes(report: EstimateReport) -> list[str]:
@@ -144,8 +159,7 @@ def _agreement_note(report: EstimateReport) -> list[str]:
     if report.worth is not None and report.agreement < 0.5 < report.worth.rho_squared:
         return [f"{agrees}: see whether its verdicts are reversed."]
     if report.quantity == "share" and report.agreement <= report.corrected.value:
-        weak = "no more than the system passes: such a judge saves at most half of the labels"
-        return [f"{agrees}, {weak}."]
+        return [f"{agrees}, no more than a judge that passes everything."]
     return []
 
 

@@ -146,9 +146,10 @@ def plan_labels(
 
 
 def _ends(judge: Floats, people: Floats) -> Span:
+    """Of a share, or the lowest and highest score; one score alone is taken as a point of 0–1 or wider."""
     both = np.concatenate([judge, people])
-    low, high = min(0.0, float(both.min())), max(1.0, float(both.max()))
-    return low, high
+    low, high = float(both.min()), float(both.max())
+    return (low, high) if low < high and high > 1 else (min(0.0, low), max(1.0, high))
 
 
 def _assumed(name: str, judge: Floats, rates: tuple[float, float]) -> LevelSpreads:

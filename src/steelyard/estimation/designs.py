@@ -10,8 +10,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.estimation.frame import Figure, Frame, clustered_variance
-from steelyard.estimation.known_odds import horvitz_thompson
+from steelyard.estimation.frame import Figure, Frame
 from steelyard.estimation.post_stratified import ENOUGH, bins, has_rare_labels, post_stratified
 from steelyard.estimation.random_draw import greg, ppi
 from steelyard.metrics.stats.distributions import normal_probability
@@ -52,11 +51,12 @@ def corrected(frame: Frame, design: LabelDesign, *, population: bool = False) ->
     if design is LabelDesign.BY_VERDICT:
         return post_stratified(frame, population=population)
     if design is LabelDesign.ODDS:
-        return horvitz_thompson(frame, population=population)
+        return post_stratified(frame, population=population, merge=not frame.binary_labels)
     if has_rare_labels(frame):
         return post_stratified(frame, population=population, merge=True)
-    weight = 0.0 if _is_nearly_constant(frame) else None
-    return ppi(frame, weight) if population else greg(frame, weight)
+    if _is_nearly_constant(frame):
+        return labels_only(frame, population=population)
+    return ppi(frame) if population else greg(frame)
 
 
 def _is_nearly_constant(frame: Frame) -> bool:
@@ -67,60 +67,57 @@ def _is_nearly_constant(frame: Frame) -> bool:
     return bool(frame.labels - counts.max() < ENOUGH)
 
 
-def labels_only(frame: Frame, design: LabelDesign, *, population: bool = False) -> Figure | None:
-    """The labels without the judge; None where the draw followed the judge, so that they need its shares."""
-    if design is LabelDesign.BY_VERDICT:
-        return None
-    if design is LabelDesign.ODDS:
-        return horvitz_thompson(frame, judge=False, population=population)
-    plain = ppi(frame, 0.0) if population else greg(frame, 0.0)
-    return _wilson(plain, frame.y, frame, 1.0 if population else frame.unlabelled_share)
+def labels_only(frame: Frame, *, population: bool = False) -> Figure:
+    """The labels without the judge; of no use where the draw followed the judge."""
+    return post_stratified(frame, population=population, judge=False)
 
 
 def judge_only(frame: Frame, *, population: bool = False) -> Figure:
     """The judge's mean; of these items it is a count, without an interval."""
-    value = float(frame.judge.mean())
     if not population:
-        return Figure(value, None, None, 0.0, "count")
-    all_judged = Frame(frame.judge, frame.judge, frame.cluster, ends=frame.ends, confidence=frame.confidence)
-    return _wilson(ppi(all_judged, 0.0), frame.judge, all_judged, 1.0)
-
-
-def _wilson(plain: Figure, values: Floats, frame: Frame, rest: float) -> Figure:
-    """The score interval of a share, on the size that the clustered variance leaves; scores keep t."""
-    if not frame.is_binary(values) or rest == 0:
-        return plain
-    value, n = float(values.mean()), len(values)
-    clusters = frame.label_clusters
-    even, quantile = value * (1 - value) / n, frame.quantile()
-    size = n / rest
-    if frame.is_clustered and even > 0:
-        within, count = clustered_variance((values - value) / n, clusters)
-        if within > even:
-            size, quantile = size * even / within, frame.quantile(count - 1)
-    low, high = score_of_few(value, size, quantile, 1 - frame.confidence)
-    return Figure(value, low, high, (high - low) / (2 * quantile), "wilson")
+        return Figure(float(frame.judge.mean()), None, None, 0.0, "count")
+    return labels_only(replace(frame, people=frame.judge, odds=None), population=True)
 
 
 @dataclass(frozen=True)
 class Worth:
-    """What a judge is worth in labels: 1/(1 − ρ²(1 − n/N))."""
+    """What a judge is worth in labels, by the two intervals that are printed side by side."""
 
     rho_squared: float
-    factor: float
-    effective_labels: float
+    factor: float | None
+    """Labels that would do without the judge over those that were made; None where none stand alone."""
+    effective_labels: float | None
+
+    @property
+    def adds_nothing(self) -> bool:
+        """The interval is no narrower than that of the labels alone."""
+        return self.factor is not None and self.factor < FEWEST_SAVED
 
 
-def worth(frame: Frame, design: LabelDesign) -> Worth | None:
-    """None where judge or people do not vary among the labels."""
+FEWEST_SAVED = 1.005
+"""Factor below which it is printed as 1."""
+
+
+def worth(
+    frame: Frame, design: LabelDesign, figure: Figure, alone: Figure | None, *, population: bool = False
+) -> Worth | None:
+    """None where judge or people do not vary among the labels.
+
+    The variance of n labels of N items is σ²(1/n − 1/N), so with r = (width/width alone)² the labels count as
+    1/(1/N + r(1/n − 1/N)); of the population, as n/r.
+    """
     weights = _weights(frame, design)
     y, f = frame.y - np.average(frame.y, weights=weights), frame.f - np.average(frame.f, weights=weights)
     spread = float((weights * y * y).sum() * (weights * f * f).sum())
     if spread <= 1e-15:
         return None
     squared = float((weights * y * f).sum()) ** 2 / spread
-    factor = 1 / max(1 - squared * frame.unlabelled_share, 1e-9)
-    return Worth(squared, factor, frame.labels * factor)
+    width, other = figure.half_width, None if alone is None else alone.half_width
+    if not width or not other:
+        return Worth(squared, None, None)
+    known = 0.0 if population else 1 / frame.size
+    labels = 1 / (known + (width / other) ** 2 * (1 / frame.labels - known))
+    return Worth(squared, labels / frame.labels, labels)
 
 
 def agreement(frame: Frame, design: LabelDesign) -> float:
@@ -144,29 +141,33 @@ def _weights(frame: Frame, design: LabelDesign) -> Floats:
 def stratified(strata: Sequence[Frame], *, population: bool = False) -> Figure:
     """Each stratum's figure by its share of the items.
 
+    Score limits of a few labels lie nearer to the middle, which their sum does not forgive: shares reach as
+    far as t of all labels does. Scores have t in every stratum.
     Where few labels of all are of one kind, one of that kind in each of two strata puts a limit of MOVER
     beyond the truth too often. The limits then reach at least as far as those of one draw that says as much.
     """
     items = sum(part.size for part in strata)
     shares = [part.size / items for part in strata]
     figures = [corrected(part, LabelDesign.RANDOM, population=population) for part in strata]
-    whole = combined(list(zip(shares, figures, strict=True)))
+    binary, freedom = all(part.binary_labels for part in strata), sum(part.labels - 1 for part in strata)
+    reach = strata[0].quantile(freedom) / strata[0].quantile() if binary else 1.0
+    whole = combined(list(zip(shares, figures, strict=True)), reach)
     rest = [1.0 if population else part.unlabelled_share for part in strata]
     variance = sum(w * w * r / part.labels for w, r, part in zip(shares, rest, strata, strict=True))
     rare = min(whole.value, 1 - whole.value) < FEW * variance
-    if not rare or not all(part.binary_labels for part in strata):
+    if not rare or not binary:
         return whole
     low, high = score_of_few(whole.value, 1 / variance, strata[0].quantile(), 1 - strata[0].confidence)
     return replace(whole, low=min(whole.low or 0.0, low), high=max(whole.high or 0.0, high))
 
 
-def combined(parts: list[tuple[float, Figure]]) -> Figure:
-    """Σ W_h·θ_h over strata with shares W_h; limits are joined as MOVER joins them."""
+def combined(parts: list[tuple[float, Figure]], reach: float = 1.0) -> Figure:
+    """Σ W_h·θ_h over strata with shares W_h; limits are joined by MOVER, and reach so many times as far."""
     value = sum(share * part.value for share, part in parts)
     low = sqrt(sum((share * (part.value - (part.low or 0.0))) ** 2 for share, part in parts))
     high = sqrt(sum((share * ((part.high or 0.0) - part.value)) ** 2 for share, part in parts))
     error = sqrt(sum((share * part.error) ** 2 for share, part in parts))
-    return Figure(value, value - low, value + high, error, f"stratified_{parts[0][1].method}")
+    return Figure(value, value - reach * low, value + reach * high, error, f"stratified_{parts[0][1].method}")
 
 
 def two_sided_p(figure: Figure, other: float) -> float | None:

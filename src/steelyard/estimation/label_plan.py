@@ -19,10 +19,10 @@ from steelyard.estimation.frame import Frame
 from steelyard.estimation.post_stratified import bins
 from steelyard.estimation.rogan_gladen import allocation
 from steelyard.metrics.stats.confidence_sequence import ALPHA, sequence_limits
-from steelyard.metrics.stats.intervals import Span, Z, score
+from steelyard.metrics.stats.intervals import SHARE, Span, Z, score
 
-FLOOR = 10
-"""Labels of each level that a draw by verdict takes at least."""
+FLOOR, SCORE_FLOOR = 10, 5
+"""Labels of each level that a draw by verdict takes at least: of yes or no, and of scores."""
 PILOT = 20
 """Labels of each level from which on a plan is worth more than its assumptions."""
 
@@ -35,6 +35,8 @@ class LevelSpreads:
     scores: Floats
     means: Floats
     spreads: Floats
+    scored: bool = False
+    """Scores on a scale, not yes or no."""
 
     @property
     def shares(self) -> Floats:
@@ -85,7 +87,7 @@ def pilot_levels(frame: Frame, ends: Span, towards: int = 0) -> LevelSpreads:
         yes_or_no = bool(np.isin(y, (0.0, 1.0)).all())
         spread = sqrt(mean * (1 - mean)) if yes_or_no or n < 2 else float(y.std(ddof=1))
         means[at], spreads[at] = ends[0] + reach * mean, reach * spread
-    return LevelSpreads(sizes, scores, means, spreads)
+    return LevelSpreads(sizes, scores, means, spreads, ends != SHARE)
 
 
 def half_width(sizes: Floats, spreads: Floats, labels: Floats) -> float:
@@ -115,6 +117,11 @@ def neyman(sizes: Floats, spreads: Floats, labels: float, floor: float = 0.0) ->
     return made
 
 
+def by_verdict_numbers(sizes: Floats, spreads: Floats, labels: float, *, scored: bool) -> Floats:
+    """Neyman's numbers; scores by the share of each level, since few labels hardly show how they spread."""
+    return neyman(sizes, np.ones_like(sizes) if scored else spreads, labels, SCORE_FLOOR if scored else FLOOR)
+
+
 def whole_numbers(wanted: Floats, sizes: Floats, labels: int) -> list[int]:
     """Counts that add up to the labels, the largest remainders rounded up."""
     counts = np.floor(np.minimum(wanted, sizes) + 1e-9).astype(int)
@@ -138,7 +145,7 @@ def random_draw(levels: LevelSpreads, labels: float) -> float:
 
 
 def by_verdict(levels: LevelSpreads, labels: float) -> float:
-    wanted = neyman(levels.sizes, levels.spreads, labels, FLOOR)
+    wanted = by_verdict_numbers(levels.sizes, levels.spreads, labels, scored=levels.scored)
     # The floor may ask for more labels than there are.
     return half_width(levels.sizes, levels.spreads, wanted) if wanted.sum() <= labels + 1e-6 else inf
 
@@ -203,9 +210,7 @@ def best_pair(
     return ceil(n), ceil(m)
 
 
-def sequence_limits_of(
-    parts: Sequence[tuple[float, float, int]], alpha: float = ALPHA
-) -> tuple[float, float]:
+def sequence_limits_of(parts: Sequence[tuple[float, float, int]], alpha: float = ALPHA) -> Span:
     """Limits at every look of Σ share·mean, from (share, sum of values in [0, 1], count) of each stratum."""
     low = high = 0.0
     for share, total, count in parts:

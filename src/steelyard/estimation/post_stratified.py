@@ -1,9 +1,9 @@
 """Labels by level of the judge: Σ W_h·mean(y in level h), with score intervals joined by MOVER.
 
 W_h is the share of all items on which the judge gave level h. Where labels were drawn by verdict this is the
-only estimator; where they were drawn at random it is the efficient one. A normal interval covers .84 to .91
-where a level shows few misses, so yes-or-no labels get Wilson's interval in each level:
-L = θ − √Σ W_h²(p_h − l_h)², and U alike.
+only estimator; where they were drawn with other odds they weigh by these within a level (Hájek), and a judge
+that tells nothing does no harm. A normal interval covers .84 to .91
+where a level shows few misses, so each level gets a score interval: L = θ − √Σ W_h²(p_h − l_h)², and U alike.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.estimation.frame import Figure, Frame, clustered_variance, mean_figure
-from steelyard.metrics.stats.intervals import score_of_few
+from steelyard.estimation.frame import (
+    Figure,
+    Frame,
+    drawn_weight,
+    limits_on_scale,
+    mean_figure,
+    unseen_residual,
+    with_tasks,
+)
+from steelyard.metrics.stats.intervals import SHARE
 
 MOST_LEVELS = 10
 FEWEST_LABELS = 5
@@ -31,12 +39,8 @@ class Level:
     items: Ints
     """Numbers of its items in the frame."""
     labels: Ints
-    """Numbers of those that are labelled; never none."""
+    """Numbers of those that are labelled."""
     y: Floats
-
-    @property
-    def mean(self) -> float:
-        return float(self.y.mean())
 
 
 def bins(scores: Floats) -> Ints:
@@ -51,10 +55,10 @@ def bins(scores: Floats) -> Ints:
 def levels_of(frame: Frame, *, merge: bool) -> list[Level]:
     """Levels of the judge in order; with `merge`, such as have few labels join their neighbour."""
     place = bins(frame.judge)
-    groups = [[int(level)] for level in np.unique(place)]
-    labels = {int(level): int((place[frame.labelled] == level).sum()) for level in np.unique(place)}
+    labels = np.bincount(place[frame.labelled], minlength=int(place.max()) + 1)
+    groups = [[level] for level in np.flatnonzero(np.bincount(place)).tolist()]
     while merge and len(groups) > 1:
-        counts = [sum(labels[level] for level in group) for group in groups]
+        counts = [int(labels[group].sum()) for group in groups]
         least = int(np.argmin(counts))
         if counts[least] >= FEWEST_LABELS:
             break
@@ -62,11 +66,14 @@ def levels_of(frame: Frame, *, merge: bool) -> list[Level]:
         other = min(sides, key=lambda side: counts[side])
         low, high = sorted((least, other))
         groups[low : high + 1] = [groups[low] + groups[high]]
-    made = []
-    for group in groups:
-        items = np.flatnonzero(np.isin(place, group))
-        ours = items[frame.labelled[items]]
-        made.append(Level(len(items) / frame.size, items, ours, frame.people[ours]))
+    number = np.zeros(len(labels), dtype=np.int64)
+    for at, group in enumerate(groups):
+        number[group] = at
+    ours, made = number[place], []
+    for at in range(len(groups)):
+        items = np.flatnonzero(ours == at)
+        drawn = items[frame.labelled[items]]
+        made.append(Level(len(items) / frame.size, items, drawn, frame.people[drawn]))
     return made
 
 
@@ -78,41 +85,88 @@ def has_rare_labels(frame: Frame) -> bool:
     return any(min(y.sum(), len(y) - y.sum()) < ENOUGH for y in parts)
 
 
-def post_stratified(frame: Frame, *, population: bool = False, merge: bool = False) -> Figure:
-    """θ and its limits; where tasks hold several items, on the size that the clustered variance leaves."""
-    levels = levels_of(frame, merge=merge)
-    value = float(sum(level.share * level.mean for level in levels))
+@dataclass(frozen=True)
+class _Known:
+    """What the labels of a level say."""
+
+    share: float
+    mean: float
+    spread: float
+    """Variance of a label."""
+    size: float
+    """Independent labels that would know the mean as well, before tasks are looked at; 0 without labels."""
+    influence: Floats
+
+    @classmethod
+    def of(cls, level: Level, frame: Frame, *, population: bool) -> _Known:
+        n = len(level.labels)
+        if not n:
+            weights = None if frame.odds is None else 1 / frame.odds[frame.labelled]
+            return cls(level.share, float(np.average(frame.y, weights=weights)), 0.0, 0.0, np.zeros(0))
+        odds = np.full(n, n / len(level.items)) if frame.odds is None else frame.odds[level.labels]
+        left = np.ones(n) if population else 1 - odds
+        weights = 1 / odds / (1 / odds).sum()
+        mean = float(np.average(level.y, weights=1 / odds))
+        apart = level.y - mean
+        spread = float(weights @ (apart * apart)) * n / max(1, n - 1)
+        influence = weights * apart * np.sqrt(left)
+        error = float(influence @ influence) * n / max(1, n - 1)
+        size = 1 / max(float((weights * weights) @ left), 1e-30)
+        if error > 0:  # what differs may have the lower odds
+            size = min(size, spread / error)
+        return cls(level.share, mean, spread, size, level.share * influence)
+
+    @property
+    def variance(self) -> float:
+        return self.share**2 * self.spread / self.size if self.size else 0.0
+
+
+def post_stratified(
+    frame: Frame, *, population: bool = False, merge: bool = False, judge: bool = True
+) -> Figure:
+    """θ and its limits; where tasks hold several items, on the size that the clustered variance leaves.
+
+    Labels weigh by their odds within a level, where these are known. Each level has a score interval on the
+    scale: where its labels do not differ, on their own number; without labels it may be anywhere. One rare
+    label in a level can put the limit of MOVER beyond the truth, so limits of scores reach at least as far as
+    those of all levels together. Without the judge there is one level, and its labels stand alone.
+    """
+    levels = levels_of(frame, merge=merge) if judge else [_only_level(frame)]
+    parts = [_Known.of(level, frame, population=population) for level in levels]
+    value = sum(part.share * part.mean for part in parts)
+    between = sum(part.share * (part.mean - value) ** 2 for part in parts) / frame.size * population
     influence: Floats = np.zeros(frame.size)
-    plain, freedom = 0.0, sum(len(level.labels) - 1 for level in levels)
-    for level in levels:
-        n, rest = len(level.labels), _rest(level, population=population)
-        spread = float(level.y.var(ddof=1)) if n > 1 else 0.0
-        plain += level.share**2 * spread / n * rest
-        influence[level.labels] = level.share * (level.y - level.mean) / n * sqrt(rest)
+    for level, part in zip(levels, parts, strict=True):
+        influence[level.labels] = part.influence
         if population:
-            influence[level.items] += (level.mean - value) / frame.size
-    between = sum(level.share * (level.mean - value) ** 2 for level in levels) / frame.size * population
-    variance, effect = plain + between, 1.0
-    if frame.is_clustered:
-        within, _ = clustered_variance(influence, frame.cluster)
-        if variance > 0 and within > variance:
-            freedom = len(np.unique(frame.label_clusters)) - 1
-            variance, effect = within, within / variance
-    if not frame.binary_labels:
-        return mean_figure(frame, value, variance, freedom, "post_stratified")
-    quantile = frame.quantile(freedom if effect > 1 else None)
+            influence[level.items] += (part.mean - value) / frame.size
+    plain, binary = between + sum(part.variance for part in parts), frame.binary_labels
+    freedom = None if binary else frame.labels - sum(part.size > 0 for part in parts)
+    variance, free = with_tasks(frame, plain, influence, freedom, population=population)
+    residual = np.concatenate([level.y - part.mean for level, part in zip(levels, parts, strict=True)])
+    if not binary and (not judge or frame.ends is None or frame.is_difference):
+        return mean_figure(frame, value, variance, free, "post_stratified" if judge else "labels_t", residual)
+    effect = variance / plain if plain > 0 else 1.0
+    ends, quantile, tail = frame.ends or SHARE, frame.quantile(free), 1 - frame.confidence
     low = high = quantile**2 * between * effect
-    for level in levels:
-        rest = _rest(level, population=population)
-        if rest > 0:
-            size = len(level.labels) / (effect * rest)
-            ends = score_of_few(level.mean, size, quantile, 1 - frame.confidence)
-            low += (level.share * (level.mean - ends[0])) ** 2
-            high += (level.share * (ends[1] - level.mean)) ** 2
+    for part in parts:
+        limits = ends
+        if part.size:
+            size = part.size / effect
+            error = 0.0 if binary else part.spread / size
+            limits = limits_on_scale(part.mean, error, size, ends, quantile, tail)
+        low += (part.share * (part.mean - limits[0])) ** 2
+        high += (part.share * (limits[1] - part.mean)) ** 2
     limits = value - sqrt(low), value + sqrt(high)
-    return Figure(value, *limits, (limits[1] - limits[0]) / (2 * quantile), "post_stratified_mover")
+    if not binary:
+        if merge:  # levels that are read together may hold what no label shows
+            variance += unseen_residual(residual, ends[1] - ends[0]) ** 2 * drawn_weight(frame)
+        size = 1 / sum(part.share**2 * effect / part.size for part in parts if part.size)
+        whole = limits_on_scale(value, variance, size, ends, quantile, tail)
+        limits = min(limits[0], whole[0]), max(limits[1], whole[1])
+    method = "post_stratified_mover" if judge else "wilson"
+    return Figure(value, *limits, (limits[1] - limits[0]) / (2 * quantile), method)
 
 
-def _rest(level: Level, *, population: bool) -> float:
-    """Finite population correction of a level."""
-    return 1.0 if population else 1 - len(level.labels) / len(level.items)
+def _only_level(frame: Frame) -> Level:
+    return Level(1.0, np.arange(frame.size), np.flatnonzero(frame.labelled), frame.y)

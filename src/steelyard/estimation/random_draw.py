@@ -10,10 +10,12 @@ part is no problem, as both sums of its influence are added before they are squa
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.estimation.frame import Figure, Frame, clustered_variance, mean_figure
+from steelyard.estimation.frame import Figure, Frame, mean_figure, with_tasks
 
 
 def slope(frame: Frame) -> float:
@@ -30,13 +32,10 @@ def greg(frame: Frame, weight: float | None = None) -> Figure:
     value = lam * float(frame.judge.mean()) + float(apart.mean())
     residual = apart - apart.mean()
     freedom = n - 2 if tuned else n - 1
-    variance = frame.unlabelled_share * float(residual @ residual) / max(1, freedom) / n
-    if frame.is_clustered:
-        within, count = clustered_variance(residual / n, frame.label_clusters)
-        within *= frame.unlabelled_share
-        if not variance >= within:
-            variance, freedom = within, count - 1
-    return mean_figure(frame, value, variance, freedom, "greg" if tuned else "labels_t")
+    influence = residual / n * sqrt(frame.unlabelled_share)
+    plain = float(influence @ influence) * n / max(1, freedom)
+    method = "greg" if tuned else "labels_t"
+    return mean_figure(frame, value, *with_tasks(frame, plain, influence, freedom), method, residual)
 
 
 def ppi_weight(frame: Frame) -> float:
@@ -55,16 +54,13 @@ def ppi(frame: Frame, weight: float | None = None) -> Figure:
     apart = frame.y - lam * frame.f
     value = float(apart.mean())
     influence: Floats = np.zeros(frame.size)
-    influence[frame.labelled] = (apart - apart.mean()) / n
+    residual = apart - apart.mean()
+    influence[frame.labelled] = residual / n
     variance = float(apart.var(ddof=1)) / n
     if rest.any():
         others = frame.judge[rest]
         value += lam * float(others.mean())
         influence[rest] = lam * (others - others.mean()) / len(others)
         variance += lam**2 * float(frame.judge.var(ddof=1)) / len(others)
-    freedom = n - 1
-    if frame.is_clustered:
-        within, count = clustered_variance(influence, frame.cluster)
-        if not variance >= within:
-            variance, freedom = within, min(len(np.unique(frame.label_clusters)), count) - 1
-    return mean_figure(frame, value, variance, freedom, "ppi++" if weight is None else "labels_t")
+    known = with_tasks(frame, variance, influence, n - 1, population=True)
+    return mean_figure(frame, value, *known, "ppi++" if weight is None else "labels_t", residual)

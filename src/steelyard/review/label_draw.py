@@ -23,12 +23,19 @@ from steelyard.core.json_dataclasses import from_body, to_body
 from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
-from steelyard.estimation.label_plan import FLOOR, neyman, sequence_limits_of, whole_numbers
+from steelyard.estimation.label_plan import (
+    FLOOR,
+    SCORE_FLOOR,
+    by_verdict_numbers,
+    sequence_limits_of,
+    whole_numbers,
+)
 from steelyard.metrics.stats.intervals import Span
 
 SCHEMA, FIRST_SCHEMA = "steelyard.draw/2", "steelyard.draw/1"
 """The first had a hash of its frame alone."""
 DRAW_FILE = "draw.json"
+UnitId = tuple[str, str, str]
 TUNE, TEST, PILOT = "tune", "test", "pilot"
 OPENED = "opened"
 
@@ -52,7 +59,7 @@ class FrameUnit:
     """Who labels it; anybody where none is named."""
 
     @property
-    def id(self) -> tuple[str, str, str]:
+    def id(self) -> UnitId:
         return self.item, self.system, self.versus
 
     @property
@@ -170,10 +177,11 @@ def draw_units(
     tune: int,
     seed: int,
     spreads: Mapping[str, float],
+    scored: bool = False,
     annotators: Sequence[str] = (),
     overlap: float = 0.0,
 ) -> tuple[FrameUnit, ...]:
-    """The frame with its drawn units: Neyman's numbers of each level, at random within it.
+    """The frame with its drawn units: numbers by level as `by_verdict_numbers` has them, at random within it.
 
     Units that have a part already (a pilot) keep it and are not drawn again.
     """
@@ -183,8 +191,9 @@ def draw_units(
             by_level[unit.level].append(unit)
     names = sorted(by_level)
     sizes = np.array([len(by_level[name]) for name in names], dtype=np.float64)
-    counts, tuned = _numbers(sizes, [spreads.get(name, 0.5) for name in names], size, tune)
-    chosen: dict[tuple[str, str, str], FrameUnit] = {}
+    each = np.array([spreads.get(name, 0.5) for name in names])
+    counts, tuned = _numbers(sizes, each, size, tune, scored=scored)
+    chosen: dict[UnitId, FrameUnit] = {}
     for name, count, first in zip(names, counts, tuned, strict=True):
         picked = rng_for(seed, "labels", name).sample(by_level[name], count)
         for place, unit in enumerate(picked):
@@ -199,19 +208,24 @@ def draw_units(
     return tuple(chosen.get(unit.id, unit) for unit in sorted(units, key=lambda unit: unit.id))
 
 
-def _numbers(sizes: Floats, spreads: list[float], size: int, tune: int) -> tuple[list[int], list[int]]:
+def _numbers(
+    sizes: Floats, spreads: Floats, size: int, tune: int, *, scored: bool
+) -> tuple[list[int], list[int]]:
     """How many of each level are drawn, and how many of those are for tuning."""
     total = int(sizes.sum())
     if size > total:
         raise ConfigError(f"-n {size}: more than the {pluralize(total, 'item')} that can be drawn; lower it.")
-    floors = float(np.minimum(FLOOR, sizes).sum()) if len(sizes) > 1 else 1.0
+    floor = SCORE_FLOOR if scored else FLOOR
+    floors = float(np.minimum(floor, sizes).sum()) if len(sizes) > 1 else 1.0
     if size < floors:
         raise ConfigError(
             f"-n {size}: too few for {pluralize(len(sizes), 'level')}, expected at least {floors:.0f} "
-            f"({FLOOR} of each); raise it, or say --design random."
+            f"({floor} of each); raise it, or say --design random."
         )
-    floor = FLOOR if len(sizes) > 1 else 0
-    counts = whole_numbers(neyman(sizes, np.array(spreads), size, floor), sizes, size)
+    wanted = (
+        by_verdict_numbers(sizes, spreads, size, scored=scored) if len(sizes) > 1 else np.array([float(size)])
+    )
+    counts = whole_numbers(wanted, sizes, size)
     each = np.array(counts, dtype=np.float64)
     return counts, whole_numbers(each * tune / size, each, tune)
 

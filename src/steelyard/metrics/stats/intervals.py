@@ -43,6 +43,8 @@ def score(share: float, size: float, quantile: float) -> Span:
 
 FEW = 3
 """Events up to which the score interval begins too high."""
+TRACE = 0.1
+"""Part of an event, on a fractional size, whose exact limit is the end itself: tail^(1/.1) is below 1e-10."""
 
 
 def score_of_few(share: float, size: float, quantile: float, tail: float = 0.05) -> Span:
@@ -54,9 +56,9 @@ def score_of_few(share: float, size: float, quantile: float, tail: float = 0.05)
     low, high = score(share, size, quantile)
     events, misses = share * size, (1 - share) * size
     if 0 < events <= FEW:
-        low = min(low, beta_quantile(events, misses + 1, tail))
+        low = min(low, beta_quantile(events, misses + 1, tail)) if events > TRACE else 0.0
     if 0 < misses <= FEW:
-        high = max(high, beta_quantile(events + 1, misses, 1 - tail))
+        high = max(high, beta_quantile(events + 1, misses, 1 - tail)) if misses > TRACE else 1.0
     return low, high
 
 
