@@ -327,7 +327,7 @@ def test_a_run_recovers_what_was_planted_over_http(
         low, high = found["intervals"][0]["low"], found["intervals"][0]["high"]
         # The port is part of every key that noise is drawn from: four standard errors on either side.
         assert low - (high - low) / 2 < planted < high + (high - low) / 2
-    assert (lean["answer"], lean["finding"], accuracy["chance"]) == (2, "flagged", 0.25)
+    assert (lean["details"]["answer"], lean["finding"], accuracy["chance"]) == (2, "flagged", 0.25)
     assert value(done.rows, "python/my_choices:longest", "failed_rate")["value"] == 0
     flaky = {
         name: value(done.rows, "python/my_choices:flaky", name)

@@ -116,8 +116,10 @@ def test_datasheet_json_has_the_shape_of_the_contract(runs: Path) -> None:
         *("p", "p_corrected"),
     }
     for row in body["estimates"]:
-        # A code stands beside the sentence where a program decides on why there is no value.
-        assert set(row) - {"reason"} == keys
+        # A code stands beside the sentence where a program decides on why there is no value; a share has the
+        # number of independent trials behind it.
+        assert set(row) - {"reason", "effective_size", "quantile"} == keys
+        assert ("effective_size" in row) == ("quantile" in row)
         assert "reason" not in row or row["value"] is None, row
         assert row["value"] is not None or row["note"], row
         assert row["finding"] in (None, "clear", "flagged", "inconclusive")

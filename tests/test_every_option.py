@@ -45,7 +45,8 @@ def is_typed(option: click.Option) -> bool:
 
 
 TYPED = [(name, option) for name, option in options() if is_typed(option)]
-ALL = list(options())
+ALL = [(name, option) for name, option in options() if option.opts[-1] != "--yes"]
+"""Those that cannot stand alone, as `--yes` can."""
 
 
 def label(case: tuple[str, click.Option]) -> str:

@@ -129,7 +129,9 @@ def test_a_jury_with_a_member_that_failed_is_unscored_unless_the_others_decide(t
     assert two.reason == "grader_failed"
 
 
-def test_calls_share_a_connection_that_the_last_one_closes() -> None:
+def test_each_call_has_a_connection_that_nobody_else_answers_on() -> None:
+    """Nobody looks for repeated responses here, as a run does, so that no connection is used again."""
+
     async def both(server: ScriptedServer) -> list[int]:
         asked = judge_call(f"openai/judge?base_url={server.url}", "Be right.\nAlways.", runs=False)
         item = Item("a", "request", ("response",), "a")
@@ -142,7 +144,7 @@ def test_calls_share_a_connection_that_the_last_one_closes() -> None:
         return seen
 
     with ScriptedServer(lambda _: says('{"score": 1}')) as server:
-        assert asyncio.run(both(server)) == [1, 2]
+        assert asyncio.run(both(server)) == [2, 4]
         assert len(server.requests) == 4
 
 

@@ -175,7 +175,8 @@ def test_the_front_of_the_cost_curve_by_hand() -> None:
     assert figure is not None
     probes = [row for row in figure.rows if row[3] == "a probe"]
     # 100 tokens in and 10 out at four times the price of $.10 a million: $.000014 a call.
-    assert probes[0] == ("cheap, p", "0.50 [0.20,\xa00.80] 5/10", "$0.000014 (no\xa0interval)", "a probe")
+    first = tuple(map(str, probes[0]))
+    assert first == ("cheap, p", "0.50 [0.20,\xa00.80] 5/10", "$0.000014 (no\xa0interval)", "a probe")
     assert [row[0] for row in probes[:3]] == ["cheap, p", "cheap, q", "fair, p"]
     assert len(probes) == 8
     assert figure.panels[0].svg.count("<circle") >= 8
@@ -375,7 +376,7 @@ def test_the_majority_has_an_accuracy_on_every_probe() -> None:
     figure = accuracy(summarise(found))
     assert figure is not None
     assert figure.header == ("probe", "a", "b", "c", "majority of all")
-    assert figure.rows[1][4].startswith("0.40")
+    assert str(figure.rows[1][4]).startswith("0.40")
 
 
 def test_votes_that_were_lost_are_told_and_bound_the_jury() -> None:

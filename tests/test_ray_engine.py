@@ -23,6 +23,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says
 from steelyard.commands.measure import measure
+from steelyard.datasheet.render.json import to_json
 from steelyard.errors import ConfigError, PermanentError, TransientError, without_frames
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.provider import HasEndpoint, connect
@@ -210,7 +211,7 @@ def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: Any, tmp_path: 
     assert again <= CONCURRENCY
     with far.store(read_only=True) as store:
         assert store.verify() == []
-    sheets = [each.require().to_json() for each in (done, near)]
+    sheets = [to_json(each.require()) for each in (done, near)]
     for sheet in sheets:
         del sheet["run"]
     assert sheets[0]["judges"] == sheets[1]["judges"]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from steelyard.datasheet.questions.position import POSITION
 
 from said import decision
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.pairs import POSITION
 from steelyard.datasheet.questions.questions import FAULTS, QUESTIONS
 from steelyard.datasheet.render import markdown, terminal
 from steelyard.datasheet.render.html import page

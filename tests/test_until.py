@@ -50,6 +50,7 @@ def share(events: int, trials: int, finding: str) -> Estimate:
     interval = Interval("wilson_cluster", *score(events / trials, trials, reach))
     found = Estimate("j", "vacuum", DARK_CURRENT.id, {"protocol": "base"}, "call", events / trials)
     counts = {"numerator": events, "denominator": trials, "n_calls": trials, "n_units": trials}
+    found = replace(found, effective_size=float(trials), quantile=reach)
     return replace(found, **counts, n_clusters=trials, intervals=(interval,), status=finding)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def plural(count: float, one: str, many: str | None = None) -> str:
     """The form of a word that goes with the count: `call` or `calls`, `is` or `are` where `many` says so."""
@@ -13,6 +15,12 @@ def plural(count: float, one: str, many: str | None = None) -> str:
 def pluralize(count: int, one: str, many: str | None = None) -> str:
     """The count and its noun: `1 call`, `2 calls`, `1,200 calls`, `0 replies`."""
     return f"{count:,} {plural(count, one, many)}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a row; semicolons part them where one has a comma in it."""
+    every = list(dict.fromkeys(names))
+    return ("; " if any("," in name for name in every) else ", ").join(every)
 
 
 def round_up(count: int) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from steelyard.core.text import listed
 from steelyard.datasheet.clause import Clause, say
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, Fact
 from steelyard.datasheet.datasheet import Datasheet
@@ -286,7 +287,7 @@ class JudgeEvidence:
 
     def _undecided(self) -> list[Fact]:
         titles = [d.printed_name for d in self._open() if d.question.counts is Counts.FAULT]
-        return [_open_fact("Undecided", f"too few data to decide: {', '.join(titles)}")] if titles else []
+        return [_open_fact("Undecided", f"too few data to decide: {listed(titles)}")] if titles else []
 
     def _undecidable_slot_bias(self) -> list[Fact]:
         """That a bias of pairs cannot be told from these data, as where each was asked in one order."""

@@ -21,7 +21,7 @@ from steelyard.commands.gate.policy import (
     select,
     select_with_finding,
 )
-from steelyard.core.text import pluralize
+from steelyard.core.text import listed, pluralize
 from steelyard.datasheet.conclusion import UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
@@ -334,14 +334,14 @@ def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
         if policy.flags != ALLOW:
             checks += [_fault_check(judge, fault) for fault in faults]
         elif faults:
-            allowed = ", ".join(fault.row_title for fault in faults)
+            allowed = listed(fault.row_title for fault in faults)
             notes.append(f"{judge}: beyond its limit, and allowed by the policy: {allowed}.")
         unfit = any((verdict.judge, verdict.word) == (judge, UNFIT) for verdict in sheet.verdicts)
         if policy.shipped and unfit and not failed:
             why = "the datasheet calls it unfit"
             checks.append(Check(judge, "verdict: not unfit", "datasheet", FAIL, UNFIT, why, metric=MERIT.id))
         if undecided := _decided(sheet, judge, INCONCLUSIVE, named):
-            titles = ", ".join(each.row_title for each in undecided)
+            titles = listed(each.printed_name for each in undecided)
             notes.append(f"{judge}: undecided on the datasheet, and not asked for: {titles}.")
     return replace(ruling, checks=tuple(checks), notes=tuple(notes))
 

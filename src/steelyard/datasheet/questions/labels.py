@@ -332,10 +332,10 @@ def rotation(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | N
     verb = "favours" if (slot.value or 0.0) > 0 else "avoids"
     opening = by_status(
         slot,
-        f"{verb} slot {slot.details['answer']}",
+        f"{verb} slot {slot.details.get('answer')}",
         "favours no slot beyond the margin",
         "too few data to say whether it favours a slot",
-        f"slot {slot.details['answer']} lies farthest from even",
+        f"slot {slot.details.get('answer')} lies farthest from even",
     )
     more: Phrase = ()
     if defined(stays):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
-from steelyard.core.text import plural, pluralize
+from steelyard.core.text import listed, plural, pluralize
 from steelyard.datasheet.clause import Clause, Figure, Form, Part, Phrase
-from steelyard.datasheet.conclusion import NO_FAULT, Conclusion, Fact
+from steelyard.datasheet.conclusion import NO_FAULT, Conclusion, Fact, Step
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.question import Decision, State, Test
 from steelyard.datasheet.sections.remedies import remedy_brief
@@ -92,7 +92,7 @@ def fact_text(fact: Fact) -> str:
 
 def also_found(fact: Fact) -> str:
     """`; with it come: reacts to nothing, chooses the better text`, or nothing."""
-    titles = ", ".join(dict.fromkeys(decision.printed_name for decision in fact.brings))
+    titles = listed(decision.printed_name for decision in fact.brings)
     return f"; with it come: {titles}" if titles else ""
 
 
@@ -134,6 +134,12 @@ def conclusion_text(verdict: Conclusion) -> str:
     return "\n  ".join([f"{verdict.judge}: {headword(verdict)}", *lines])
 
 
+def next_of(verdict: Conclusion) -> str:
+    """` for JUDGE` after `Next` on a screen of several judges; a run is finished as a whole."""
+    whole = verdict.next is None or verdict.next.step == Step.FINISH.name
+    return "" if whole else f" for {verdict.judge}"
+
+
 def advice(sheet: Datasheet, verdict: Conclusion) -> list[str]:
     """What to do, in a sentence or two: what follows, and the remedy that the same calls show to help."""
     remedy = remedy_brief(sheet, verdict.judge)
@@ -149,9 +155,9 @@ def undecided_text(verdicts: Sequence[Conclusion]) -> str:
     if not counted:
         return ""
     several = len(verdicts) > 1
-    listed = ", ".join(f"{t} ({pluralize(n, 'judge')})" if several else t for t, n in counted.items())
+    named = listed(f"{t} ({pluralize(n, 'judge')})" if several else t for t, n in counted.items())
     number = len(counted)
-    return f"{pluralize(number, 'question')} {plural(number, 'is', 'are')} undecided at this size: {listed}."
+    return f"{pluralize(number, 'question')} {plural(number, 'is', 'are')} undecided at this size: {named}."
 
 
 def _worth(estimate: Estimate) -> str:

@@ -17,11 +17,13 @@ from steelyard.datasheet.examples.example import (
     named_texts,
 )
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.render.clauses import (
     advice,
     fact_phrase,
     headword,
     lead,
+    next_of,
     sentence,
     state_text,
     text,
@@ -139,7 +141,7 @@ def _answer(summary: Summary) -> Iterator[str]:
             ],
         )
         if step := first_screen.shared_step(summary):
-            yield f"**Next for {escape(step.judge)}:** {escape(step.next.sentence)}" if step.next else ""
+            yield f"**Next{escape(next_of(step))}:** {escape(step.next.sentence)}" if step.next else ""
             yield from [code_block(step.command, "sh")] if step.command else []
     if undecided := undecided_text(summary.datasheet.verdicts):
         yield escape(undecided)
@@ -179,30 +181,23 @@ def _verdict_lines(verdict: Conclusion, remedy: str) -> Iterator[str]:
 
 
 def _states(summary: Summary, title: str) -> list[str]:
-    decisions = [summary.finding(judge.name, title) for judge in summary.measured]
-    words = [state_text(decision) or "no limit" for decision in decisions]
-    return [
-        f"**{word}**" if decision is not None and decision.status == "flagged" else word
-        for decision, word in zip(decisions, words, strict=True)
-    ]
+    decisions = (summary.finding(judge.name, title) for judge in summary.measured)
+    words = (state_text(decision) or "no limit" for decision in decisions)
+    return [f"**{word}**" if word.startswith("too ") else word for word in words]
 
 
 def _readings(summary: Summary) -> Iterator[str]:
     if summary.datasheet.findings:
         yield "## Readings"
     for judge in summary.datasheet.judges:
-        lines = [
-            f"- {escape(capital(decision.row_title))}{_state(state_text(decision))}: "
-            f"{escape(sentence(decision.clause))}"
-            for decision in summary.findings(judge.name)
-        ]
-        if lines:
+        if mine := summary.findings(judge.name):
             yield f"### {escape(judge.name)}"
-            yield "\n".join(lines)
+            yield "\n".join(map(_reading, mine))
 
 
-def _state(word: str) -> str:
-    return f", **{word}**" if word else ""
+def _reading(decision: Decision) -> str:
+    state = f", **{word}**" if (word := state_text(decision)) else ""
+    return f"- {escape(capital(decision.row_title))}{state}: {escape(sentence(decision.clause))}"
 
 
 def _remedies(summary: Summary) -> Iterator[str]:

@@ -15,7 +15,15 @@ from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.question import State
-from steelyard.datasheet.render.clauses import advice, headword, lead, sentence, state_text, undecided_text
+from steelyard.datasheet.render.clauses import (
+    advice,
+    headword,
+    lead,
+    next_of,
+    sentence,
+    state_text,
+    undecided_text,
+)
 from steelyard.datasheet.render.printer import ABSENT, STATES, STYLES, Opening, colour_of
 from steelyard.datasheet.sections import first_screen
 from steelyard.datasheet.sections.first_screen import Row
@@ -268,7 +276,7 @@ class _Brief(Opening):
 
     def _next(self, verdict: Conclusion) -> None:
         if verdict.next is not None:
-            who = f" for {verdict.judge}" if len(self.summary.measured) > 1 else ""
+            who = next_of(verdict) if len(self.summary.measured) > 1 else ""
             self.line(f"Next{who}: {verdict.next.sentence}")
         if verdict.command:
             self.whole(verdict.command)
