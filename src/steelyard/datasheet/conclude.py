@@ -26,6 +26,7 @@ from steelyard.datasheet.questions.labels import ACCURACY, ROTATION
 from steelyard.datasheet.questions.merit import (
     MERIT,
     SENSITIVITY,
+    merit_figures,
     merit_is_reversed,
     mostly_ties,
     same_answer,
@@ -36,6 +37,7 @@ from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, 
 from steelyard.datasheet.questions.questions import FAULTS, decisions_of
 from steelyard.datasheet.questions.run import FAILURES, HALF, lost_share, mostly_failed, mostly_unreadable
 from steelyard.datasheet.sections.remedies import is_refused
+from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.common import MERIT as MERIT_METRIC
 from steelyard.metrics.faults import Fault as FigureFault
 from steelyard.metrics.faults import Faults
@@ -180,8 +182,9 @@ class JudgeEvidence:
         clause, same = merit.clause, same_answer(self.figures)
         if same and not merit_is_reversed(self.figures):
             always, counted = same
-            lead, figures = say("{} and {}", always, clause.lead), say(": {}", counted) + clause.figures[1:]
-            clause = replace(clause, lead=lead, figures=figures if counted else clause.figures)
+            known = [estimate for estimate in self.figures.merits() if defined(estimate)]
+            measured = say(f": {counted}{{}}", merit_figures(self.figures, known))
+            clause = replace(clause, lead=say("{} and {}", always, clause.lead), figures=measured)
         return self._conclusion(
             UNFIT, [replace(merit, clause=clause, cause=Cause.MERIT, brings=brings)], reason.follows
         )

@@ -118,7 +118,7 @@ def _answer(summary: Summary) -> Iterator[str]:
                 escape(row.name),
                 f"{_row_figure(row)} {numbers.counts(row.estimate)}".strip(),
                 row.limit,
-                f"**{row.word}**" if row.estimate.status == "flagged" else row.word,
+                _word(row.word, row.estimate.status),
             ]
             for row in first_screen.key_figures(summary, names[0])
         ]
@@ -148,8 +148,12 @@ def _answer(summary: Summary) -> Iterator[str]:
 
 
 def _judge_cell(row: first_screen.Row) -> str:
-    word = f"**{row.word}**" if row.estimate.status == "flagged" else row.word
+    word = _word(row.word, row.estimate.status)
     return " ".join(filter(None, (_row_figure(row), escape(row.part), word)))
+
+
+def _word(state: str, status: str | None) -> str:
+    return f"**{state}**" if status == "flagged" else state
 
 
 def _row_figure(row: first_screen.Row) -> str:
@@ -182,8 +186,7 @@ def _verdict_lines(verdict: Conclusion, remedy: str) -> Iterator[str]:
 
 def _states(summary: Summary, title: str) -> list[str]:
     decisions = (summary.finding(judge.name, title) for judge in summary.measured)
-    words = (state_text(decision) or "no limit" for decision in decisions)
-    return [f"**{word}**" if word.startswith("too ") else word for word in words]
+    return [_word(state_text(each) or "no limit", each.status if each else None) for each in decisions]
 
 
 def _readings(summary: Summary) -> Iterator[str]:
