@@ -210,7 +210,7 @@ def test_a_judge_of_whom_nothing_can_be_read_is_not_called_usable(command: Comma
         (
             [(f"i{n}", n % 2, n % 2) for n in range(100)],
             "Nothing has to be changed.",
-            "compare it with limits of your own: write a policy and run `steelyard gate`",
+            "decide by a policy, `default` or a file of your own, whether it may be used",
         ),
     ],
     ids=["no label", "one label", "mostly unreadable", "nothing open"],

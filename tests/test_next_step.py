@@ -70,9 +70,9 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_after_a_smoke_test_the_command_measures_at_standard_size(command: Command) -> None:
-    command("measure", "-j", GOOD, "-p", "vacuum", "--seed", "3", "--out", "run")
+    command("measure", "-j", GOOD, "-p", "ladder", "--seed", "3", "--out", "run")
     (verdict,) = verdicts(Path("run"))
-    assert verdict["command"] == f"steelyard measure -j '{GOOD}' -p vacuum --seed 3 --profile standard"
+    assert verdict["command"] == f"steelyard measure -j '{GOOD}' -p ladder --seed 3 --profile standard"
     assert verdict["next"] == {
         "purpose": "measure at standard size",
         "command": verdict["command"],
@@ -112,13 +112,21 @@ def own_rows(labels: str, scale: str = "binary") -> list[str]:
 
 
 def test_beyond_the_full_profile_there_is_the_gate(command: Command) -> None:
+    command("measure", "-j", GOOD, "-p", "ladder", "--profile", "full", "--out", "run")
+    (verdict,) = verdicts(Path("run"))
+    assert verdict["next"]["step"] == "GATE"
+    assert verdict["command"] == "steelyard gate run --policy default"
+    assert command(*shlex.split(verdict["command"])[1:]).out.startswith("PASS")
+
+
+def test_merit_that_was_not_asked_for_is_what_to_measure_next(command: Command) -> None:
+    """At no size would the probe that was named show whether the judge tells good from bad."""
     command("measure", "-j", "planted/tie", "-p", "vacuum", "--profile", "full", "--out", "run")
     (verdict,) = verdicts(Path("run"))
-    assert (
-        verdict["next"]["purpose"]
-        == "compare it with limits of your own: write a policy and run `steelyard gate`"
-    )
-    assert verdict["command"] is None
+    assert verdict["next"]["purpose"] == "measure whether it tells good from bad"
+    named = "-p vacuum -p ladder -p criterion"
+    assert verdict["command"] == f"steelyard measure -j planted/tie --profile full {named}"
+    assert planned(command, verdict["command"]) == verdict["calls"]
 
 
 def test_a_partial_run_is_finished_where_it_lies(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from record.folders import make
+from commands import run_command
+from record.folders import SOUND, SWAYED, make
 from record.render import forms
 from steelyard.datasheet.clause import Clause, Figure
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.causes import Advice
-from steelyard.datasheet.questions.question import Decision
+from steelyard.datasheet.questions.question import Decision, State
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.clauses import css_class, headword, lead
 from steelyard.datasheet.sections.first_screen import judge_rows, key_figures, shared_step
 from steelyard.datasheet.sections.remedies import remedy_tables
-from steelyard.datasheet.sections.summary import summarise
+from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.run_folder.published_files import read_datasheet
 
 WIDE = 400
@@ -132,3 +135,61 @@ def test_a_clause_is_no_text() -> None:
     clause = Clause(("is so",))
     assert not isinstance(clause, str)
     assert "__str__" not in vars(Clause)
+
+
+def measured_together(place: Path, *words: str) -> Summary:
+    place.mkdir(exist_ok=True)
+    run_command(place, "measure", *words, "--out", place / "run")
+    return summarise(read_datasheet(place / "run"))
+
+
+def test_judges_that_are_all_unfit_have_a_next_step_too(tmp_path: Path) -> None:
+    summary = measured_together(tmp_path, "-j", "planted/first", "-j", "planted/tie")
+    assert {verdict.word for verdict in summary.datasheet.verdicts} == {UNFIT}
+    step = shared_step(summary)
+    assert step is not None
+    assert step.next is not None
+    assert step.next.step == "FIX_AND_REPEAT"
+
+
+def test_a_column_holds_one_figure_and_every_named_fault_has_one(tmp_path: Path) -> None:
+    """Both rates of lost calls, and both cues, whichever judge of several has which."""
+    summary = summarise(sheet_of("server-refuses", tmp_path))
+    columns, (silent, other) = judge_rows(summary)
+    assert [row and row.name for row in silent.figures] == [None, "failed"]
+    assert [row and row.name for row in other.figures] == columns == ["reacts to nothing", "failed"]
+    assert other.figures[1] is not None
+    assert other.figures[1].state is None
+    given = ("-j", SWAYED, "-j", SOUND, "-p", "tradeoff")
+    columns, rows = judge_rows(measured_together(tmp_path / "cues", *given))
+    swayed = key_figures(summarise(read_datasheet(tmp_path / "cues" / "run")), "swayed")
+    outside = [row.name for row in swayed if row.state in (State.TOO_HIGH, State.TOO_LOW)]
+    assert len(outside) >= 2
+    assert set(outside) <= set(columns)
+    assert all(
+        known is None or known.name == name
+        for row in rows
+        for known, name in zip(row.figures, columns, strict=True)
+    )
+
+
+def test_no_call_lost_is_not_marked_as_undecided(tmp_path: Path) -> None:
+    sheet = sheet_of("pairs-sound-quick", tmp_path)
+    rate = sheet.find("sound", "failed_rate", "run")
+    assert rate is not None
+    assert (rate.numerator, rate.status) == (0, "inconclusive")
+    assert summarise(sheet).status(rate) == ""
+    assert decision(sheet, "Failures").state is State.FINE
+
+
+def test_an_unfit_judge_of_a_partial_run_is_not_measured_to_the_end(tmp_path: Path) -> None:
+    """What was asked shows that it says the opposite; the other calls would be paid for nothing."""
+    place = make("rows-reversed", tmp_path)
+    with closing(sqlite3.connect(place / "run.db")) as store, store:
+        store.execute("DELETE FROM replies WHERE trial = (SELECT max(trial) FROM replies)")
+    run_command(tmp_path, "report", place)
+    sheet = read_datasheet(place)
+    assert sheet.partial
+    assert sheet.verdict.word == UNFIT
+    assert sheet.verdict.next is not None
+    assert sheet.verdict.next.step == "FIX_AND_REPEAT"

@@ -50,7 +50,9 @@ def on_screen(text: str) -> Said:
     words = dict(re.findall(rf"^(?:\d+  )?(\S.*?): ({WORDS})$", text, re.M))
     cells = [re.split(r" {2,}", line.strip()) for line in re.findall(r"^  \S.*  .*$", text, re.M)]
     rows = [Row(*row) for row in cells if len(row) == len(Row._fields)]
-    return Said(words, rows, re.findall(r"^Next(?: for .*?)?: (.*(?:\nsteelyard measure .*)?)", text, re.M))
+    return Said(
+        words, rows, re.findall(r"^Next(?: for .*?)?: (.*(?:\nsteelyard (?:measure|gate) .*)?)", text, re.M)
+    )
 
 
 def in_markdown(text: str) -> Said:
@@ -69,7 +71,9 @@ def on_page(text: str) -> Said:
     found = rf"^(.*) \| (\S+) \[[^\[\]]*\] ({INTERVAL}) .*\| \| ({states}) (.*)$"
     rows = [Row(r[0][0].lower() + r[0][1:], r[1], r[2], r[4], r[3]) for r in re.findall(found, first, re.M)]
     steps = re.findall(
-        rf"^Next (?:for (?:{'|'.join(map(re.escape, words))}) )?(.*(?:\nsteelyard measure .*)?)", first, re.M
+        rf"^Next (?:for (?:{'|'.join(map(re.escape, words))}) )?(.*(?:\nsteelyard (?:measure|gate) .*)?)",
+        first,
+        re.M,
     )
     return Said(words, rows, steps)
 
@@ -94,7 +98,7 @@ def cell_parts(cell: str) -> tuple[str, ...]:
     words = "fine|too high|too low|undecided"
     found = re.match(rf"(\S+)(?: \[[^\[\]\d][^\[\]]*\])?(?: (?:{words}))? ({INTERVAL})", cell)
     state = re.search(rf"\b({words})\b", cell)
-    return (found[1], found[2], STATES[state[1]]) if found and state else (cell, "", "clear")
+    return (found[1], found[2], STATES[state[1] if state else ""]) if found else (cell, "", "clear")
 
 
 def several_on_screen(text: str) -> dict[tuple[str, str], tuple[str, str]]:

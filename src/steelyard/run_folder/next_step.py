@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import ceil
 
 import numpy as np
 import yaml
 
 from steelyard.core.text import plural, pluralize, round_up
-from steelyard.datasheet.conclusion import CARE, TOO_LITTLE, UNFIT, Conclusion, NextStep, Step
+from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, NextStep, Step
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.questions.causes import Advice, Cause
@@ -27,6 +27,7 @@ from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.probes.probe import POINTWISE, form_of
+from steelyard.probes.suites import SUITES
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import sample_size_hint
 from steelyard.runner.costs import CallPrices
@@ -36,6 +37,7 @@ from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.study.composite_judges import CompositeJudge, Given, address_of
 from steelyard.study.study import Study
+from steelyard.study.study_probes import RUN_PROBES, default_probes, probe_specs
 from steelyard.study.task_config import pack_draw, runs_draw
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
@@ -100,7 +102,7 @@ class RemedyJudge:
 
 LARGER = {"quick": "standard", "standard": "full"}
 OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS)
-GATE = "compare it with limits of your own: write a policy and run `steelyard gate`"
+GATE = "decide by a policy, `default` or a file of your own, whether it may be used"
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 
 
@@ -165,8 +167,8 @@ class _NextSteps:
     def _step(self, verdict: Conclusion) -> NextStep:
         run, advice = self.sheet.facts, verdict.advice
         unreadable = Cause.UNREADABLE in verdict.causes
-        if run.partial:
-            unread = advice is Advice.NO_SERVER or (verdict.word == UNFIT and unreadable)
+        if run.partial and (verdict.word != UNFIT or unreadable):
+            unread = advice is Advice.NO_SERVER or verdict.word == UNFIT
             purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
             return self._resume_step(purpose, Step.FINISH)
         if advice is Advice.NO_SERVER:
@@ -183,19 +185,31 @@ class _NextSteps:
         if own and needs_change:
             return self._repeat_step("after the change, measure again")
         if own:
-            rows = sample_size_hint(self.sheet, verdict.judge)
+            nothing = advice is Advice.NOTHING_OPEN
+            rows = None if nothing else sample_size_hint(self.sheet, verdict.judge)
             if rows is None:
-                return NextStep(GATE)
+                return self._gate_step
             purpose = f"{rows.advice}, and measure again"
             return self._measure_step(Step.MORE_ROWS, purpose, self._study.profile, rows.growth)
-        if advice is Advice.NOTHING_OPEN or (profile is None and advice is not Advice.STILL_UNKNOWN):
-            return NextStep(GATE)
+        if advice is Advice.NOTHING_OPEN or (profile is None and verdict.word == NO_FAULT):
+            return self._gate_step
+        if advice is Advice.NOT_MEASURED and self._study.command is not None:
+            return self._merit_step()
         if profile in (None, self._study.profile):
             # Merit that the largest profile leaves open lies on its limit: only a change decides it.
             return self._repeat_step("after the change, measure again")
         size = f"measure at {profile} size"
         kind = Step.FIX_AND_REPEAT if needs_change else Step.LARGER
         return self._measure_step(kind, f"after the change, {size}" if needs_change else size, profile)
+
+    @property
+    def _gate_step(self) -> NextStep:
+        words = self._study.command
+        folder = next((given for option, given in pairwise(words or ()) if option == "--out"), None)
+        folder = folder or RunFolder.default(self._study).path.as_posix()
+        return NextStep(
+            GATE, None if words is None else shlex.join(("steelyard", "gate", folder, "--policy", "default"))
+        )
 
     @property
     def _unanswered(self) -> int | None:
@@ -256,6 +270,26 @@ class _NextSteps:
         alike = len(given) == len(judges)
         return {judge.name: text for judge, text in zip(judges, given, strict=True)} if alike else {}
 
+    def _merit_step(self) -> NextStep:
+        """The probes that show whether it tells good from bad, where others were asked for."""
+        study = self._study
+        of_runs = any(stimulus.transcript is not None for stimulus in self.plan.stimuli)
+        usual = RUN_PROBES if of_runs else default_probes(study.task, data=False)
+        named = list(dict.fromkeys((*study.asked, *usual)))
+        words = (*without_options(self._words_of_judge(), "--out", "-p"), *chain(*(("-p", n) for n in named)))
+        calls = None
+        if self._countable and not set(named) & set(SUITES):
+            calls = sum(count_calls(replace(study, probes=probe_specs(named, study.kit)), self._judges))
+        purpose = "measure whether it tells good from bad"
+        return self._priced(Step.LARGER, purpose, words, calls, self._at_rate(calls, self._judges))
+
+    def _words_of_judge(self) -> tuple[str, ...]:
+        """The command, of the judge alone where it can name it."""
+        words = self._study.command or ()
+        if self._alone is None:
+            return words
+        return (*without_options(words, "-j"), "-j", self._judge_arguments(words)[self.judge])
+
     def _resume_step(self, purpose: str, kind: Step) -> NextStep:
         """The same command, which asks only what has no reply."""
         due = self._rates.pending_cost(submitted(self.record.store))
@@ -270,9 +304,7 @@ class _NextSteps:
         self, kind: Step, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
     ) -> NextStep:
         """The study once more, in a folder of its own, on so many rows for each that there is."""
-        words = self._study.command
-        if words is not None and self._alone is not None:
-            words = (*without_options(words, "-j"), "-j", self._judge_arguments(words)[self.judge])
+        words = None if self._study.command is None else self._words_of_judge()
         if words is not None and self._study.source is None:
             words = (*without_options(words, "--out", "--profile", "--until"), "--profile", profile)
         elif words is not None:

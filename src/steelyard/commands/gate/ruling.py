@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from math import inf
 from typing import Any
 
 from steelyard.commands.gate.policy import (
@@ -162,9 +163,7 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
                 checks.append(replace(missing, metric=rule.metric))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
-            if rule.metric == MERIT.id and rule.uses_sheet_limit:
-                figures = [_deciding(own, figure) for figure in figures]
-            found = [check(rule, estimate, of_agents=of_agents) for estimate in figures]
+            found = [check(rule, each, _row(rule, each, own), of_agents=of_agents) for each in figures]
             passed = [each for each in found if each.result == PASS]
             # Of merit those figures count that show it, where none refutes it.
             if rule.metric == MERIT.id and passed and all(each.result != FAIL for each in found):
@@ -179,17 +178,14 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 
-def _deciding(own: JudgeEstimates, merit: Estimate) -> Estimate:
-    """The test of merit that decides, with the word and the forecast of all of them."""
-    if merit.value is None:
-        return merit
-    test = own.deciding_merit(merit).estimate
-    return replace(
-        test,
-        status=merit.status,
-        missing_decides=merit.missing_decides,
-        calls_needed=merit.calls_needed,
-    )
+def _row(rule: PolicyRule, estimate: Estimate, own: JudgeEstimates | None = None) -> Test:
+    """What is printed: on the datasheet's own limit its row, of merit the test that decides."""
+    if not rule.uses_sheet_limit or estimate.value is None:
+        return Test(estimate, rule.span)
+    if estimate.metric != MERIT.id or own is None:
+        return Test.of(estimate)
+    decides = own.deciding_merit(estimate)
+    return Test(replace(decides.estimate, status=estimate.status), (decides.limit, inf))
 
 
 def _missed_answers(mine: Sequence[Estimate], named: Collection[str], *, of_agents: bool) -> Iterator[Check]:
@@ -202,7 +198,8 @@ def _missed_answers(mine: Sequence[Estimate], named: Collection[str], *, of_agen
         assert metric.limit is not None, metric.id
         rule = PolicyRule(metric.id, metric.limit.value, None, None, {}, uses_sheet_limit=True)
         missed = (each for each in mine if each.metric == metric.id and each.is_overall)
-        yield from (check(rule, each, of_agents=of_agents) for each in missed if each.status == FLAGGED)
+        flagged = (each for each in missed if each.status == FLAGGED)
+        yield from (check(rule, each, _row(rule, each), of_agents=of_agents) for each in flagged)
 
 
 def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> list[Estimate]:
@@ -250,28 +247,26 @@ def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:
     return replace(ruling, checks=tuple(checks))
 
 
-def check(rule: PolicyRule, estimate: Estimate, *, of_agents: bool = False) -> Check:
-    result, reason, needed = _decide(rule, estimate)
-    probe = probe_title(estimate.probe)
-    # On the datasheet's own limit, the interval that its state is read from.
-    shown = Test.of(estimate).estimate if rule.uses_sheet_limit and estimate.metric != MERIT.id else estimate
+def check(rule: PolicyRule, estimate: Estimate, row: Test, *, of_agents: bool = False) -> Check:
+    result, reason, needed = _decide(rule, estimate, row)
+    shown, probe = row.estimate, probe_title(estimate.probe)
     return Check(
         judge=estimate.judge,
         rule=str(rule),
-        figure=f"{probe}, {numbers.condition(estimate.group)}" if estimate.group else probe,
+        figure=f"{probe}, {numbers.condition(shown.group)}" if shown.group else probe,
         result=result,
-        found="undefined" if numbers.undefined(estimate) else numbers.figure(shown),
+        found="undefined" if numbers.undefined(estimate) else numbers.figure(shown, row.drawn),
         reason=reason,
         calls_needed=needed,
         more=None if needed is None else more_data(estimate, max(1, needed), of_agents=of_agents),
         metric=rule.metric,
-        value=estimate.value,
+        value=shown.value,
         low=shown.interval.low if shown.interval else None,
         high=shown.interval.high if shown.interval else None,
     )
 
 
-def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
+def _decide(rule: PolicyRule, estimate: Estimate, row: Test) -> tuple[str, str, int | None]:
     if numbers.undefined(estimate):
         return GATE_INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
     if estimate.interval is None and not (rule.uses_sheet_limit and estimate.status):
@@ -281,14 +276,14 @@ def _decide(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]
     read = estimate.status if sheet_decides else None
     word = read or estimate_word(estimate, rule.span)
     if word == FLAGGED:
+        row = Test.of(estimate) if rule.has_limit else row
+        said = f"{row.state.value if row.state else 'beyond its limit'} on the datasheet: {row.limit}"
         tested = estimate.p is not None or not rule.has_limit
-        row = Test.of(estimate)
-        beyond = row.state.value if row.state and estimate.metric != MERIT.id else "beyond its limit"
-        said = f"{beyond} on the datasheet" + (f": {row.limit}" if estimate.metric != MERIT.id else "")
         return FAIL, said if tested else "the whole interval lies outside", None
     if word != CLEAR:
         reason = _undecidable_reason(rule, estimate)
-        undecided = "the interval reaches over the limit" if rule.has_limit else "undecided on the datasheet"
+        undecided = "the interval reaches over the limit"
+        undecided = undecided if rule.has_limit else f"undecided on the datasheet: {row.limit}"
         if estimate.metric in ESTIMATED_IDS:
             return GATE_INCONCLUSIVE, f"{undecided}; more labels make it narrower", None
         if reason:

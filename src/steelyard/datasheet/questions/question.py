@@ -23,9 +23,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
 from steelyard.metrics.metric import HIGH, Metric
-from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.scores.invariance import INVARIANCE
-from steelyard.metrics.stats.intervals import Span, clipped
+from steelyard.metrics.stats.intervals import Span
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 MEASURED, UNDEFINED = "measured", "undefined"
@@ -137,18 +136,8 @@ _OWN_LIMITS: dict[str, Span] = {WORTH.id: ALLOWED, INVARIANCE.id: (1 - MARGIN, i
 """Limits of metrics that declare none, for they hold where no other figure decides."""
 
 
-_RANGES: dict[str, Span] = {LENGTH_LEAN.id: (-0.5, 0.5)}
-"""Ends that a figure cannot lie beyond, where they are not those of other differences."""
-
-
 def _as_decided(estimate: Estimate) -> Estimate:
-    decides = estimate.decides
-    if decides is None:
-        return estimate
-    if (ends := _RANGES.get(estimate.metric)) is not None:
-        low, high = clipped(decides.span, ends)
-        decides = replace(decides, low=low, high=high)
-    return replace(estimate, intervals=(decides,))
+    return estimate if estimate.decides is None else replace(estimate, intervals=(estimate.decides,))
 
 
 @dataclass(frozen=True)

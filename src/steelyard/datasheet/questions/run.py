@@ -61,7 +61,8 @@ def failures(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | N
     declines = abstentions(known[0])
     if not lost:
         said = f"each of {pluralize(known[0].n_calls, 'call')} ended in a verdict{declines}"
-        return Answer(CLEAR, Clause(say(said), about_judge=False))
+        tests = tuple(Test.without_limit(rate) for rate in known)
+        return Answer(CLEAR, Clause(say(said), about_judge=False), tests)
     status = worst(rate.status or CLEAR for rate in known)
     needed = max(known, key=lambda rate: (rate.status == INCONCLUSIVE, rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
@@ -74,7 +75,7 @@ def failures(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | N
         say(f"; such a call is never a score{declines}{depends}{more}"),
         about_judge=False,
     )
-    return Answer(status, clause, tuple(Test.of(rate) for rate in lost if rate.status))
+    return Answer(status, clause, tuple(Test.of(rate) for rate in known if rate.status))
 
 
 def lost_share(figures: JudgeEstimates, *metrics: str) -> float:

@@ -149,7 +149,7 @@ def _answer(summary: Summary) -> Iterator[str]:
 
 def _judge_cell(row: first_screen.Row) -> str:
     word = _word(row.word, row.estimate.status)
-    return " ".join(filter(None, (_row_figure(row), escape(row.part), word)))
+    return f"{_row_figure(row)} {word}".rstrip()
 
 
 def _word(state: str, status: str | None) -> str:
@@ -275,7 +275,7 @@ def _instruments(datasheet: Datasheet) -> Iterator[str]:
 def _exhibits(datasheet: Datasheet) -> Iterator[str]:
     if datasheet.exhibits:
         yield "## Examples"
-        yield "Calls behind the flagged readings, and one for each way in which a verdict is missing."
+        yield "Calls behind what is too high or too low, and one for each way in which a verdict is missing."
     for judge, findings in examples_by_judge(datasheet):
         yield f"### {escape(judge)}"
         for group in findings:

@@ -298,9 +298,6 @@ class _Brief(Opening):
                 table.add_row(self.text(name), *(self._value(row.figures[place]) for _, row in group))
             self.console.print()
             self.console.print(table)
-        parts = [(n, f.name) for n, row in numbered for f in row.figures if f is not None and f.part]
-        for number, name in parts:
-            self.line(f"{number}: {name}", "dim")
         if columns:
             self.line("↑ too high · ↓ too low · ? undecided · – not measured", "dim")
         if step := first_screen.shared_step(self.summary):
@@ -308,9 +305,12 @@ class _Brief(Opening):
             self._next(step)
 
     def _value(self, row: Row | None) -> Text:
-        if row is None or row.state is None:
+        if row is None:
             return self.text("–", "dim")
-        return self.text(numbers.value(row.estimate) + MARKS[row.state], STATES[row.state])
+        value = numbers.value(row.estimate)
+        return (
+            self.text(value) if row.state is None else self.text(value + MARKS[row.state], STATES[row.state])
+        )
 
 
 MARKS = {
@@ -318,5 +318,4 @@ MARKS = {
     State.TOO_HIGH: "↑",
     State.TOO_LOW: "↓",
     State.UNDECIDED: "?",
-    State.NOT_MEASURED: "",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite
 
 from steelyard.core.text import plural, pluralize
@@ -28,7 +28,7 @@ MOST = 6
 FEW_NAMES = 2
 """Judges whose names a headline says; more are counted."""
 MOST_COLUMNS = 6
-"""Questions in a table of several judges."""
+"""Figures in a table of several judges, beside those that are named."""
 _GRAVITY = (FLAGGED, INCONCLUSIVE, CLEAR)
 
 
@@ -36,17 +36,10 @@ _GRAVITY = (FLAGGED, INCONCLUSIVE, CLEAR)
 class Row:
     decision: Decision
     test: Test
-    column: str = ""
-    """What stands above it in a table of several judges."""
 
     @property
     def name(self) -> str:
         return self.test.name or self.decision.row_title
-
-    @property
-    def part(self) -> str:
-        """What the figure is called where its column does not say that."""
-        return self.name.removeprefix(self.column).strip() if self.name != self.column else ""
 
     @property
     def estimate(self) -> Estimate:
@@ -152,46 +145,43 @@ def _severity(row: Row) -> int:
 
 
 def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
-    """The titles of the columns, and every judge with its rows: what tells the judges apart first."""
-    cells: dict[str, dict[str, Row]] = {}
-    weights: Counter[str] = Counter()
+    """The titles of the columns, and every judge with its rows: what tells the judges apart first.
+
+    A column holds one figure. Those of merit, of a fault that is named and of a probe that was asked for by
+    name are always there.
+    """
+    cells: dict[tuple[str, str], dict[str, Row]] = {}
+    weights: Counter[tuple[str, str]] = Counter()
     for judge in summary.measured:
+        verdict = summary.verdict(judge.name)
+        causes = {question_of(cause) for cause in verdict.causes} if verdict is not None else set()
         for decision in summary.findings(judge.name):
-            named = _is_named(decision, summary.datasheet.asked)
-            shown = decision.rows if decision.counts or named else ()
-            tests = [test for test in shown if named or test.state not in (None, State.NOT_MEASURED)]
-            if tests and decision.protocol == "base":
-                title = decision.title
-                cells.setdefault(title, {})[judge.name] = Row(decision, tests[0])
-                weights[title] += {FLAGGED: 10, INCONCLUSIVE: 1}.get(decision.status, 0)
-                weights[title] += 1000 if decision.question.counts is Counts.MERIT else 100 * named
-    first = {title for title, _ in weights.most_common(MOST_COLUMNS)}
-    columns = {title: _column(list(rows.values())) for title, rows in cells.items() if title in first}
+            asked = bool(set(summary.datasheet.asked) & set(decision.question.probes))
+            if decision.protocol != "base" or not (decision.counts or asked):
+                continue
+            for row in (Row(decision, test) for test in (*decision.rows, *decision.tests)):
+                known = cells.setdefault((decision.title, row.name), {})
+                if row.state is not State.NOT_MEASURED:
+                    known.setdefault(judge.name, row)
+            for row in (Row(decision, test) for test in decision.rows):
+                if asked or row.state not in (None, State.NOT_MEASURED):
+                    named = asked or (decision.question in causes and _is_outside(row))
+                    weight = 1000 if _is_merit(row) else 100 * named
+                    weight += {FLAGGED: 10, INCONCLUSIVE: 1}.get(decision.status, 0)
+                    weights[decision.title, row.name] += weight
+    ranked = weights.most_common()
+    first = {key for place, (key, weight) in enumerate(ranked) if weight >= 100 or place < MOST_COLUMNS}
+    columns = [key for key in cells if key in first]
     rows = [
         JudgeRow(
             judge.name,
             summary.verdict(judge.name),
-            tuple(_under(columns[title], cells[title].get(judge.name)) for title in columns),
+            tuple(cells[key].get(judge.name) for key in columns),
             _cost(summary, judge.name),
         )
         for judge in summary.measured
     ]
-    return list(columns.values()), rows
-
-
-def _is_named(decision: Decision, asked: Sequence[str]) -> bool:
-    """Whether the user asked by name for a probe that it is the question of."""
-    return bool(set(asked) & set(decision.question.probes))
-
-
-def _column(rows: Sequence[Row]) -> str:
-    """The name that all rows share, else the title of the question."""
-    names = {row.name for row in rows}
-    return names.pop() if len(names) == 1 else rows[0].decision.row_title
-
-
-def _under(column: str, row: Row | None) -> Row | None:
-    return row and replace(row, column=column)
+    return [name for _, name in columns], rows
 
 
 def _cost(summary: Summary, judge: str) -> float | None:
@@ -228,11 +218,11 @@ def headline(summary: Summary) -> str:
 def shared_step(summary: Summary) -> Conclusion | None:
     """The verdict whose next step counts for several judges: that of the most promising one.
 
-    A judge that is unfit is not measured again.
+    A judge that is unfit is changed before it is measured again, and its step counts where all are unfit.
     """
-    order = (NO_FAULT, CARE, TOO_LITTLE)
-    usable = [v for v in summary.datasheet.verdicts if v.word in order and v.next is not None]
-    return min(usable, key=lambda verdict: order.index(verdict.word), default=None)
+    order = (NO_FAULT, CARE, TOO_LITTLE, UNFIT)
+    known = [verdict for verdict in summary.datasheet.verdicts if verdict.next is not None]
+    return min(known, key=lambda verdict: order.index(verdict.word), default=None)
 
 
 def _others(verdicts: Sequence[Conclusion], word: str) -> str:
@@ -245,13 +235,9 @@ def _others(verdicts: Sequence[Conclusion], word: str) -> str:
 
 
 def counterpart(row: Row, summary: Summary, judge: str) -> Row | None:
-    """The row of the same question of a judge on another datasheet; None where it is not there."""
-    for decision in summary.findings(judge):
-        if (decision.question, decision.protocol) == (row.decision.question, row.decision.protocol):
-            same = [test for test in decision.tests if _address(test.estimate) == _address(row.estimate)]
-            if chosen := [*same, *decision.rows]:
-                return Row(decision, chosen[0])
-    return None
+    """The row of the same figure of a judge on another datasheet; None where it is not there."""
+    every = (Row(decision, test) for decision in summary.findings(judge) for test in decision.tests)
+    return next((each for each in every if _address(each.estimate) == _address(row.estimate)), None)
 
 
 def _address(estimate: Estimate) -> tuple[object, ...]:

@@ -47,8 +47,10 @@ class Summary:
         return numbers.NOT_MEASURED if estimate is None else self.undefined(estimate)
 
     def status(self, estimate: Estimate) -> str:
-        """The word of a figure; empty for baselines, which are held against no limit."""
+        """The word of a figure; empty for baselines, which have no limit, and where no call was lost."""
         measured = any(judge.name == estimate.judge for judge in self.measured)
+        if estimate.metric in _MISSING and not estimate.numerator:
+            return ""
         return (estimate.status or "") if measured else ""
 
     def notes_in(self, cells: Iterable[Text]) -> dict[str, str]:

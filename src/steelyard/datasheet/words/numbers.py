@@ -111,13 +111,13 @@ def defined(estimate: Estimate | None) -> TypeGuard[Estimate]:
     return estimate is not None and not undefined(estimate)
 
 
-def figure(estimate: Estimate | None) -> str:
-    """The whole figure: `0.94 [0.86, 0.98]`, `undefined: reason`, `not measured`."""
+def figure(estimate: Estimate | None, edges: Iterable[float] = ()) -> str:
+    """The whole figure: `0.94 [0.86, 0.98]`, `undefined: reason`, `not measured`; edges as of `interval`."""
     if estimate is None:
         return NOT_MEASURED
     if undefined(estimate):
         return f"undefined: {reason(estimate)}"
-    return f"{value(estimate)} {interval(estimate)}".rstrip()
+    return f"{value(estimate)} {interval(estimate, edges=edges)}".rstrip()
 
 
 def counts(estimate: Estimate | None) -> str:

@@ -23,8 +23,11 @@ from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, decided, excluded, lost, neither, readable, tally
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion, with_difference_word
 from steelyard.metrics.stats.directional_bias import DirectionalBias
+from steelyard.metrics.stats.intervals import clipped
 from steelyard.stimuli.natural import NATURAL
 
+FURTHEST = (-0.5, 0.5)
+"""The bias of a judge that always names the shorter text, and of one that always names the longer."""
 FILLER = "filler"
 """Kind of pairs whose second content is the first with padding."""
 
@@ -124,7 +127,9 @@ def length_lean(
         return estimate
     units = bias.units_total(MARGIN)
     needed = None if units is None else -(-units * calls // bias.units)
-    return with_difference_word(replace(estimate, calls_needed=needed), test.alpha)
+    decided = with_difference_word(replace(estimate, calls_needed=needed), test.alpha)
+    spans = ((each, clipped(each.span, FURTHEST)) for each in decided.intervals)
+    return replace(decided, intervals=tuple(replace(each, low=low, high=high) for each, (low, high) in spans))
 
 
 def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:

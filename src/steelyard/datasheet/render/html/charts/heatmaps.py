@@ -46,8 +46,8 @@ CONSTANT = "always the same"
 """Stands where a share would only say that a judge's answers never vary."""
 KEPT = (
     "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
-    "keep the label ask for it. Of a judge that always answers the same it says nothing. ! in a frame is "
-    "flagged: the edit changes more than repeats do; ? is inconclusive."
+    "keep the label ask for it. Of a judge that always answers the same it says nothing. ! in a frame: "
+    "the edit changes more than repeats do; ?: undecided."
 )
 
 
