@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.conclusion import JSON_WORDS
+from steelyard.datasheet.conclusion import JSON_WORDS, NO_FAULT
 
 EARLY_STOP = "intervals of what was looked at on the way are too narrow"
 """What an end that the figures themselves brought does to them."""
@@ -108,6 +108,7 @@ class ProfileLook:
 
     def __str__(self) -> str:
         words = {judge: SPELLED.get(word, word) for judge, word in self.words.items()}
+        words |= {judge: f"{words[judge]} so far" for judge in self.open if words.get(judge) == NO_FAULT}
         alike = list(dict.fromkeys(words.values()))
         each = alike if len(alike) == 1 else [f"{judge} {word}" for judge, word in words.items()]
         return f"{self.profile}, {pluralize(self.calls, 'call')}: {', '.join(each)}"

@@ -150,7 +150,6 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
     for judge in judges:
         mine = sheet.look_up.of_judge(judge)
         own = JudgeEstimates(judge, sheet.look_up)
-        of_agents = own.of_agents
         named = {rule.metric for rule in policy.rules}
         for rule in policy.rules:
             figures = _figures(rule, mine, shipped=policy.shipped)
@@ -163,14 +162,14 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
                 checks.append(replace(missing, metric=rule.metric))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
-            found = [check(rule, each, _row(rule, each, own), of_agents=of_agents) for each in figures]
+            found = [check(rule, each, own) for each in figures]
             passed = [each for each in found if each.result == PASS]
             # Of merit those figures count that show it, where none refutes it.
             if rule.metric == MERIT.id and passed and all(each.result != FAIL for each in found):
                 found = passed
             checks += found
             if rule.metric == MERIT.id and rule.uses_sheet_limit:
-                checks += _missed_answers(mine, named, of_agents=of_agents)
+                checks += _missed_answers(own, named)
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
@@ -178,7 +177,7 @@ def apply_policy(sheet: Datasheet, policy: Policy, judges: Sequence[str], where:
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 
-def _row(rule: PolicyRule, estimate: Estimate, own: JudgeEstimates | None = None) -> Test:
+def _row(rule: PolicyRule, estimate: Estimate, own: JudgeEstimates | None) -> Test:
     """What is printed: on the datasheet's own limit its row, of merit the test that decides."""
     if not rule.uses_sheet_limit or estimate.value is None:
         return Test(estimate, rule.span)
@@ -188,7 +187,7 @@ def _row(rule: PolicyRule, estimate: Estimate, own: JudgeEstimates | None = None
     return Test(replace(decides.estimate, status=estimate.status), (decides.limit, inf))
 
 
-def _missed_answers(mine: Sequence[Estimate], named: Collection[str], *, of_agents: bool) -> Iterator[Check]:
+def _missed_answers(own: JudgeEstimates, named: Collection[str]) -> Iterator[Check]:
     """Checks that fail: of texts written for an answer that the judge is shown not to give.
 
     They go with merit, unless a rule names the figure: who misses such answers does not tell good from bad
@@ -197,9 +196,8 @@ def _missed_answers(mine: Sequence[Estimate], named: Collection[str], *, of_agen
     for metric in map(metric_named, (each for each in EXPECTED.metrics if each not in named)):
         assert metric.limit is not None, metric.id
         rule = PolicyRule(metric.id, metric.limit.value, None, None, {}, uses_sheet_limit=True)
-        missed = (each for each in mine if each.metric == metric.id and each.is_overall)
-        flagged = (each for each in missed if each.status == FLAGGED)
-        yield from (check(rule, each, _row(rule, each), of_agents=of_agents) for each in flagged)
+        missed = (each for each in own.every.of(own.judge, metric.id) if each.is_overall)
+        yield from (check(rule, each, own) for each in missed if each.status == FLAGGED)
 
 
 def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> list[Estimate]:
@@ -247,9 +245,11 @@ def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:
     return replace(ruling, checks=tuple(checks))
 
 
-def check(rule: PolicyRule, estimate: Estimate, row: Test, *, of_agents: bool = False) -> Check:
+def check(rule: PolicyRule, estimate: Estimate, own: JudgeEstimates | None = None) -> Check:
+    """A rule on a figure; `own` are the judge's others, of which some decide merit."""
+    row = _row(rule, estimate, own)
     result, reason, needed = _decide(rule, estimate, row)
-    shown, probe = row.estimate, probe_title(estimate.probe)
+    shown, probe, of_agents = row.estimate, probe_title(estimate.probe), own is not None and own.of_agents
     return Check(
         judge=estimate.judge,
         rule=str(rule),

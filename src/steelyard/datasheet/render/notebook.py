@@ -12,7 +12,10 @@ from steelyard.core.registry import require_known
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import json
-from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword, sentence, state_text
+from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword
+from steelyard.datasheet.sections.first_screen import key_figures
+from steelyard.datasheet.sections.summary import Summary, summarise
+from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import declared
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
@@ -86,27 +89,14 @@ class NotebookSheet(Datasheet):
         return DataFrame.from_records([_row(e) for e in (*self.estimates, *self.panel)])
 
     def _repr_html_(self) -> str:
-        names = [judge.name for judge in self.judges if not judge.baseline]
-        titles = {decision.title: decision.row_title for decision in self.findings}
-        cells = {
-            (d.title, d.judge): f"<b>{state_text(d)}</b> {escape(sentence(d.clause))}" for d in self.findings
-        }
-        head = "".join(
-            f'<th style="{CELL}">{escape(escape_control_chars(name))}</th>' for name in ("", *names)
-        )
-        rows = "".join(
-            f'<tr><th style="{CELL}">{escape(row_title)}</th>'
-            + "".join(f'<td style="{CELL}">{cells.get((title, name), "")}</td>' for name in names)
-            + "</tr>"
-            for title, row_title in titles.items()
-        )
         partial = f"<p>{escape(self.partial_sentence)}</p>" if self.partial else ""
         partial += f"<p>Reference: {escape(self.reference_sentence)}</p>" if self.reference else ""
         partial += f"<p>Labels: {missing}</p>" if (missing := self.facts.missing_labels) else ""
         partial += f"<p>Looks: {escape(looks)}</p>" if (looks := self.facts.looks_sentence) else ""
         page = escape(str(self.folder / "datasheet.html"))
-        verdicts = "".join(map(_verdict, self.verdicts))
-        return f"{partial}{verdicts}<table><tr>{head}</tr>{rows}</table><p>Page: {page}</p>"
+        summary = summarise(self)
+        verdicts = "".join(_verdict(verdict, summary) for verdict in summary.datasheet.verdicts)
+        return f"{partial}{verdicts}<p>Page: {page}</p>"
 
     def __eq__(self, other: object) -> bool:
         """Equal to any datasheet with the same content, wherever its run lies."""
@@ -120,7 +110,7 @@ class NotebookSheet(Datasheet):
         return super().__repr__().replace("Datasheet", "NotebookSheet", 1)
 
 
-def _verdict(verdict: Conclusion) -> str:
+def _verdict(verdict: Conclusion, summary: Summary) -> str:
     facts = "".join(f"<li>{escape(fact_text(fact))}</li>" for fact in verdict.facts)
     so = f"<p><b>so</b> {escape(verdict.advice.value)}</p>"
     step = (
@@ -130,7 +120,17 @@ def _verdict(verdict: Conclusion) -> str:
     )
     step += f"<pre>{escape(escape_control_chars(verdict.command))}</pre>" if verdict.command else ""
     heading = f"{escape_control_chars(verdict.judge)}: {headword(verdict)}"
-    return f"<h4>{escape(heading)}</h4><ul>{facts}</ul>{so}{step}"
+    return f"<h4>{escape(heading)}</h4><ul>{facts}</ul>{_figures(summary, verdict.judge)}{so}{step}"
+
+
+def _figures(summary: Summary, judge: str) -> str:
+    """The rows of the first screen."""
+    cells = (
+        (row.name, numbers.value(row.estimate), row.interval, row.limit, row.word)
+        for row in key_figures(summary, judge)
+    )
+    rows = ("".join(f'<td style="{CELL}">{escape(cell)}</td>' for cell in row) for row in cells)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def _row(estimate: Estimate) -> dict[str, Any]:
