@@ -71,6 +71,8 @@ calibrate: $(READY_DEV)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.changes
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.until
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.worth
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.scale_worth
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.ranks
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.corrected_scores
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration.arena_scores
 	$(BIN)/python docs/generate.py

@@ -28,7 +28,7 @@ from steelyard.errors import SteelyardError
 from steelyard.store.run_store import RunStore
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import Binary
-from steelyard.tasks.sources.items import Columns, load_items
+from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.trials.prompt import PromptTemplate
@@ -59,7 +59,7 @@ class Target:
 
 def _items(path: Path) -> object:
     columns = Columns(request="q", response="a", label="l")
-    return load_items(path, columns, Binary(), seed=1)
+    return items_of(read_table(path), columns, Binary())
 
 
 def _template(path: Path) -> object:

@@ -24,7 +24,7 @@ import numpy as np
 from steelyard.review.session import ReviewSession
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan, planned_trials
-from steelyard.store.replies import StoredReply
+from steelyard.store.trials import StoredReply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 from steelyard.web.review.app import ReviewPages

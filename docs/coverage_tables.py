@@ -12,7 +12,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from score_tables import arena_section, corrected_section
+from score_tables import arena_section, corrected_section, rank_section, worth_section
 
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.instrument.estimates import LIMIT_OF_DETECTION
@@ -200,6 +200,8 @@ def page() -> str:
     apart = [body["apart"], ""] if "apart" in body else []
     head = HEAD.format(**body, runs=_runs(sheets))
     parts = [head, *apart, *_head(), *_rows(sheets), "", LOW, "", *remarks, "", *_single(sheets)]
+    parts += worth_section(body["scale_worths"]) if "scale_worths" in body else []
+    parts += rank_section(body["rank_sets"]) if "rank_sets" in body else []
     parts += corrected_section(body["corrected_scores"]) if "corrected_scores" in body else []
     parts += arena_section(body["arena_scores"]) if "arena_scores" in body else []
     return "\n".join(parts)

@@ -77,7 +77,8 @@ def corrected_section(body: dict[str, Any]) -> list[str]:
         CORRECTED.format(
             date=body["date"],
             cells=len(found),
-            first=body["first"],
+            first=_first_runs(body),
+            given=body["first"],
             runs=f"{body['runs']:,}",
             error=_decimal(sqrt(FLOOR * (1 - FLOOR) / body["runs"]), 3),
             machine=body["machine"],
@@ -115,6 +116,58 @@ def _least_table(found: Sequence[Cell], labels: Sequence[int]) -> list[str]:
             least.append(_cell(min(shares)) if shares else "–")
         lines.append(f"| {scale}, {shape}, `{design}` | {' | '.join(least)} |")
     return lines
+
+
+def worth_section(body: dict[str, Any]) -> list[str]:
+    """Coverage of the worth of a cue on single texts, by scale, shape and planted worth."""
+    worths = list(dict.fromkeys(row["worth"] for row in body["rows"]))
+    sizes = list(dict.fromkeys((row["clusters"], row["rows"]) for row in body["rows"]))
+    false = [row for row in body["rows"] if abs(row["worth"]) <= 0.5 and row["given"] >= FEWEST_GIVEN]
+    lines = [
+        WORTHS.format(
+            date=body["date"],
+            runs=f"{body['runs']:,}",
+            error=_decimal(sqrt(FLOOR * (1 - FLOOR) / body["runs"]), 3),
+            machine=body["machine"],
+            fewest=FEWEST_GIVEN,
+            flagged=_decimal(max(row["flagged"] / body["runs"] for row in false), 3),
+            zero=_decimal(max(row["flagged"] / body["runs"] for row in false if not row["worth"]), 3),
+        ),
+        f"| scale, labels, rows | {' | '.join(f'{worth:g}'.replace('-', '−') for worth in worths)} |",
+        "| :-- |" + " --: |" * len(worths),
+    ]
+    for scale, shape in dict.fromkeys((row["scale"], row["shape"]) for row in body["rows"]):
+        for clusters, rows in sizes:
+            mine = [
+                row
+                for row in body["rows"]
+                if (row["scale"], row["shape"], row["clusters"], row["rows"])
+                == (scale, shape, clusters, rows)
+            ]
+            cells = [_worth_cell(row, body["runs"]) for row in mine]
+            lines.append(f"| {scale}, {shape}, {clusters * rows} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _worth_cell(row: dict[str, Any], runs: int) -> str:
+    if row["given"] < FEWEST_GIVEN:
+        return "–"
+    return _cell(row["held"] / row["given"]) + (" °" if row["given"] < 0.9 * runs else "")
+
+
+def rank_section(body: dict[str, Any]) -> list[str]:
+    """How often equal systems are told apart."""
+    lines = [
+        RANKS.format(date=body["date"], runs=f"{body['runs']:,}", machine=body["machine"]),
+        "| systems | comparisons | with votes | votes of a system | told apart |",
+        "| --: | --: | --: | --: | --: |",
+    ]
+    for row in body["rows"]:
+        votes = row["labels"] or row["comparisons"]
+        cells = [row["systems"], row["comparisons"], votes, 2 * votes // row["systems"]]
+        share = _decimal(row["wrong"] / body["runs"], 3)
+        lines.append(f"| {' | '.join(map(str, cells))} | {share} |")
+    return [*lines, ""]
 
 
 def arena_section(body: dict[str, Any]) -> list[str]:
@@ -155,14 +208,24 @@ def _decimal(share: float, places: int = 2) -> str:
     return f"{share:.{places}f}".removeprefix("0")
 
 
+def _first_runs(body: dict[str, Any]) -> str:
+    """`400 runs each`; where some were simulated with another number, how many of them."""
+    counts: dict[int, int] = {}
+    for row in body["rows"]:
+        runs = row.get("first", body["first"])
+        counts[runs] = counts.get(runs, 0) + len(row["given"])
+    if len(counts) == 1:
+        return f"{body['first']} runs each"
+    return " and ".join(f"{runs} runs each ({cells:,} cells)" for runs, cells in sorted(counts.items()))
+
+
 CORRECTED = """\
 ## Corrected scores
 
 How often the interval of `estimate` holds what people would say, on planted judges: {cells:,} cells of
-{first} runs each, and of {runs} fresh ones (± {error}) where fewer than 94 % of those held, simulated {date}
-on {machine} with `PYTHONPATH=tests python -m calibration.corrected_scores --first {first}`. A figure is the
-least over the
-judges.
+{first}, and of {runs} fresh ones (± {error}) where fewer than 94 % of those held, simulated {date}
+on {machine} with `PYTHONPATH=tests python -m calibration.corrected_scores --first {given}`. A figure is the
+least over the judges.
 
 - **Items.** 1,000; in tasks of ten half of the items share the task's label, three in ten the judge's luck.
 - **Shapes.** *Spread* labels; *top-heavy* ones (90 % pass; 90 % of scores from 1 to 5 are 5; 80 % of scores
@@ -176,6 +239,31 @@ judges.
 - **Refusals.** {refused} cells with fewer than {fewest} intervals are left out: a judge that does not tell
   good from bad carries no labels from elsewhere, and nearly all runs are refused. Of the few that chance
   lets pass, fewer hold.
+"""
+
+WORTHS = """\
+## Worths at the ends of a scale
+
+How often the interval of `cue_worth` on single texts holds the planted worth, where scores meet the ends
+of the scale: {runs} runs a cell (± {error}), simulated {date} on {machine} with `PYTHONPATH=tests python
+-m calibration.scale_worth`. A rater scores the label with a deviation of .8 levels, rounded and cut to
+the scale. 60 rows are on clusters of their own, 200 on 40 clusters; severity and worth differ between
+clusters by .3 levels. Half of *top-heavy* labels are 5 of 5, or 55 % 9 and 10 of 10; *bottom-heavy* ones
+are their mirror image.
+
+Columns are planted worths in levels. – marks cells in which fewer than {fewest} runs had 20 rows with
+room, ° those in which fewer than nine in ten had. A worth within half a level is flagged in at most
+{flagged} of runs, a worth of 0 in at most {zero}. Worths of 3 levels are more than the room of most rows:
+where an interval is closed there, the far end of the scale cuts scores off as well.
+"""
+
+RANKS = """\
+## Ranks of equal systems
+
+How often rank sets claim a difference between systems that are equal, one vote in five a tie; at most .05
+is promised for all systems at once. {runs} runs a row, simulated {date} on {machine} with
+`PYTHONPATH=tests python -m calibration.ranks`. Where people voted on a part, a judge that is right in 7
+of 10 corrects the rest.
 """
 
 ARENA = """\

@@ -9,8 +9,7 @@ from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.scores import probe as pointwise
 from steelyard.probes.probe import Design, Showing

@@ -22,7 +22,7 @@ from steelyard.metrics.faults import Faults
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.probes.probe import Showing
-from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import Planted
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import parse_scale

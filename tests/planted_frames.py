@@ -9,12 +9,12 @@ from statistics import NormalDist
 
 import numpy as np
 
-from steelyard.commands.estimate import _from_elsewhere, _labelled_strata
-from steelyard.commands.judged_items import JudgedFrame
 from steelyard.errors import DataError
 from steelyard.estimation.designs import LabelDesign, corrected, labels_only, stratified
 from steelyard.estimation.frame import Figure, Frame
 from steelyard.estimation.label_plan import by_verdict_numbers, whole_numbers
+from steelyard.survey.estimate import _from_elsewhere, _labelled_strata
+from steelyard.survey.judged_items import JudgedFrame
 
 Draw = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Labels, scores and tasks."""

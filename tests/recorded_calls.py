@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
 
-from steelyard.importing.jsonl import read_lines
-from steelyard.importing.pairs import FACTS, VERDICTS, PairFormat, RecordedPair, pair_stimulus
-from steelyard.importing.scores import ScoreFormat
+from steelyard.importing.jsonl import Body, parse_object, text_lines
+from steelyard.importing.pairs import FACTS, PAIRS, VERDICTS, RecordedPair, pair_stimulus
+from steelyard.importing.scores import SCORES
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
+    """Every line of a file as an object, for readers of files that are no JSONL."""
+    for number, line in enumerate(text_lines(path), start=1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            yield where, parse_object(where, line)
 
 
 class Call(NamedTuple):
@@ -43,7 +51,8 @@ def read_calls(path: Path) -> list[Call]:
     """The calls of a file, in its order."""
     calls = []
     for where, body in read_lines(path):
-        for line in PairFormat().parse(where, body):
+        found: Iterator[Any] = PAIRS.parse(where, body)
+        for line in found:
             known = {name: value or None for name, value in asdict(line).items() if name not in LEVELS}
             known |= {name: getattr(line, name) for name in LEVELS}
             pair = RecordedPair(**{name: _known(known[name]) for name in FACTS})
@@ -85,8 +94,9 @@ def score_lines(path: Path, scale: str | None = None) -> list[dict[str, Any]]:
     """Scores of a file as lines of `observations.jsonl`, sorted; `scale` is that of lines that name none."""
     calls = []
     for where, body in read_lines(path):
-        for line in ScoreFormat().parse(where, body):
-            text = ScoreFormat().subject(line)
+        found: Iterator[Any] = SCORES.parse(where, body)
+        for line in found:
+            text = SCORES.subject(line)
             absence = {} if line.outcome is None else {"outcome": line.outcome}
             facts = {**text.facts, "scale": text.scale or scale}
             names = [name for name in ORDER if name in facts]

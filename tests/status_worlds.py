@@ -13,8 +13,7 @@ from pairs import pair
 from scores import call
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison.against_baselines import gain_estimates
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, pair_worths
 from steelyard.metrics.pairs.columns import Answer, collect
 from steelyard.metrics.pairs.cue_shift import shift_estimates

@@ -28,10 +28,11 @@ from steelyard.stimuli.agent_edits import (
     step_order,
     truncated_tail,
 )
+from steelyard.stimuli.authored.brief import is_in_pack, pack_stimuli
 from steelyard.stimuli.expectation import Label, Unknown
-from steelyard.stimuli.pack_stimuli import is_in_pack, pack_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import AGENT_TASK, FAILS, PASSES, agent_pack
+from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.transcript import (
@@ -287,6 +288,15 @@ def test_an_edited_run_keeps_its_structure_and_comes_back_from_its_line() -> Non
     back = Stimulus.from_json(json.loads(json.dumps(made.to_json())))
     assert back == made
     assert back.hash == made.hash
+
+
+def test_each_message_of_a_built_in_run_has_one_voice() -> None:
+    voices = {"system": "system", "user": "user", "result": "tool", "error": "tool"}
+    voices |= dict.fromkeys(("think", "say", "call"), "agent")
+    for text in builtin_texts("agent_runs"):
+        body = load_builtin(text)
+        spoken = [*body["messages"], *(edit for edit in body["turned"] if not edit.get("drop"))]
+        assert all(len({voices[key] for key in message if key in voices}) == 1 for message in spoken)
 
 
 def test_the_pack_holds_runs_of_many_domains_long_ones_and_both_verdicts() -> None:

@@ -20,15 +20,14 @@ from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.panel.juries import accuracy as jury_accuracy
 from steelyard.metrics.panel.juries import error_rates
 from steelyard.metrics.remedies.jury_selection import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import Planted
 from steelyard.runner.planner import make_plan
 from steelyard.stimuli.expectation import Label
 from steelyard.study.study_file import StudyConfig, build_study

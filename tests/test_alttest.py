@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from people_words import word_of
 from published_data import BESIDE
-from steelyard.commands.people import PeopleReport, people
 from steelyard.core.arrays import Floats
 from steelyard.estimation.bridge import Channel, offset
 from steelyard.estimation.designs import LabelDesign, corrected, labels_only
@@ -25,6 +26,8 @@ from steelyard.estimation.people import krippendorff
 from steelyard.estimation.random_draw import greg, ppi
 from steelyard.estimation.rogan_gladen import rogan_gladen, separates
 from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
+from steelyard.survey.options import PeopleOptions
+from steelyard.survey.people import DISAGREE, PeopleReport, people
 
 DATA = BESIDE / "data" / "alttest"
 JUDGES = ("gemini_flash", "gemini_pro", "gpt-4o", "llama-31", "gpt-4o-mini", "mistral-v03")
@@ -106,7 +109,9 @@ def report(name: str) -> PeopleReport:
             rated = np.flatnonzero(~np.isnan(column)).tolist()
             ratings += [Rating(f"{item}", rater, kind, float(column[item])) for item in rated]
     level = "nominal" if known.nominal else "interval"
-    return people(RatingsTable(name, tuple(ratings)), epsilon=known.epsilon, level=level)
+    return people(
+        RatingsTable(name, tuple(ratings)), PeopleOptions(file=Path(), epsilon=known.epsilon, level=level)
+    )
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -114,6 +119,13 @@ def test_winning_rates_and_advantages_are_those_of_the_notebook(name: str) -> No
     made = {each.judge: (each.winning_rate, each.advantage) for each in report(name).judges}
     for judge, rates in PUBLISHED[name].rows.items():
         assert made[judge] == pytest.approx(rates, abs=0.005 + 1e-9), judge
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_no_word_contradicts_the_test_beside_it(name: str) -> None:
+    """At the ceiling only where ω is at least one half and the gap not below −ε; below where all of it is."""
+    for judge in report(name).judges:
+        assert judge.verdict in (DISAGREE, word_of(judge, PUBLISHED[name].epsilon)), judge.judge
 
 
 def test_some_items_have_no_majority() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from steelyard.commands.measure import measure
-from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import Planted
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner import judge_run
 from steelyard.runner.judge_run import JudgeRun

@@ -216,7 +216,12 @@ def test_a_finished_author_is_not_asked_again(tmp_path: Path) -> None:
         assert [s for s in more.stimuli if s.probe == "label_flip"] == list(first.stimuli)
         assert cast.keys.total() == calls + 4 + 4 + 4
         with pytest.raises(ConfigError, match="other settings of author and validator; restore"):
-            author(study("label_flip"), replace(who, attempts=2), folder, QUICK)
+            author(
+                study("label_flip"),
+                replace(who, own=who.own.model_copy(update={"attempts": 2})),
+                folder,
+                QUICK,
+            )
         other = [replace(item, responses=("Changed.",)) for item in items(4)]
         with pytest.raises(ConfigError, match="item 'sky-0', its task or the items shown"):
             author(study("label_flip", data=other), who, folder, QUICK)
@@ -372,6 +377,10 @@ class TestReview:
         assert made.stimuli[2].texts == ("A person wrote that the sky is green.",)
         assert made.report[0].rejected == {"by a person": 1}
         assert made.pending == 1
+        assert (
+            "label_flip: 4 asked, 2 usable, 1 of them changed by reviewers, 1 waiting"
+            in made.report[0].sentence()
+        )
         done = self.author(server, tmp_path, accept_all=True)
         assert list(states(done).values()) == ["accepted", "rejected", "edited", "accepted"]
         done.require_review(RunFolder(tmp_path))

@@ -17,7 +17,7 @@ def test_defaults() -> None:
     roles = parse_roles({"model": "vllm/writer"}, CHECKER)
     assert (roles.author.decoding.temperature, roles.author.decoding.max_tokens) == (0.7, 2048)
     assert (roles.validator.decoding.temperature, roles.validator.decoding.max_tokens) == (0.0, 512)
-    assert (roles.attempts, roles.fallback, roles.embedder) == (3, None, None)
+    assert (roles.own.attempts, roles.fallback, roles.embedder) == (3, None, None)
     assert roles.similarity_limit == LOCAL_LIMIT
     assert [roles.decoding(n).temperature for n in range(3)] == [0.7, 0.95, 1.2]
 
@@ -130,7 +130,7 @@ def test_settings_that_leave_the_usual_alone_leave_the_hash_alone(given: Any) ->
         usual.hash == parse_roles({"model": "vllm/w", "exemplars": 2, "off_target": "reject"}, CHECKER).hash
     )
     off = parse_roles({"model": "vllm/w", "similarity": given}, CHECKER)
-    assert not off.compared
+    assert off.similarity_limit is None
     others = [{"similarity": given}, {"exemplars": 3}, {"off_target": "keep"}]
     hashes = {parse_roles({"model": "vllm/w", **other}, CHECKER).hash for other in others}
     assert len(hashes | {usual.hash}) == 4

@@ -26,7 +26,7 @@ from steelyard.authoring.validation import COMPARED, Diversity, originals
 from steelyard.stimuli.authored.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE, Brief
 from steelyard.stimuli.authored.checks import LOCAL_LIMIT, Rejection, closest, crowd, local_vector
 from steelyard.stimuli.stimulus import REJECTED
-from steelyard.study.roles import Roles
+from steelyard.study.roles import AuthorConfig, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal
@@ -185,7 +185,7 @@ def test_the_choice_of_exemplars_is_that_of_the_seed_and_not_of_the_file(
 
 def test_a_brief_is_another_with_other_examples() -> None:
     wanted = brief(ORDINAL, "2", essay(0, "2"))
-    roles = cast(Roles, type("Some", (), {"exemplars": 3}))
+    roles = cast(Roles, type("Some", (), {"own": AuthorConfig(model="vllm/writer", exemplars=3)}))
     plain = brief_hash(study(essay(0, "2")), roles, wanted)
     shown = brief_hash(study(essay(0, "2"), essay(1, "2")), roles, wanted)
     assert plain != shown

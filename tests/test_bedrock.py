@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from yarl import URL
@@ -282,3 +283,23 @@ def test_a_reasoning_model_gets_the_other_limit_and_room_at_once(vendor: Vendor)
     assert isinstance(reply, Reply)
     limits = {"max_tokens": None, "max_completion_tokens": 4160}
     assert reply.effective == {**limits, "temperature": None}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "path"),
+    [
+        ("azure", "d", "/openai/deployments/d/chat/completions?api-version=2024-10-21"),
+        ("google", "gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:generateContent"),
+    ],
+)
+def test_a_proxy_is_asked_at_the_address_that_proxies_serve(provider: str, model: str, path: str) -> None:
+    """As litellm does, which has neither Google's v1 nor Azure's address without a version."""
+    judge = Judge("j", provider, model, PROTOCOLS, options={"base_url": "http://127.0.0.1:4000"})
+    url = connect(judge).request_url()  # type: ignore[attr-defined]
+    assert unquote(str(url)) == f"http://127.0.0.1:4000{path}"
+
+
+def test_a_refusal_of_litellm_is_a_refusal() -> None:
+    said = "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - no."
+    reply = reply_of(AZURE, sends({"error": {"message": said, "code": "400"}}, 400))
+    assert reply.finish == "filter"

@@ -23,8 +23,7 @@ from review_sessions import Client, serving
 from servers import planted_server
 from steelyard.api import measure
 from steelyard.errors import ConfigError, DataError, UsageError
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.scores.best_of import SLOT_PREFERENCE, best_of_estimates
@@ -35,7 +34,8 @@ from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import BestOf, parse_scale, scale_name
-from steelyard.tasks.sources.items import Columns, load_items
+from steelyard.tasks.sources.items import Columns, items_of
+from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.task import Task
 from steelyard.trials.builtin_prompts import parse_best_of_prompt
 from steelyard.trials.reply import Reply, Usage
@@ -240,31 +240,29 @@ def rows_of(path: Path, count: int) -> None:
 def test_responses_come_from_a_list_or_from_columns(tmp_path: Path) -> None:
     rows_of(tmp_path / "rows.jsonl", 3)
     (tmp_path / "rows.csv").write_text("q,a,b,c,best\nwhy,x,y,,Response_2\n")
-    wide = load_items(
-        tmp_path / "rows.csv",
+    wide = items_of(
+        read_table(tmp_path / "rows.csv"),
         Columns(request="q", responses=["a", "b", "c"], label="best"),
         BestOf(3),
-        seed=1,
     )
     assert (wide[0].responses, wide[0].label) == (("x", "y", ""), "2")
     columns = Columns(request="q", responses="said", label="best")
-    assert load_items(tmp_path / "rows.jsonl", columns, BestOf(4), seed=1)[1].label == "2"
+    assert items_of(read_table(tmp_path / "rows.jsonl"), columns, BestOf(4))[1].label == "2"
     with pytest.raises(DataError, match="holds a list of 4, expected a list of 3"):
-        load_items(tmp_path / "rows.jsonl", columns, BestOf(3), seed=1)
+        items_of(read_table(tmp_path / "rows.jsonl"), columns, BestOf(3))
     (tmp_path / "twice.csv").write_text("q,a,b,c,best\nwhy,x,y,y,2\n")
     with pytest.raises(DataError, match="responses 2 and 3 are the same text"):
-        load_items(
-            tmp_path / "twice.csv",
+        items_of(
+            read_table(tmp_path / "twice.csv"),
             Columns(request="q", responses=["a", "b", "c"], label="best"),
             BestOf(3),
-            seed=1,
         )
     with pytest.raises(DataError, match="holds no list"):
-        load_items(tmp_path / "rows.jsonl", Columns(responses="q"), BestOf(3), seed=1)
+        items_of(read_table(tmp_path / "rows.jsonl"), Columns(responses="q"), BestOf(3))
     with pytest.raises(ConfigError, match="names 2 columns, expected 4"):
-        load_items(tmp_path / "rows.jsonl", Columns(responses=["q", "said"]), BestOf(4), seed=1)
+        items_of(read_table(tmp_path / "rows.jsonl"), Columns(responses=["q", "said"]), BestOf(4))
     with pytest.raises(ConfigError, match="response is mapped, expected responses for the scale best-of-4"):
-        load_items(tmp_path / "rows.jsonl", Columns(responses="said", response="q"), BestOf(4), seed=1)
+        items_of(read_table(tmp_path / "rows.jsonl"), Columns(responses="said", response="q"), BestOf(4))
 
 
 STUDY = {

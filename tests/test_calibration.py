@@ -13,7 +13,7 @@ from clustered import beta_events, tallies
 from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
 from scores import call
 from steelyard.commands.selftest import TOLERANCES
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.instrument.detection import detection, limit_of_detection
 from steelyard.metrics.instrument.likelihood import NAMES

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import Tally
+from steelyard.metrics.stats.clusters import ClusterMean, Tally
 from steelyard.metrics.stats.intervals import DIFFERENCE
 
 units = st.lists(st.lists(st.integers(-1, 1), min_size=1, max_size=6), min_size=2, max_size=12)

@@ -24,10 +24,9 @@ from steelyard.errors import (
     SteelyardError,
     TransientError,
 )
-from steelyard.providers.function.call_outcome import outcome
 from steelyard.providers.function.code_hash import Fingerprint, code_hash
 from steelyard.providers.function.python_function import PythonFunction, address_of, asked_of_a_function
-from steelyard.providers.function.request_meter import HttpExchange, RequestMeter, metered
+from steelyard.providers.function.request_meter import HttpExchange, RequestMeter, metered, outcome
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge
@@ -450,6 +449,32 @@ def test_calls_at_a_vendors_own_address_are_metered(server: ScriptedServer, path
     with metered() as meter:
         httpx.post(f"{server.url.removesuffix('/v1')}/{path}", json={"kind": "good"}, verify=False)
     assert len(meter.exchanges) == 1
+
+
+@pytest.mark.parametrize("path", OWN_PATHS)
+def test_a_bad_request_at_a_vendors_own_address_is_not_tried_again(server: ScriptedServer, path: str) -> None:
+    """The client raises an error that says nothing of a status: the meter knows it."""
+
+    def judge(request: str, response: str) -> str:
+        address = f"{server.url.removesuffix('/v1')}/{path}"
+        return str(httpx.post(address, json={"kind": "400"}, verify=False).json()["message"])
+
+    with pytest.raises(PermanentError, match="the server answered 400") as caught:
+        ask(judge)
+    assert caught.value.reason == "bad_request"
+
+
+def test_a_bad_request_by_botocore_is_not_tried_again(server: ScriptedServer) -> None:
+    requests = pytest.importorskip("botocore.awsrequest")
+    session = pytest.importorskip("botocore.httpsession").URLLib3Session()
+
+    def judge(request: str, response: str) -> str:
+        asked = requests.AWSRequest("POST", f"{server.url}/model/m/converse", data=b'{"kind": "400"}')
+        return str(json.loads(session.send(asked.prepare()).text)["output"])
+
+    with pytest.raises(PermanentError, match="the server answered 400") as caught:
+        ask(judge)
+    assert caught.value.reason == "bad_request"
 
 
 def test_calls_by_botocore_are_metered(server: ScriptedServer) -> None:

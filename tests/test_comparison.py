@@ -16,8 +16,7 @@ from statsmodels.stats.contingency_tables import mcnemar as oracle_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
-from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.multiple_testing import adjust_comparisons, compare
+from steelyard.metrics.comparison.comparison import Comparison, adjust_comparisons, compare
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.unit_events import Dropped, unit_events
 from steelyard.metrics.multiplicity import holm

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison
-from steelyard.metrics.comparison.criteria import UnitEvent, loss_of
+from steelyard.metrics.comparison.rows import UnitEvent, loss_of
 from steelyard.metrics.comparison.unit_events import Dropped, Units
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 from test_comparison import answers, compared, equal, row

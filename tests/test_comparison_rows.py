@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import steelyard
-from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.multiple_testing import adjust_comparisons, with_word
+from steelyard.metrics.comparison.comparison import Comparison, adjust_comparisons, with_word
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus

@@ -15,8 +15,7 @@ import steelyard
 from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError, UsageError
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.pairs.columns import BY_CONSTRUCTION
 from steelyard.metrics.remedies.mitigations import MitigatedFigure, mitigated_judges
 from steelyard.metrics.remedies.targets import target_figures

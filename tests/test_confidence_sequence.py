@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from steelyard.metrics.stats.confidence_sequence import ALPHA, log_evidence, refuted, sequence_limits
+from steelyard.metrics.stats.intervals import ALPHA, log_evidence, refuted, sequence_limits
 
 EVERY = 5
 Next = Callable[[int, int], float]

@@ -17,6 +17,7 @@ from steelyard.providers.provider import connect
 from steelyard.study import study_files
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
+from steelyard.trials import prompt
 from steelyard.trials.prompt import PromptTemplate
 
 KEY = "sk-mine-0123456789abcdef"
@@ -224,6 +225,18 @@ def test_models_that_a_caller_names_need_no_consent(
     assert server.requests
 
 
+def test_a_judge_that_is_named_out_of_the_file_needs_the_consent_of_the_file(
+    tmp_path: Path, command: Command, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is the user's, its address and key are the file's."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    file = study(tmp_path, server)
+    done = command("measure", file, "-j", "m", "--yes=files", "--out", "run")
+    assert done.code == 2
+    assert SENDS in done.err
+    assert server.requests == []
+
+
 def test_a_key_of_a_dotenv_is_said(
     command: Command, tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +377,34 @@ def test_a_template_of_a_study_file_fills_no_memory(
     assert not server.requests
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert peak <= max(before, 900_000), "kilobytes"
+
+
+SLOW = {
+    "ranges": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    "texts": "{% for i in request * 999 %}{% for j in request * 999 %}{% for k in request * 999 %}"
+    "{% endfor %}{% endfor %}{% endfor %}",
+}
+
+
+@pytest.mark.parametrize("bomb", SLOW)
+def test_a_template_of_a_study_file_takes_no_minutes(
+    command: Command, tmp_path: Path, server: ScriptedServer, bomb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt, "MAX_SECONDS", 0.5)
+    judge = {"name": "m", "model": "openai/x", "base_url": server.url, "reader": "choice"}
+    judge["prompt"] = SLOW[bomb] + "{{ request }} {{ response }}"
+    path = study(tmp_path, server, judges=[judge], task={"rubric": "Right.", "scale": "binary"})
+    for words in (["plan"], ["measure", "--out", "run"]):
+        done = command(*words, path)
+        assert done.code == 2, done.out + done.err
+        assert "prompt: the template takes more than 0.5 s, expected a prompt for a judge" in done.err
+    assert not server.requests
+
+
+def test_a_power_in_a_template_is_bounded() -> None:
+    assert PromptTemplate("{{ 2 ** 10 }}").render({}) == "1024"
+    with pytest.raises(ConfigError, match="found a power of 387420489, expected at most 1000"):
+        PromptTemplate("{{ 9 ** (9 ** 9) }}").render({})
 
 
 def test_prompts_are_rendered_under_a_bound_that_is_put_back() -> None:

@@ -7,7 +7,7 @@ from math import sqrt
 import pytest
 import score_tables
 
-from calibration import arena_scores, corrected_scores
+from calibration import arena_scores, corrected_scores, scale_worth
 from calibration.results import load
 from steelyard.estimation.designs import LabelDesign
 
@@ -71,6 +71,25 @@ def test_no_cell_is_low() -> None:
     cells = score_tables.cells(load()["corrected_scores"])
     assert [cell.words for cell in cells if cell.is_low] == []
     assert {cell.row["design"] for cell in cells if cell.is_refused} <= {"elsewhere"}
+
+
+def test_worths_at_the_ends_of_scales_hold_in_the_published_table() -> None:
+    """Up to a level and a half; a worth of three is more than the room of most rows, and the page says so."""
+    body = load()["scale_worths"]
+    assert len(body["rows"]) == len(list(scale_worth.cells()))
+    for row in body["rows"]:
+        if row["worth"] < 3:
+            assert not score_tables.low(row["held"], row["given"])
+        if row["worth"] == 0:
+            assert row["flagged"] <= 0.01 * body["runs"]
+
+
+@pytest.mark.parametrize("shape", scale_worth.SHAPES["1–5"])
+def test_worths_at_the_ends_of_scales_are_covered(shape: str) -> None:
+    cells = [cell for cell in scale_worth.cells() if cell.shape == shape and cell.rows == 5]
+    tallies = [cell.count(8) for cell in cells if cell.worth < 3]
+    given = sum(tally.worths for tally in tallies)
+    assert sum(tally.covered for tally in tallies) / given >= floor(given)
 
 
 def test_the_table_of_real_verdicts_holds() -> None:

@@ -20,13 +20,13 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.pairs.criterion import CORRECT, TIES, protocol_shift
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.decision_model import expected_rates
-from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import Planted
 from steelyard.providers.planted.server import start
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study

@@ -151,7 +151,7 @@ def check_whole(sheet: Datasheet) -> None:
 
 
 def test_a_sheet_with_everything_on_it_comes_back_and_looks_the_same() -> None:
-    report = ProbeReport("typos", 9, 6, 2, {"by a person": 1}, {"too short": 3}, (Bucket("1", 2, 3),))
+    report = ProbeReport("typos", 9, 6, 2, {"by a person": 1}, {"too short": 3}, (Bucket("1", 2, 3),), 0, 4)
     run = {"partial": True, "asked": 3, "planned": 9, "unfinished": {"GPT-4o": {"asked": 3, "planned": 9}}}
     sheet = replace(
         example(),
@@ -167,6 +167,8 @@ def test_a_sheet_with_everything_on_it_comes_back_and_looks_the_same() -> None:
     again = concluded(Datasheet.from_json(to_json(sheet)))
     assert html.render(again) == html.render(sheet)
     assert "2 waiting for review" in markdown.render(again)
+    assert "4 of them changed by reviewers" in markdown.render(again)
+    assert "6 (4 changed by reviewers)" in html.render(again)
 
 
 RATERS = ["planted/rater?noise=0.1", "planted/rater?noise=0.3"]
@@ -276,8 +278,9 @@ def test_a_datasheet_of_schema_1_opens_with_the_status_words_of_schema_2() -> No
         text = text.replace(old, new)
     then, now = json.loads(text), to_json(sheet)
     then["study"]["asked"] = []
-    assert {key: then[key] for key in then if key not in ("readings", "verdicts")} == {
-        key: now[key] for key in now if key not in ("readings", "verdicts")
+    made = ("readings", "verdicts", "not_measured")
+    assert {key: then[key] for key in then if key not in made} == {
+        key: now[key] for key in now if key not in made
     }
     # Sentences are made of the figures again; titles, words and the next step are those that were written.
     for key in ("judge", "title", "word"):

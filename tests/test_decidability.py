@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.length import LENGTH_LEAN, length_lean
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.probe import Design, Showing
 from steelyard.trials.reply import Usage

@@ -14,8 +14,7 @@ from scipy.stats import betabinom, binom
 from calibration.words import sheet_of, verdicts_only
 from calibration.worlds import KINDS, World
 from status_worlds import WORLDS, rule_of, steps
-from steelyard.metrics.estimate import DECIDES, Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import DECIDES, Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import (
     ALPHA,
     BY_CHANCE,
@@ -34,8 +33,8 @@ from steelyard.metrics.multiplicity import adjust_estimates, adjust_for_multipli
 from steelyard.metrics.pairs.length import LONGER_CHOSEN
 from steelyard.metrics.proportions import proportion, share_bounds, with_difference_word
 from steelyard.metrics.stats.clusters import Tally, effective_size, quantile, wilson_cluster
+from steelyard.metrics.stats.distributions import chance_of_so_few
 from steelyard.metrics.stats.intervals import clopper_pearson, goodman, score
-from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
 
 HERE = EstimateContext.for_protocol("j", "vacuum", "base", 7)
 MARGIN = (-0.1, 0.1)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.decomposition import (
     CELLS,

@@ -20,11 +20,9 @@ import pytest
 from numpy.typing import NDArray
 
 from steelyard.errors import PermanentError, ProviderRefusedError, UnreachableError
-from steelyard.providers.embedded.embedded import Embedded
-from steelyard.providers.embedded.embedded_judges import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
-from steelyard.providers.embedded.gguf import read_gguf
+from steelyard.providers.embedded.embedded import EMBEDDED_GRADED, Embedded
 from steelyard.providers.embedded.inference import AsyncCache, InferenceEngine
-from steelyard.providers.embedded.model import LanguageModel, load_model, shared_model
+from steelyard.providers.embedded.model import LanguageModel, load_model, read_gguf, shared_model
 from steelyard.providers.embedded.tokens import DEFAULT_SYSTEM, Chat, Tokenizer, split_words
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.providers.provider import Provider
@@ -40,7 +38,7 @@ PROMPTED = Judge(
     "small",
     "embedded",
     "smollm2-135m",
-    {"base": Protocol(EMBEDDED_PROMPT), "strict": Protocol(EMBEDDED_STRICT_PROMPT)},
+    {name: Protocol(EMBEDDED_GRADED[name]) for name in ("base", "strict")},
 )
 LIKELIHOOD = Judge(
     "fluent",
@@ -372,7 +370,7 @@ def test_an_unknown_model_names_the_two_that_are_there() -> None:
         Embedded(replace(PROMPTED, model="gpt-2"))
 
 
-@pytest.mark.parametrize("template", [EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT])
+@pytest.mark.parametrize("template", [EMBEDDED_GRADED["base"], EMBEDDED_GRADED["strict"]])
 def test_prompts_show_everything_once_and_the_shared_part_first(template: str) -> None:
     PromptTemplate(template).check(PAIRWISE_VARIABLES)
     marks = {name: f"<{name}>" for name in ("instruction", "rubric", "request", "first", "second")}
@@ -456,7 +454,7 @@ def write_half(path: Path, weights: Path) -> None:
 
 def pair(first: str, second: str, request: str = "Name three colours of the rainbow.") -> Presentation:
     values = {"instruction": "Decide.", "rubric": "More is better.", "request": request, "reference": ""}
-    text = PromptTemplate(EMBEDDED_PROMPT).render({**values, "first": first, "second": second})
+    text = PromptTemplate(EMBEDDED_GRADED["base"]).render({**values, "first": first, "second": second})
     return Presentation(
         (Message("user", text),), Slots(request, (first, second)), ("1", "2", "tie"), Decoding()
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,17 @@ def test_a_stratum_has_a_figure_from_ten_labels_on(command: Command, tmp_path: P
     ]  # fmt: skip
     assert found[1]["corrected"]["low"] < found[1]["corrected"]["high"]
     assert [row["p"] is None for row in found] == [False, False, True, True]
+    alone = [
+        2
+        * NormalDist().cdf(
+            -abs(row["corrected"]["value"] - row["judge"]) / row["corrected"]["standard_error"]
+        )
+        for row in found[:2]
+    ]
+    # The larger of two p values stays, and the smaller is doubled up to it.
+    adjusted = [max(alone) if p == max(alone) else min(max(alone), 2 * p) for p in alone]
+    assert [row["p"] for row in found[:2]] == pytest.approx(adjusted)
+    assert adjusted != pytest.approx(alone)
     text = " ".join(command("estimate", "r.csv", *RANDOM, "--by", "stratum").out.split())
     assert text.count("too few labels") == 2
 

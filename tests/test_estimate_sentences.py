@@ -11,15 +11,16 @@ import pytest
 
 from commands import Command
 from planted_frames import JUDGES, PlantedWorld
-from steelyard.commands.estimate import EstimateReport, estimate
-from steelyard.commands.estimate_text import figure_rows, methods, notes, sentence, spelled
-from steelyard.commands.judged_items import Subject
-from steelyard.commands.leaderboard import leaderboard
-from steelyard.commands.leaderboard_text import headline, table_rows
-from steelyard.commands.leaderboard_text import notes as board_notes
 from steelyard.errors import DataError
 from steelyard.estimation.designs import LabelDesign
 from steelyard.importing.ratings import Rating, RatingsTable
+from steelyard.survey.estimate import EstimateReport, estimate
+from steelyard.survey.estimate_report import figure_rows, methods, notes, sentence, spelled
+from steelyard.survey.judged_items import Subject
+from steelyard.survey.leaderboard import leaderboard
+from steelyard.survey.leaderboard_report import headline, table_rows
+from steelyard.survey.leaderboard_report import notes as board_notes
+from steelyard.survey.options import RankOptions
 
 SCALES: dict[str, tuple[float, ...]] = {
     "yes or no": (0.0, 1.0),
@@ -112,18 +113,48 @@ def test_no_sentence_contradicts_the_figures_beside_it() -> None:
         design = DESIGNS[rng.integers(len(DESIGNS))]
         size, per_task = int(rng.integers(60, 400)) // 10 * 10, (1, 1, 5, 10)[rng.integers(4)]
         rows = planted(scale, design, rng, items=size, per_task=per_task)
+        population = bool(rng.random() < 0.3)
+        stops = scale == "yes or no" and design is not LabelDesign.ELSEWHERE
         try:
-            report = estimate(
-                RatingsTable("r", tuple(rows)), Subject(), design, population=bool(rng.random() < 0.3)
-            )
+            report = estimate(RatingsTable("r", tuple(rows)), Subject(), design, population=population)
         except DataError:  # refused: nothing is said
             continue
         said |= check_estimate(report)
+        if stops:
+            early = RatingsTable("r", tuple(rows), stopped_early=True)
+            check_early_stop(report, estimate(early, Subject(), design, population=population))
         seen += 1
         if seen == 200:
             break
     assert seen == 200
     assert said == {"count as", "adds nothing", "left out", "reached past", "no more than", "reversed"}
+
+
+def check_early_stop(whole: EstimateReport, early: EstimateReport) -> None:
+    """After an early stop the headline has the interval that allows for it, and says so."""
+    check_estimate(early)
+    assert early.corrected.method == "at_every_look"
+    assert early.corrected.value == whole.corrected.value
+    assert (early.corrected.half_width or 0.0) > 0.999 * (whole.corrected.half_width or 0.0)
+    assert spelled(early.corrected, early) in sentence(early)
+    assert "holds however often somebody looked" in " ".join(notes(early))
+    assert "holds however often" not in " ".join(notes(whole))
+
+
+def test_limits_after_an_early_stop_allow_for_tasks() -> None:
+    world = PlantedWorld.yes_no(0.4, hit=0.6, alarm=0.4, items=600, per_task=20)
+    y, f, task = world.draw(np.random.default_rng(2))
+    widths = []
+    for named in (True, False):
+        rows = []
+        for n in range(600):
+            about = {"task": f"t{task[n]}" if named else ""}
+            rows.append(Rating(f"i{n}", "judge", "judge", float(f[n]), **about))
+            if task[n] % 3 == 0:
+                rows.append(Rating(f"i{n}", "ann", "human", float(y[n]), **about))
+        early = RatingsTable("r", tuple(rows), stopped_early=True)
+        widths.append(estimate(early, Subject(), LabelDesign.RANDOM).corrected.half_width or 0.0)
+    assert widths[0] > 1.5 * widths[1]
 
 
 def check_estimate(report: EstimateReport) -> set[str]:
@@ -214,4 +245,6 @@ def random_board(rng: np.random.Generator, seed: int):  # type: ignore[no-untype
         if n % 2:
             made.append(Rating(f"i{n}", "ann", "human", won, **about))
     separate = (names[0], names[1]) if seed % 2 else None
-    return leaderboard(RatingsTable("r", tuple(made)), Subject(), random_draw=True, separate=separate)
+    return leaderboard(
+        RatingsTable("r", tuple(made)), Subject(), RankOptions(design="random", separate=separate)
+    )

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Steelyard
 from scores import call
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import followed
 from steelyard.tasks.pack import pack

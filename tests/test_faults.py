@@ -15,9 +15,8 @@ from steelyard.datasheet.questions import questions
 from steelyard.datasheet.render import markdown
 from steelyard.datasheet.render.html.charts.catalogue import CHARTS
 from steelyard.errors import ConfigError
-from steelyard.metrics.comparison import comparison, multiple_testing
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.comparison import comparison
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.faults import Faults, cause_of
 from steelyard.metrics.instrument import estimates as instrument_estimates
 from steelyard.metrics.panel import juries
@@ -216,7 +215,7 @@ def test_one_figure_of_a_comparison_fails_alone(
 def test_a_comparison_that_can_not_be_read_together_keeps_its_figures(
     command: Command, targets: tuple[str, str], monkeypatch
 ) -> None:
-    monkeypatch.setattr(multiple_testing, "adjust_comparisons", fail)
+    monkeypatch.setattr(comparison, "adjust_comparisons", fail)
     done = command("compare", *targets, "--json")
     assert done.code == 1
     assert "could not be computed: all figures together (ZeroDivisionError: provoked)" in done.err

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from planted_pairs import STANDARD, constant, simulate
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.instrument.estimates import INSTRUMENT, protocol_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.datasheet.render.clauses import sentence
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.flips import count_flips, flip_estimates, relabelling_p
 from steelyard.metrics.pairs.ladder import ladder_estimates

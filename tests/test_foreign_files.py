@@ -15,9 +15,8 @@ from steelyard.cli.output import open_link
 from steelyard.core import dotenv
 from steelyard.core.foreign_code import without_code
 from steelyard.errors import DataError
-from steelyard.providers.function.code_hash import code_hash
+from steelyard.providers.function.code_hash import code_hash, text_of
 from steelyard.providers.function.python_function import function_at
-from steelyard.providers.function.unrun_code import text_of
 from steelyard.providers.provider import PROVIDERS, connect, provider_info
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise

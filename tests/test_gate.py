@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -371,10 +373,10 @@ def test_a_certificate_for_something_else(tmp_path: Path, lenient: Path) -> None
 
 
 def test_an_old_measurement_is_not_certified(tmp_path: Path, lenient: Path) -> None:
-    run = folder(tmp_path / "run", good="tie")
-    sheet = json.loads((run / "datasheet.json").read_text())
-    sheet["run"]["finished"] = "2025-11-01T00:00:00+00:00"
-    write(run / "datasheet.json", json.dumps(sheet))
+    run = tmp_path / "run"
+    measured(study_of({"judges": ["planted/tie"], "probes": ["vacuum"]}), run)
+    with closing(sqlite3.connect(run / "run.db", isolation_level=None)) as database:
+        database.execute("UPDATE replies SET received = ?", (datetime(2025, 11, 1, tzinfo=UTC).timestamp(),))
     with pytest.raises(CertificateError, match=r"measured on 2025-11-01.*longer ago than the policy's 90d"):
         gate(run, lenient, NOW)
 
@@ -625,6 +627,17 @@ def test_a_shipped_policy_without_any_figure_decides_nothing() -> None:
     ties = replace(share(0.0, 0.04), metric="tie_rate")
     ruling = apply_policy(sheet_of(ties), find_policy("default"), ["J"], "default")
     assert [(check.metric, check.result) for check in ruling.checks] == [("merit", "INCONCLUSIVE")]
+
+
+@pytest.mark.parametrize(
+    ("other", "results"), [("flagged", ["PASS", "FAIL"]), ("inconclusive", ["PASS"]), ("clear", ["PASS"] * 2)]
+)
+def test_merit_that_one_kind_of_evidence_refutes_passes_by_no_other(other: str, results: list[str]) -> None:
+    """What shows merit stands beside what leaves it open, and for nothing beside what refutes it."""
+    merit = replace(share(0.9, 0.99, 0.95), metric="merit", probe="ladder", chance=0.5)
+    kinds = replace(merit, status="clear"), replace(merit, probe="natural", status=other)
+    ruling = apply_policy(sheet_of(*kinds), find_policy("default"), ["J"], "default")
+    assert [check.result for check in ruling.checks if check.metric == "merit"] == results
 
 
 def test_a_policy_of_ones_own_must_fit_whatever_it_names() -> None:

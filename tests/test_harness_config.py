@@ -179,9 +179,10 @@ def test_yes_or_no_with_several_judges(command: Command, harness: Path) -> None:
     assert "label" not in study["data"]["columns"]
     assert study["probes"] == ["label_flip"]
     assert "test answer_dance: there is no such probe" in said
-    assert "judges.a.preprocess_columns_map" in said
+    assert "judges.a.preprocess_columns_map: {'request': 'other'} is left out; judges of a study are" in said
     assert "template elsewhere: not found" in said
-    assert "aggregation_reference_column" in said
+    assert study["data"]["jury_reference"] == "majority_vote"
+    assert "aggregation_reference_column" not in said
 
 
 def test_runs_of_agents(command: Command, harness: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,6 +208,7 @@ def test_runs_of_agents(command: Command, harness: Path, monkeypatch: pytest.Mon
         "output": {"dir": "./outputs", "write_jsonl": True, "overwrite": True},
     }
     study, said = converted(command, harness, body)
+    assert study["name"] == "mine"
     assert study["data"]["path"] == "inputs/data/mine/runs.eval"
     assert study["data"]["preprocess"] == [
         *("drop_reasoning", "keep_assistant_comment_lines", "my_package.steps.shorten"),
@@ -217,6 +219,138 @@ def test_runs_of_agents(command: Command, harness: Path, monkeypatch: pytest.Mon
     assert study["editing"] == {"steps": 20, "planner": {"model": "openai/gpt-5", "temperature": 1.0}}
     assert study["probes"] == ["agent_perturbation"]
     assert "max_summary_messages" in said
+
+
+AGENTS = {"input_log_path": "runs.eval", "rubric_path": "rubric.json"}
+
+
+def test_no_probe_is_written_twice(command: Command, harness: Path) -> None:
+    tests = ["verbosity_bias", "verbosity_bias_long", "label_flip"]
+    study, _ = converted(command, harness, config(tests, "single_judge"))
+    assert study["probes"] == ["verbosity_bias_long", "verbosity_bias_short", "label_flip"]
+
+
+def test_texts_and_agents_in_one_configuration_make_two_studies(
+    command: Command, harness: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    monkeypatch.setenv("GEMINI_API_KEY", "a key")
+    data = harness.parents[1] / "data" / "mine"
+    write_log(data / "runs.eval", [stock_sample(n) for n in range(5)])
+    rubric = [{"id": "harm", "instructions": "Does it do harm?"}]
+    (data / "rubric.json").write_text(json.dumps(rubric))
+    (data / "rows.csv").write_text(
+        "essay,asked,said,mark\n" + "".join(f"{n},Q,A {n},{n % 2}\n" for n in range(9))
+    )
+    judges = [{"name": "a", "model": "openai/x"}, {"name": "b", "model": "openai/y", "template": "agent_own"}]
+    body = config(["format_invariance_1", "agent_perturbation", "stochastic_stability"], "single_judge")
+    body["admin"]["evaluation_config"] |= {"judges": judges, "aggregation_reference_column": "mark"}
+    body["test_agent_perturbation_config"] = {**AGENTS, "sample_num_from_orig": 3}
+    texts, said = converted(command, harness, body)
+    agents = yaml.safe_load((harness.parents[2] / "study-agents.yaml").read_text())
+    assert texts["data"] == {
+        "path": "inputs/data/mine/rows.csv",
+        "columns": {"id": "essay", "request": "asked", "response": "said", "label": "mark"},
+        "jury_reference": "mark",
+        "sample": 4,
+    }
+    assert texts["probes"] == ["format_invariance_1", {"stochastic_stability": {"replicates": 6}}]
+    assert texts["task"]["rubric"] == "inputs/data/mine/rubric.txt"
+    assert "editing" not in texts
+    assert agents["name"] == "mine-agents"
+    assert agents["data"] == {"path": "inputs/data/mine/runs.eval", "columns": {}, "sample": 3}
+    assert agents["probes"] == ["agent_perturbation"]
+    assert agents["task"] == {"scale": "binary", "rubrics": "inputs/data/mine/rubric.json", "failing": 1}
+    prompts = [Path(judge.get("prompt", "none")).stem for judge in agents["judges"]]
+    assert prompts == ["agent_judge", "none"], "a template for texts is not shown runs"
+    assert [Path(judge.get("prompt", "none")).stem for judge in texts["judges"]] == ["single_judge", "none"]
+    assert "there are two studies, the texts' first" in said
+    assert said.count("bootstrap_size") == 1
+    for file in ("study.yaml", "study-agents.yaml"):
+        planned = command("plan", file, "--json")
+        assert planned.code == 0, planned.err
+    both = command("study", "convert", str(harness))
+    assert [study["name"] for study in yaml.safe_load_all(both.out)] == ["mine", "mine-agents"]
+    (harness.parents[2] / "study.yaml").unlink()
+    again = command("study", "convert", str(harness), "--out", "study.yaml")
+    assert again.code == 2
+    assert "study-agents.yaml: is there already" in again.err
+    assert not (harness.parents[2] / "study.yaml").exists()
+
+
+def agents_of(tests: list[str], evaluation: str = "agent_judge", **agents: Any) -> tuple[Any, list[str]]:
+    body = config(tests, evaluation) | {"test_agent_perturbation_config": {**AGENTS, **agents}}
+    [study], notes = convert_config(body, Path("nowhere"), Path())
+    return study, notes
+
+
+BOTH = ["agent_perturbation", "agent_positives"]
+SCORES: dict[str, Any] = {"autograder_template": "agent_autograder"}
+
+
+@pytest.mark.parametrize(
+    ("tests", "agents", "probes"),
+    [
+        (BOTH, {}, BOTH),
+        (BOTH, {"objective": "pass"}, ["agent_positives"]),
+        (BOTH[:1], {"objective": "fail"}, BOTH[:1]),
+        (BOTH[:1], {"objective": "pass"}, ["agent_positives"]),
+        (BOTH[:1], SCORES, ["agent_levels"]),
+        (BOTH[:1], {**SCORES, "score_targets": [2, 5]}, [{"agent_levels": {"targets": [2, 5]}}]),
+        (BOTH[:1], {**SCORES, "score_targets": "2, 5"}, [{"agent_levels": {"targets": [2, 5]}}]),
+    ],
+)
+def test_what_runs_are_edited_for(tests: list[str], agents: dict[str, Any], probes: list[Any]) -> None:
+    study, notes = agents_of(tests, **agents)
+    assert study["probes"] == probes
+    assert not [note for note in notes if re.search("objective|score_targets|autograder_template", note)]
+
+
+def test_the_scale_of_runs_is_that_of_their_template() -> None:
+    study, _ = agents_of(BOTH[:1], **SCORES)
+    assert study["task"]["scale"] == "1-6"
+    own = {"lowest_score": "0", "highest_score": "3"}
+    study, _ = agents_of(BOTH[:1], **SCORES, autograder_default_params=own)
+    assert study["task"]["scale"] == "0-3"
+    study, notes = agents_of(BOTH[:1], score_targets=[2])
+    assert study["task"]["scale"] == "binary"
+    assert any("score_targets: [2] is left out; the template asks for yes or no" in note for note in notes)
+    with pytest.raises(ConfigError, match="score_targets: found 'two', expected a list of whole numbers"):
+        agents_of(BOTH[:1], **SCORES, score_targets="two")
+
+
+def test_prompts_of_those_who_edit_runs_are_taken_along(command: Command, harness: Path) -> None:
+    prompts = harness.parents[2] / "prompts" / "templates" / "synthetic"
+    prompts.mkdir()
+    for name in ("planner", "summary", "verifier"):
+        (prompts / f"{name}.md").write_text("{transcript}")
+    body = config(["agent_perturbation"], "agent_judge")
+    body["test_agent_perturbation_config"] = {
+        **AGENTS,
+        "planner": {"model": "openai/gpt-5", "prompt_path": "./prompts/templates/synthetic/planner.md"},
+        "summary": {"prompt_path": "prompts/templates/synthetic/summary.md", "system_prompt": "Be brief."},
+        "verifier": {"prompt_path": "prompts/templates/synthetic/verifier.md"},
+    }
+    study, said = converted(command, harness, body)
+    assert study["editing"] == {
+        "planner": {"model": "openai/gpt-5", "prompt": "prompts/templates/synthetic/planner.md"},
+        "summarizer": {"prompt": "prompts/templates/synthetic/summary.md"},
+        "verifier": {"prompt": "prompts/templates/synthetic/verifier.md"},
+    }
+    assert "'Be brief.' is left out; put its words at the head of the prompt's file" in said
+    study, notes = agents_of(["agent_perturbation"], **SCORES, verifier={"prompt_path": "x.md"})
+    assert "editing" not in study
+    assert any("PASS or FAIL is no level" in note for note in notes)
+
+
+def test_positives_may_have_a_block_of_their_own() -> None:
+    block = {"test_agent_positives_config": {**AGENTS, "max_edit_rounds": 2}}
+    [study], notes = convert_config(config(BOTH[1:], "agent_judge") | block, Path("nowhere"), Path())
+    assert study["editing"] == {"steps": 2}
+    block["test_agent_perturbation_config"] = {**AGENTS, "max_edit_rounds": 3}
+    [study], notes = convert_config(config(BOTH, "agent_judge") | block, Path("nowhere"), Path())
+    assert study["editing"] == {"steps": 3}
+    assert any(note.startswith("test_agent_positives_config is left out") for note in notes)
 
 
 @pytest.mark.parametrize(

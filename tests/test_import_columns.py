@@ -13,14 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recorded_calls import observations_of, sorted_calls
+from recorded_calls import observations_of, read_lines, sorted_calls
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.core.content_hash import content_hash
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.render.json import to_json
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import read_lines
 from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.probes.probe import PROBES

@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 
@@ -110,7 +111,7 @@ def test_pairs_in_one_order_ask_for_the_other(tmp_path: Path) -> None:
     columns = parse_recorded_columns("pair=pair,first=shown_first,answer=winner,better=people")
     for orders, wanted in (
         ((1,), "the same pairs in the other order"),
-        ((1, 2), "labelled rows, which would decide “tells good from bad”"),
+        ((1, 2), "pairs drawn at random and labelled, which would decide “tells good from bad”"),
     ):
         better = {pair: 1 + pair % 2 for pair in range(6)}
         rows = [(p, first, "A" if better[p] == first else "B", better[p]) for p in better for first in orders]
@@ -231,9 +232,7 @@ def test_pairs_that_people_all_call_ties_ask_for_others_and_lost_calls_for_thems
     path = write(tmp_path / "pairs.csv", ("pair", "shown_first", "winner", "people"), ties)
     (verdict,) = import_verdicts([path], None, 7, MappedTable(columns)).datasheet.verdicts
     assert verdict.next is not None
-    assert (
-        verdict.next.purpose == "add about 100 pairs of which people prefer one text, and import all of them"
-    )
+    assert verdict.next.purpose == "after the change, record its verdicts again and import them"
     call = {"judge": "J", "probe": "position", "kind": "natural", "first": "u", "better": "u"}
     lost = [{**call, "pair": f"p{n}", "answer": "1" if n < 2 else "failed"} for n in range(8)]
     path = tmp_path / "lost.jsonl"
@@ -264,3 +263,117 @@ def test_the_first_screen_has_no_flag_that_the_verdict_does_not_rest_on(
     done = command("import", path, "--columns", "item=id,score=verdict,expected=human", "--out", "skewed")
     assert ": no fault found" in done.out
     assert "too low" not in done.out
+
+
+def compared_by_length(path: Path, judges: int, by_length: float, noise: float, name: str) -> Path:
+    """Pairs in both orders, each judge with pairs of its own; people go by quality, judges by length too."""
+    chance = np.random.default_rng([judges, int(10 * by_length)])
+    rows = []
+    for judge in range(judges):
+        quality, length, people = chance.normal(size=(3, 120))
+        better = np.where(quality + 0.5 * people > 0, 1, 2)
+        for pair in range(120):
+            words = 300 + int(40 * length[pair]), 300
+            for first in (1, 2):
+                pull = (0.5 if by_length else 1.5) * quality[pair] + by_length * length[pair]
+                chosen = 1 if pull + noise * chance.normal() > 0 else 2
+                slot = 1 if chosen == first else 2
+                rows.append((f"{name}{judge}", f"{judge}-{pair}", first, slot, better[pair], *words))
+    header = ("judge", "pair", "first", "answer", "better", "a_words", "b_words")
+    return write(path, header, rows)
+
+
+PAIR_COLUMNS = "judge=judge,pair=pair,first=first,answer=answer,better=better"
+PAIR_LENGTHS = f"{PAIR_COLUMNS},words_1=a_words,words_2=b_words"
+
+
+def causes_named(path: Path, columns: str) -> list[set[str]]:
+    found = import_verdicts([path], "t", 7, MappedTable(parse_recorded_columns(columns)))
+    return [{cause.title for cause in verdict.causes} for verdict in found.datasheet.verdicts]
+
+
+def test_a_judge_that_goes_by_length_is_named_from_recorded_pairs(tmp_path: Path) -> None:
+    by_length = compared_by_length(tmp_path / "length.csv", 12, 1.2, 0.3, "length")
+    assert sum("Length" in causes for causes in causes_named(by_length, PAIR_LENGTHS)) >= 11
+    assert not any("Length" in causes for causes in causes_named(by_length, PAIR_COLUMNS))
+
+
+def test_a_judge_that_goes_by_quality_is_not(tmp_path: Path) -> None:
+    good = compared_by_length(tmp_path / "good.csv", 24, 0.0, 0.5, "good")
+    assert sum("Length" in causes for causes in causes_named(good, PAIR_LENGTHS)) <= 1
+
+
+def test_texts_of_pairs_count_as_their_words(tmp_path: Path) -> None:
+    header = ("pair", "answer", "one", "two", "long", "short")
+    rows = [(f"p{n}", 1 + n % 2, "a b c " * (1 + n), "a b", 3 * (1 + n), 2) for n in range(4)]
+    path = write(tmp_path / "t.csv", header, rows)
+    one, other = (
+        "".join(import_verdicts([path], "t", 7, MappedTable(parse_recorded_columns(text))).calls.lines())
+        for text in (
+            "pair=pair,answer=answer,text_1=one,text_2=two",
+            "pair=pair,answer=answer,words_1=long,words_2=short",
+        )
+    )
+    assert one == other
+    assert [json.loads(line)["words_u"] for line in one.splitlines()] == [3, 6, 9, 12]
+
+
+def test_texts_of_scores_count_as_their_words(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", ("id", "score", "answer", "n"), [("a", 1, "x y z", 3), ("b", 0, "x", 1)])
+    one, other = (
+        "".join(import_verdicts([path], "t", 7, MappedTable(parse_recorded_columns(text))).calls.lines())
+        for text in ("item=id,score=score,text=answer", "item=id,score=score,words=n")
+    )
+    assert one == other
+    assert [json.loads(line)["words"] for line in one.splitlines()] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            "pair=p,answer=a,words_1=n",
+            "length of text 1 alone is mapped, expected both; add words_2 or text_2",
+        ),
+        (
+            "pair=p,answer=a,text_2=n",
+            "length of text 2 alone is mapped, expected both; add words_1 or text_1",
+        ),
+        ("item=i,score=s,words=n,text=t", "found words and text, expected one of them; remove one"),
+        ("item=i,score=s,words_1=n", "found item of scores and words_1 of pairs"),
+    ],
+)
+def test_lengths_that_do_not_fit_are_refused(columns: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_recorded_columns(columns)
+
+
+def test_a_length_that_is_a_text_says_how_to_map_it(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", ("id", "score", "answer"), [("a", 1, "x y z")])
+    with pytest.raises(DataError, match=r"column 'answer' holds 'x y z', expected .* \(map texts as text\)"):
+        import_verdicts(
+            [path], "t", 7, MappedTable(parse_recorded_columns("item=id,score=score,words=answer"))
+        )
+
+
+def test_lines_of_pairs_carry_lengths(tmp_path: Path) -> None:
+    line = {"judge": "j", "probe": "position", "pair": "p", "kind": "natural", "first": "u", "answer": "1"}
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({**line, "words_u": 4, "words_v": 9}) + "\n")
+    imported = import_verdicts([path])
+    assert imported.observations.shown.longer_by_name == {"p": 2}
+    assert "".join(imported.calls.lines()).count("words_v") == 1
+    path.write_text(json.dumps({**line, "words_u": 4}) + "\n")
+    with pytest.raises(
+        DataError, match="found words_u 4 and words_v None, expected the length of both texts"
+    ):
+        import_verdicts([path])
+
+
+def test_texts_of_published_lines_are_counted(tmp_path: Path) -> None:
+    pair = {"item_id": "p", "gold": "1", "response_1": "one two three", "response_2": "one"}
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({**pair, "judge": "j", "winner_AB": "1", "winner_BA": "1"}) + "\n")
+    assert import_verdicts([path]).observations.shown.longer_by_name == {"p": 1}
+    path.write_text(json.dumps({**pair, "verdict_j": "1"}) + "\n")
+    assert import_verdicts([path]).observations.shown.longer_by_name == {"p": 1}

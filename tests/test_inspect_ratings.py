@@ -11,9 +11,9 @@ import pytest
 from agent_runs import write_log
 from commands import Command
 from published_data import published
-from steelyard.commands.rating_files import load_ratings
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.ratings import RatingColumns
+from steelyard.survey.rating_files import load_ratings
 
 pytest.importorskip("inspect_ai")
 
@@ -61,7 +61,9 @@ def test_metadata_that_a_log_does_not_hold_are_refused(tmp_path: Path) -> None:
 def test_code_is_no_judge_unless_it_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.eval"
     write_log(path, [scored("a", 1, scorer="match")])
-    with pytest.raises(DataError, match="does not say whether models or code gave the scores 'match'"):
+    with pytest.raises(
+        DataError, match="Inspect does not say whether judges, people or code gave the scores 'match'"
+    ):
         said(path)
     assert said(path, judges=("match",)) == [("a", "match", "judge", 1.0)]
     with pytest.raises(ConfigError, match="--columns value=… found, expected task, stratum or system"):
@@ -94,7 +96,7 @@ def test_estimate_of_a_log(command: Command, tmp_path: Path) -> None:
     ),
 )
 def test_logs_of_real_evaluations(name: str) -> None:
-    with pytest.raises(DataError, match="name those of judges with --judge") as caught:
+    with pytest.raises(DataError, match="name those of judges with --judge and those of people") as caught:
         said(REAL / name)
     scorer = str(caught.value).split("the scores '")[1].split("'")[0]
     rows = said(REAL / name, judges=(scorer,))

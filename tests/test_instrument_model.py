@@ -17,8 +17,7 @@ from scipy.stats import norm
 
 from own_judges import measured, study_of
 from planted_pairs import PLANTED, QUICK, STANDARD, constant, covered, simulate, unprofiled, vector
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.instrument.estimates import TOO_LITTLE, protocol_estimates
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit, fit
 from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_scores, patterns_of, rows_of
@@ -184,12 +183,12 @@ def test_a_judge_that_is_no_such_instrument_is_not_read() -> None:
 
 
 def test_quick_runs_are_too_little() -> None:
-    assert {e.note for e in estimates(simulate(PLANTED, 3, QUICK)).values()} == {TOO_LITTLE}
+    assert {e.note for e in estimates(simulate(PLANTED, 3, QUICK)).values()} == {str(TOO_LITTLE)}
 
 
 @pytest.mark.parametrize("sizes", [{0: 100}, {1: 100}, {0: 5, 1: 5}])
 def test_too_little_is_said(sizes: dict[int, int]) -> None:
-    assert {e.note for e in estimates(simulate(PLANTED, 3, sizes)).values()} == {TOO_LITTLE}
+    assert {e.note for e in estimates(simulate(PLANTED, 3, sizes)).values()} == {str(TOO_LITTLE)}
 
 
 def test_replicates_that_never_differ_count_once() -> None:
@@ -342,7 +341,7 @@ def test_the_sandwich_of_many_tasks_agrees_with_the_information() -> None:
 def test_one_order_is_not_enough() -> None:
     pairs = simulate(PLANTED, 4)
     alone = replace(pairs, v_first=np.full(len(pairs), Answer.ABSENT))
-    assert {e.note for e in estimates(alone).values()} == {TOO_LITTLE}
+    assert {e.note for e in estimates(alone).values()} == {str(TOO_LITTLE)}
 
 
 TWO_ARMS = {
@@ -370,5 +369,7 @@ def test_every_protocol_of_a_judge_is_held_against_base_and_no_baseline_is_fitte
     assert fitted == {"base", "strict", "loose"}
     # Baselines have the counted figures, and are never fitted.
     assert {row["judge"] for row in rows if row["metric"] == "resolution"} == {"one"}
-    assert {row["note"] for row in rows if row["metric"] in {metric.id for metric in NAMES}} == {TOO_LITTLE}
+    assert {row["note"] for row in rows if row["metric"] in {metric.id for metric in NAMES}} == {
+        str(TOO_LITTLE)
+    }
     assert {row["judge"] for row in rows if row["metric"] == "target_sensitivity"} == {"one", "coin"}

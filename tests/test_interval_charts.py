@@ -7,7 +7,7 @@ import random
 import pytest
 
 from steelyard.datasheet.render.html.charts.interval_charts import condition_order
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.run.agent_runs import MISSED_FAILURES, SIZES, THIRDS
 
 

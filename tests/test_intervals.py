@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.findings import bare_share, calls_total, difference_word, judge_limit, span_state
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.proportions import share_bounds
 from steelyard.metrics.stats.clusters import (
     Tally,
-    bootstrap_share,
     design_effect,
     effective_size,
     percentile_limits,
@@ -146,11 +145,11 @@ def test_bootstrap_is_seeded_and_of_the_right_size() -> None:
 
 def test_bootstrap_enumerated_for_two_tasks() -> None:
     # Drawing two tasks of two gives shares 0, ½, 1 with chances ¼, ½, ¼: percentiles are the extremes.
-    assert bootstrap_share(tally_of([0, 4], [4, 4]), seed=1) == (0.0, 1.0)
+    assert tally_of([0, 4], [4, 4]).share.bootstrap(1) == (0.0, 1.0)
 
 
 def test_bootstrap_without_width_is_no_interval() -> None:
-    assert bootstrap_share(tally_of([4, 4], [4, 4]), seed=1) is None
+    assert tally_of([4, 4], [4, 4]).share.bootstrap(1) is None
     assert percentile_limits(np.array([np.nan]), 5) is None
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from steelyard.metrics.scores.resampled import interval
+from steelyard.metrics.scores.shares import interval
 from steelyard.metrics.stats.agreement import kappa
-from steelyard.metrics.stats.cluster_mean import around, jackknife
-from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.clusters import around, jackknife, ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planted_pairs import simulate
-from steelyard.metrics.comparison.multiple_testing import ComparisonFamily, compare
+from steelyard.metrics.comparison.comparison import ComparisonFamily, compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.multiplicity import JointSignFlip, holm
 from steelyard.metrics.pairs.columns import Pairs

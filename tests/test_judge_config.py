@@ -138,7 +138,7 @@ def complaint_of(given: str | dict[str, Any]) -> str:
         ("{model: openai/x, prompt: '{{ first|nosuch }}'}", "No filter named 'nosuch'"),
         ("{model: openai/x, prompt: '{{ first }} only'}", "the prompt does not show the judge {{ second }}"),
         ("{model: openai/x, protocols: {strict: '{{ first|nosuch }}'}}", "No filter named 'nosuch'"),
-        ("{model: openai/x, prompt: '{{ " + "(" * 5000 + "'}", "nested too deeply"),
+        ("{model: openai/x, prompt: '{{ first ~ " + "(" * 5000 + "'}", "nested too deeply"),
         ('{model: "openai/a\\e[31m"}', ", expected no control characters; correct it"),
         ('{model: "openai/a\\nb"}', ", expected no control characters; correct it"),
         ('{model: "openai/a\\x9b"}', ", expected no control characters; correct it"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +16,17 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.sections.tables import judges_of
+from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel.vote_matrix import vote_matrix
+from steelyard.metrics.panel.panel_metrics import vote_matrix
 from steelyard.metrics.remedies.jury_selection import JuryOfThree, choose_jury_of_three, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
+from steelyard.study.judge_config import parse_judge
+from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Verdict
+from steelyard.verdicts.vote import plurality_first, plurality_lowest
 
 NAN = float("nan")
 ITEMS = 120
@@ -196,3 +202,39 @@ def test_ballots_join_judges_by_input_and_leave_lost_calls_empty() -> None:
     assert found.judges == ("a", "b")
     assert found.votes == pytest.approx(np.array([[1, 1], [0, 1], [NAN, NAN]]), nan_ok=True)
     assert found.labels == pytest.approx([1, 1, 0])
+
+
+ONE, NOUGHT, TWO = Decided("1"), Decided("0"), Decided("2")
+
+
+@pytest.mark.parametrize(
+    ("votes", "first", "lowest"),
+    [
+        ([ONE, NOUGHT], ONE, NOUGHT),
+        ([NOUGHT, ONE, ONE, NOUGHT], NOUGHT, NOUGHT),
+        ([TWO, ONE, TWO, ONE, NOUGHT], TWO, ONE),
+        ([ONE, ONE, NOUGHT], ONE, ONE),
+        ([ONE, NOUGHT, Abstained(), Abstained()], Abstained(), Abstained()),
+        ([ONE, Abstained()], ONE, ONE),
+        ([ONE, NOUGHT, Failed("timeout")], Failed("timeout"), Failed("timeout")),
+    ],
+)
+def test_a_split_vote_goes_to_the_first_member_or_to_the_lowest_score(
+    votes: list[Verdict], first: Verdict, lowest: Verdict
+) -> None:
+    assert (plurality_first(votes, False), plurality_lowest(votes, False)) == (first, lowest)
+
+
+def test_of_two_texts_a_split_vote_goes_to_the_first_member() -> None:
+    assert plurality_first([TWO, ONE], True) == TWO
+    assert plurality_first([Abstained(), ONE], True) == Tie()
+
+
+def test_a_jury_may_say_where_a_split_vote_goes() -> None:
+    members = ["planted/constant?value=1", "planted/constant?value=0"]
+    for by, rule in (("vote", "plurality"), ("vote_first", "plurality_first")):
+        judge = parse_judge(f"jury/{by}?of={'&of='.join(members)}", Path(), Binary())
+        assert judge.composition is not None
+        assert judge.composition.rule == rule
+    with pytest.raises(ConfigError, match=r"vote_lowest needs scores, .*pairwise.*vote_first"):
+        parse_judge({"jury": ["planted/coin", "planted/first"], "by": "vote_lowest"}, Path(), Pairwise())

@@ -16,7 +16,6 @@ import pytest
 from commands import Command
 from planted_frames import PlantedWorld
 from review_sessions import Client, serving
-from steelyard.commands import draw_labels
 from steelyard.errors import ConfigError
 from steelyard.estimation import label_plan as plans
 from steelyard.estimation.frame import Frame
@@ -24,6 +23,7 @@ from steelyard.estimation.label_plan import LevelSpreads, binary_levels, neyman,
 from steelyard.estimation.post_stratified import post_stratified
 from steelyard.metrics.stats.intervals import Z
 from steelyard.review.labelling import LabelSession
+from steelyard.survey import draw_labels
 from steelyard.web.review.label_app import LabelPages
 
 PUBLISHED = {
@@ -404,6 +404,51 @@ def test_labelling_may_stop_by_a_declared_rule(
     command("labels", "open", "all")
     whole = json.loads(command("estimate", *FILE, "--labels", "all", "--json").out)
     assert whole["corrected"]["method"] != "at_every_look"
+
+
+def test_a_difference_after_an_early_stop_has_the_interval_that_holds_at_every_look(
+    command: Command, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(5)
+    said = {
+        (f"q{n}", system): int(rng.random() < share)
+        for n in range(300)
+        for system, share in (("p", 0.8), ("q", 0.6))
+    }
+    rows = [
+        f"{item},{system},{label if rng.random() < 0.9 else 1 - label}\n"
+        for (item, system), label in said.items()
+    ]
+    (tmp_path / "two.csv").write_text("item,system,verdict\n" + "".join(rows))
+    given = ("two.csv", "--judge", "verdict")
+    done = command("labels", "draw", *given, "-n", 600, "--design", "random", "--stop", "0.2", "--out", "d")
+    assert done.code == 0, done.err
+    drawn = {unit["key"]: (unit["item"], unit["system"]) for unit in units(tmp_path / "d")}
+    with (tmp_path / "d" / "sheet.csv").open(newline="") as file:
+        sheet = list(csv.DictReader(file))
+    labelled = [{**row, "label": str(said[drawn[row["key"]]])} for row in sheet[:400]]
+    write(tmp_path / "some.csv", labelled)
+    command("labels", "add", "d", "some.csv")
+    command("labels", "open", "d")
+    asked = ("estimate", *given, "--labels", "d", "--system", "p", "--versus", "q")
+    done = command(*asked)
+    assert "the corrected interval holds however often somebody looked" in " ".join(done.out.split())
+    found = json.loads(command(*asked, "--json").out)
+    assert (found["quantity"], found["corrected"]["method"]) == ("difference", "at_every_look")
+    assert found["labels_only"] is None
+    # By the verdicts' difference, with (d + 1)/2 as a value between 0 and 1.
+    verdict = {tuple(row.split(",")[:2]): int(row.split(",")[2]) for row in rows}
+    seen = {drawn[row["key"]] for row in labelled}
+    parts = []
+    for level in (-1, 0, 1):
+        items = [f"q{n}" for n in range(300) if verdict[f"q{n}", "p"] - verdict[f"q{n}", "q"] == level]
+        both = [item for item in items if {(item, "p"), (item, "q")} <= seen]
+        values = [(said[item, "p"] - said[item, "q"] + 1) / 2 for item in both]
+        parts.append((len(items) / 300, sum(values), len(values)))
+    low, high = plans.sequence_limits_of(parts)
+    assert (found["corrected"]["low"], found["corrected"]["high"]) == pytest.approx(
+        (2 * low - 1, 2 * high - 1)
+    )
 
 
 def test_scores_are_drawn_by_share_with_five_of_each(command: Command, tmp_path: Path) -> None:

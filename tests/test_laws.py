@@ -14,6 +14,8 @@ from scipy import special as oracle
 from scipy.stats import betabinom
 
 from steelyard.metrics.stats.distributions import (
+    ALLOWED_CORRELATION,
+    _beta_binomial,
     beta_quantile,
     beta_sides,
     binomial_probability,
@@ -25,7 +27,6 @@ from steelyard.metrics.stats.distributions import (
     t_probability,
     t_quantile,
 )
-from steelyard.metrics.stats.rare_event_tail import ALLOWED_CORRELATION, _beta_binomial
 from steelyard.metrics.stats.significance import _binomial, mcnemar_exact, mcnemar_mid_p
 
 BETA_SHARES = (

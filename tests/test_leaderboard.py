@@ -11,24 +11,25 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
+from calibration import ranks
+from calibration.results import load
 from commands import Command
 from docs_pages import ROOT
 from published_data import published
-from steelyard.commands.leaderboard import _slot_share
 from steelyard.estimation.ranking import (
-    FEWEST_ROWS,
     Ranking,
     SystemScores,
-    better,
     corrected_ranking,
     first_chances,
     flip_chance,
     labels_to_separate,
     plain_ranking,
     rank_sets,
+    step_down,
     tiers,
 )
 from steelyard.importing.ratings import Rating
+from steelyard.survey.leaderboard import _slot_share
 
 ARENA = published("arena_ranking") / "comparisons.csv"
 SYSTEMS = (
@@ -133,7 +134,7 @@ def test_rank_sets_with_the_judges_error_hold_peoples_ranking_and_without_do_not
             "judge": plain_ranking(votes(GPT_4).filter(~mask)),
         }
         for name, ranking in made.items():
-            sets = rank_sets(better(ranking, seed))
+            sets = rank_sets(step_down(ranking, seed)[0])
             held[name].append(
                 all(low <= place <= high for (low, high), place in zip(sets, truth, strict=True))
             )
@@ -157,8 +158,8 @@ def test_rank_sets_of_countries_are_those_of_csranks() -> None:
         *(24, 18, 10, 7, 35, 37, 17, 8, 3, 11, 20, 15, 34, 30, 21, 16, 32, 25, 1, 2, 19, 29, 27, 36, 4),
         *(22, 14, 5, 23, 26, 9, 28, 12, 6, 33, 13, 31),
     ]
-    sure = dict(zip(PISA, rank_sets(better(ranking, 0)), strict=True))
-    less = dict(zip(PISA, rank_sets(better(ranking, 0, 0.75)), strict=True))
+    sure = dict(zip(PISA, rank_sets(step_down(ranking, 0)[0]), strict=True))
+    less = dict(zip(PISA, rank_sets(step_down(ranking, 0, 0.75)[0]), strict=True))
     assert (sure["Korea"][1], sure["Germany"][0]) == (7, 7)
     assert less["Korea"][1] < less["Germany"][0]
     last = {"Chile", "Colombia", "Mexico"}
@@ -173,7 +174,7 @@ def test_rank_sets_of_countries_are_those_of_csranks() -> None:
 def test_identical_systems_may_have_any_rank() -> None:
     scores = np.repeat(np.random.default_rng(1).random((50, 1)), 4, axis=1)
     ranking = plain_ranking(SystemScores(scores, np.arange(50)))
-    assert rank_sets(better(ranking, 7)) == [(1, 4)] * 4
+    assert rank_sets(step_down(ranking, 7)[0]) == [(1, 4)] * 4
 
 
 def test_figures_of_two_systems_by_hand() -> None:
@@ -286,7 +287,7 @@ def test_votes_that_separate_two_systems_by_hand() -> None:
 
 def test_clear_gaps_make_tiers() -> None:
     ranking = Ranking(np.array([0.5, 0.9, 0.51]), np.diag([1e-4] * 3))
-    shown = better(ranking, 7)
+    shown = step_down(ranking, 7)[0]
     assert rank_sets(shown) == [(2, 3), (1, 1), (2, 3)]
     assert tiers(ranking, shown) == [2, 1, 2]
     assert ranking.places.tolist() == [3, 1, 2]
@@ -302,7 +303,7 @@ def family_wise_coverage(systems: int, rows: int, runs: int) -> float:
         rng = np.random.default_rng([systems, rows, run])
         hard = rng.normal(0, 0.2, (rows, 1))
         values = (rng.random((rows, systems)) < strength + hard).astype(float)
-        sets = rank_sets(better(plain_ranking(SystemScores(values, np.arange(rows))), run))
+        sets = rank_sets(step_down(plain_ranking(SystemScores(values, np.arange(rows))), run)[0])
         held += all(low <= place <= high for (low, high), place in zip(sets, truth, strict=True))
     return held / runs
 
@@ -317,47 +318,23 @@ def test_ranks_hold_over_300_runs(systems: int, rows: int) -> None:
     assert family_wise_coverage(systems, rows, 300) >= 0.95 - 2 * (0.95 * 0.05 / 300) ** 0.5
 
 
-def family_error(systems: int, rows: int, runs: int, labels: int | None = None) -> float:
-    """Share of rankings of equal systems in which one is shown to be better than another."""
-    rng, wrong, made = np.random.default_rng([systems, rows]), 0, 0
-    while made < runs:
-        first = rng.integers(systems, size=rows)
-        sides = first, (first + rng.integers(1, systems, rows)) % systems
-        votes = rng.choice([0.0, 0.5, 1.0], rows, p=[0.4, 0.2, 0.4])
-        judged = np.where(rng.random(rows) < 0.7, votes, rng.choice([0.0, 0.5, 1.0], rows))
-        people, judge = (compared(said, sides, systems) for said in (votes, judged))
-        seen = np.arange(rows) < (rows if labels is None else labels)
-        scores = people.filter(seen)
-        if scores.counts.min() < FEWEST_ROWS:  # the command refuses these
-            continue
-        ranking = plain_ranking(scores) if labels is None else corrected_ranking(judge, scores, seen)
-        wrong, made = wrong + bool(better(ranking, made).any()), made + 1
-    return wrong / runs
-
-
-def compared(said: np.ndarray, sides: tuple[np.ndarray, np.ndarray], systems: int) -> SystemScores:
-    values = np.full((len(said), systems), np.nan)
-    values[np.arange(len(said)), sides[0]], values[np.arange(len(said)), sides[1]] = said, 1 - said
-    return SystemScores(values, np.arange(len(said)))
-
-
 def test_few_votes_of_equal_systems_show_no_difference() -> None:
     # By the normal law 11 % of these claimed one.
-    assert family_error(4, 40, 250) <= 0.06 + 2 * (0.05 * 0.95 / 250) ** 0.5
+    assert ranks.family_errors(4, 40, 250) / 250 <= 0.06 + 2 * (0.05 * 0.95 / 250) ** 0.5
 
 
 @pytest.mark.calibrate
-@pytest.mark.parametrize(
-    ("systems", "rows", "labels"),
-    [
-        *((4, rows, None) for rows in (24, 40, 100, 400)),
-        *((8, rows, None) for rows in (80, 400)),
-        (4, 200, 40),
-        (8, 400, 80),
-    ],
-)
+@pytest.mark.parametrize(("systems", "rows", "labels"), ranks.CELLS)
 def test_few_votes_of_equal_systems_over_2000_runs(systems: int, rows: int, labels: int | None) -> None:
-    assert family_error(systems, rows, 2000, labels) <= 0.06
+    assert ranks.family_errors(systems, rows, 2000, labels) / 2000 <= 0.06
+
+
+def test_the_published_family_errors_hold() -> None:
+    body = load()["rank_sets"]
+    made = [(row["systems"], row["comparisons"], row["labels"]) for row in body["rows"]]
+    assert made == [cell for cell in ranks.CELLS if cell in made]
+    assert {rows for systems, rows, labels in made if (systems, labels) == (4, None)} == {24, 40, 100, 400}
+    assert max(row["wrong"] for row in body["rows"]) / body["runs"] <= 0.06
 
 
 def test_named_systems_are_apart_by_their_own_interval(command: Command, tmp_path: Path) -> None:

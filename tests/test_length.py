@@ -14,8 +14,7 @@ from commands import Command
 from said import answered
 from scores import call
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.ladder import FILLER, ladder_estimates
 from steelyard.metrics.pairs.length import length_lean, longer_chosen
 from steelyard.metrics.pairs.natural import natural_estimates
@@ -168,7 +167,7 @@ def test_halves_within_a_label_by_hand() -> None:
 
 def test_the_median_belongs_to_neither_half() -> None:
     halves = Halves.of(np.array([0.0, 0.0, 1.0]), np.zeros(3), np.array([1, 2, 3]), np.arange(3))
-    assert (len(halves), halves.value) == (2, 1.0)
+    assert (halves.units, halves.value) == (2, 1.0)
 
 
 def test_a_judge_that_passes_what_is_long() -> None:

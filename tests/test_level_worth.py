@@ -15,9 +15,9 @@ from steelyard.core.foreign_code import without_code
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.errors import ConfigError
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.instrument.level_worth import LevelRatio, Moves, Ratings, level_worth
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
+from steelyard.metrics.instrument.level_worth import LevelRatio, level_worth
+from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import BLIND
 from steelyard.metrics.stats.intervals import fieller
 
@@ -40,7 +40,7 @@ def ratings(score: list[float], label: list[float]) -> Ratings:
     return Ratings(
         np.array([f"i{n}" for n in range(size)], dtype=np.object_), np.array(score), np.array(label),
         np.full(size, 1), np.full(size, 6), np.array([f"c{n}" for n in range(size)], dtype=np.object_),
-        np.ones(size, dtype=np.int64), LOST,
+        np.full(size, "general", dtype=np.object_), np.ones(size, dtype=np.int64), LOST,
     )  # fmt: skip
 
 
@@ -69,6 +69,34 @@ def test_a_judge_that_does_not_rise_has_no_worth() -> None:
     assert level_worth(context, few, Moves.of(few, few), "padding").reason == "too_few_items"
 
 
+def test_a_worth_beyond_the_room_of_all_rows_has_no_upper_end() -> None:
+    # On a scale from 1 to 6 labels 1 to 4 leave at least two levels; a cue that adds four is cut at 6.
+    label = [1.0, 2.0, 3.0, 4.0] * 15
+    plain = ratings(list(label), label)
+    context = EstimateContext.for_protocol("j", "tradeoff", "base", 7)
+    cued = ratings([min(6.0, each + 4) for each in label], label)
+    found = level_worth(context, plain, Moves.of(plain, cued), "padding")
+    assert (found.interval.high, found.censored, found.value) == (None, "right", found.interval.low)
+    assert found.value > 2
+    assert "no more rows have room for so large a worth" in found.note
+    # A worth of three has room on the rows labelled 3 or lower, which alone are read.
+    some = level_worth(
+        context, plain, Moves.of(plain, ratings([min(6.0, e + 3) for e in label], label)), "padding"
+    )
+    assert (some.value, some.n_units, some.censored) == (pytest.approx(3.0), 45, None)
+    assert "labelled 3 levels or more below the end" in some.note
+
+
+def test_a_cue_that_harms_is_read_from_rows_above_the_lower_end() -> None:
+    label = [1.0, 2.0, 3.0, 4.0] * 15
+    plain = ratings(list(label), label)
+    cued = ratings([max(1.0, each - 1) for each in label], label)
+    context = EstimateContext.for_protocol("j", "tradeoff", "base", 7)
+    found = level_worth(context, plain, Moves.of(plain, cued), "padding")
+    assert (found.value, found.n_units) == (pytest.approx(-1.0), 30)
+    assert "30 of 60 rows, labelled 2 levels or more above the end" in found.note
+
+
 def test_a_cue_that_moves_nothing_is_clear_and_has_no_empty_interval() -> None:
     label = [1.0, 2.0, 3.0, 4.0] * 15
     plain = ratings(list(label), label)
@@ -85,20 +113,26 @@ def test_planted_worths_are_covered_over_clusters_that_differ(rater, clusters, w
     assert worth > 0.5 or tally.flagged <= 0.05
 
 
-def study(folder: Path, scale: str, cues: list) -> dict:
+def study(folder: Path, scale: str, cues: list, labels: list[int] | None = None, **columns: list) -> dict:
+    """Sixty rows in the middle of the scale, or one for each of these labels."""
+    given = labels or [n % 2 if scale == "binary" else 2 + n % 3 for n in range(60)]
     rows = [
         {
             "q": f"Question {n}?",
             "a": f"This is the answer number {n}. It says a thing. It says another.",
-            "g": n % 2 if scale == "binary" else 2 + n % 3,
+            "g": label,
+            **{name: values[n] for name, values in columns.items()},
         }
-        for n in range(60)
+        for n, label in enumerate(given)
     ]
     data = folder / f"{scale}.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return {
         "task": {"instruction": "Rate it.", "rubric": "More is better.", "scale": scale},
-        "data": {"path": str(data), "columns": {"request": "q", "response": "a", "label": "g"}},
+        "data": {
+            "path": str(data),
+            "columns": {"request": "q", "response": "a", "label": "g", **{name: name for name in columns}},
+        },
         "probes": [{"tradeoff": {"cues": cues}}],
     }
 
@@ -134,6 +168,41 @@ def test_gate_and_compare_take_the_worth_in_levels(folder: Path, tmp_path: Path)
     assert row.intervals[0].low < 1.5 < row.intervals[0].high
     assert row.differs
     assert "levels of the scale" in row.note
+
+
+TOP_HEAVY = [1] + [2] + [3] * 2 + [4] * 6 + [5] * 10
+"""Labels of which half are at the end of a scale from 1 to 5."""
+
+
+def test_rows_at_the_end_of_the_scale_do_not_halve_a_worth(tmp_path: Path) -> None:
+    # Of 200 rows 40 are labelled 3 or lower; on those the cue adds its whole level.
+    judge = f"{JUDGE}?worth=1&noise=0"
+    given = study(tmp_path, "1-5", ["padding"], TOP_HEAVY * 10)
+    sheet = steelyard.measure(judge, **given, out=tmp_path / "run")
+    found = sheet.find(JUDGE, "cue_worth", "tradeoff", protocol="base", cue="padding")
+    assert (found.value, found.n_units, found.status) == (pytest.approx(1.0, abs=0.1), 40, "flagged")
+    assert "40 of 200 rows, labelled 2 levels or more below the end of the scale" in found.note
+
+
+def test_too_few_rows_that_can_move_have_no_worth_and_the_shift_decides(tmp_path: Path) -> None:
+    judge = f"{JUDGE}?worth=1&noise=0"
+    given = study(tmp_path, "1-5", ["padding"], TOP_HEAVY * 3)
+    sheet = steelyard.measure(judge, **given, out=tmp_path / "run")
+    found = sheet.find(JUDGE, "cue_worth", "tradeoff", protocol="base", cue="padding")
+    assert (found.value, found.reason) == (None, "no_room")
+    assert "found 12 of 60" in found.note
+    shift = sheet.find(JUDGE, "cue_shift", "tradeoff", protocol="base", cue="padding")
+    assert (shift.value, shift.n_units, shift.status) == (0.25, 12, "flagged")
+    verdict = next(v for v in sheet.verdicts if v.judge == JUDGE)
+    assert "no fault" not in verdict.word
+
+
+def test_where_no_row_can_move_nothing_is_said_of_a_cue(tmp_path: Path) -> None:
+    given = study(tmp_path, "1-5", ["padding"], [4, 5, 5] * 20)
+    sheet = steelyard.measure(f"{JUDGE}?worth=1&noise=0", **given, out=tmp_path / "run")
+    for metric in ("cue_worth", "cue_shift"):
+        found = sheet.find(JUDGE, metric, "tradeoff", protocol="base", cue="padding")
+        assert (found.value, found.reason) == (None, "no_room")
 
 
 def test_on_a_yes_no_scale_the_shift_is_the_change_in_pass_rate(tmp_path: Path) -> None:

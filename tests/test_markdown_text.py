@@ -99,7 +99,7 @@ def test_the_first_column_is_text_and_the_others_figures() -> None:
 @few
 @given(st.text("`~a\n", max_size=30))
 def test_a_text_can_not_leave_its_fence(text: str) -> None:
-    name, *rest = fenced("reply", text, escape)
+    name, *rest = fenced("reply", text)
     if not rest:
         assert not text.strip()
         return
@@ -110,8 +110,8 @@ def test_a_text_can_not_leave_its_fence(text: str) -> None:
 
 
 def test_what_is_absent_is_said_in_place_of_a_fence() -> None:
-    assert len([*fenced("reply", None, escape)]) == 1
-    assert len([*fenced("reply", "", escape)]) == 1
+    assert len([*fenced("reply", None)]) == 1
+    assert len([*fenced("reply", "")]) == 1
 
 
 # The whole report.

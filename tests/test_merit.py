@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pairs import pair
 from scores import calls
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.merit import merit_estimates
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.merit import merit_estimates, merit_test_status
 from steelyard.metrics.stats.intervals import score
 from steelyard.metrics.stats.two_class import BalancedMean
 from steelyard.verdicts.observations import Observation, Observations
@@ -172,3 +172,11 @@ def test_the_mean_of_class_means_does_not_know_how_common_a_class_is() -> None:
     assert mean.value == 0.5
     low, high = mean.difference_limits()
     assert low < 0.5 < high
+
+
+def test_lost_calls_counted_as_chance_refute_nothing_that_the_others_show() -> None:
+    def word(low: float, high: float) -> str:
+        found = Interval("wilson_cluster", low, high), Interval("decides", 0.45, 0.65)
+        return merit_test_status(Estimate("j", "ladder", "merit", {}, "call", 0.8, intervals=found))
+
+    assert (word(0.76, 0.9), word(0.4, 0.66)) == ("inconclusive", "flagged")

@@ -15,7 +15,7 @@ from steelyard.metrics.metric import Group
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.probes.probe_metadata import installed_probes, metrics_of, probe_metrics, reading_order
@@ -96,6 +96,7 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
     assert {name: (limit.value, limit.side) for name, limit in limits.items() if limit.probes} == {
         "kappa": (0.4, "min"),
         "qwk": (0.6, "min"),
+        "compression": (0.75, "min"),
         "self_agreement": (0.9, "min"),
         "fleiss_kappa": (0.6, "min"),
         "icc": (0.75, "min"),

@@ -30,10 +30,9 @@ from steelyard.datasheet.render.json import dumps
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.panel.juries import jury_estimates
-from steelyard.metrics.panel.vote_matrix import error_correlation, vote_matrix
+from steelyard.metrics.panel.panel_metrics import error_correlation, vote_matrix
 from steelyard.metrics.remedies.jury_selection import NO_CHOICE, halves
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import dawid_skene
@@ -312,7 +311,7 @@ def test_a_lost_vote_that_decides_bounds_the_jury() -> None:
     assert found["jury_false_negative_rate"].bounds == (0.0, 0.5)
 
 
-def test_a_split_vote_is_not_right_and_no_error() -> None:
+def test_a_split_vote_is_not_right_and_the_rates_add_up() -> None:
     """Of four judges two say 1 and two 0 on the first input; both sorts of labels."""
     for label in (0, 1):
         votes = {"a": [1, label], "b": [1, label], "c": [0, label], "d": [0, 1 - label]}
@@ -320,7 +319,22 @@ def test_a_split_vote_is_not_right_and_no_error() -> None:
         found = {e.metric: e for e in jury_figures(rows) if dict(e.group) == {"protocol": "base"}}
         right, wrong = found["jury_accuracy"], found["jury_error_rate"]
         assert (right.numerator, right.denominator, right.abstained) == (1, 2, 1)
-        assert (wrong.numerator, wrong.denominator) == (0, 2)
+        assert (wrong.numerator, wrong.denominator) == (1, 2)
+        assert found[f"jury_false_{'negative' if label else 'positive'}_rate"].numerator == 0
+
+
+def test_a_split_vote_is_decided_by_the_rules_of_the_harness_beside_it() -> None:
+    """Two judges differ on the first two of four inputs; the order of the panel decides, not the names."""
+    votes = {"b": [1, 0, 1, 0], "a": [0, 1, 1, 0]}
+    labels = [1, 0, 1, 1]
+    rows = {name: calls(answers, labels, judge=name) for name, answers in votes.items()}
+    for rule, right in (("splits_to_first", 3), ("splits_to_lowest", 2)):
+        found = {e.metric: e for e in jury_figures(rows) if e.group.get("rule") == rule}
+        accuracy, wrong = found["jury_accuracy"], found["jury_error_rate"]
+        assert (accuracy.numerator, accuracy.denominator) == (right, 4)
+        assert (wrong.numerator, wrong.denominator) == (4 - right, 4)
+    alike = {name: calls([1, 0], [1, 0], judge=name) for name in "ab"}
+    assert {e.group.get("rule") for e in jury_figures(alike)} <= {None, "dawid_skene"}
 
 
 def test_a_judge_without_a_verdict_makes_no_trio() -> None:

@@ -15,7 +15,7 @@ from steelyard.datasheet.questions.questions import QUESTIONS, decisions_of
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.natural import CELLS, natural_estimates, prompt_family

@@ -26,7 +26,7 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.next_step import _larger_sample
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.sample_size_hint import rows_of_the_rarer, sample_size_hint
+from steelyard.run_folder.sample_size_hint import _hint, rows_of_the_rarer, sample_size_hint
 from steelyard.run_folder.snapshot import load_plan, load_snapshot
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.record import RunRecord
@@ -98,8 +98,8 @@ def test_a_study_file_is_measured_again_by_its_name(command: Command) -> None:
     )
     command("measure", "mine.yaml", "--out", "run")
     first, _ = verdicts(Path("run"))
-    assert first["command"] == "steelyard measure mine.yaml --profile standard"
-    assert first["calls"] == 2 * planned(command, first["command"]) == 2 * 120
+    assert first["command"] == "steelyard measure mine.yaml -j planted/first --profile standard"
+    assert first["calls"] == planned(command, first["command"]) == 120
 
 
 def own_rows(labels: str, scale: str = "binary") -> list[str]:
@@ -127,6 +127,20 @@ def test_merit_that_was_not_asked_for_is_what_to_measure_next(command: Command) 
     named = "-p vacuum -p ladder -p criterion"
     assert verdict["command"] == f"steelyard measure -j planted/tie --profile full {named}"
     assert planned(command, verdict["command"]) == verdict["calls"]
+
+
+def test_of_several_judges_of_a_study_file_the_promising_one_is_measured_alone(command: Command) -> None:
+    judges = [{"model": GOOD.partition("?")[0], "name": "good", "s": 4, "beta": 0, "tau": 1.8, "sigma": 0}]
+    body = {"judges": [*judges, "planted/first", "planted/tie?name=even"], "probes": ["vacuum", "ladder"]}
+    Path("study.yaml").write_text(json.dumps(body))
+    command("measure", "study.yaml", "--out", "run")
+    (good, *unfit) = verdicts(Path("run"))
+    assert [verdict["verdict"] for verdict in unfit] == ["unfit", "unfit"]
+    assert good["command"] == "steelyard measure study.yaml -j good --profile standard"
+    assert unfit[1]["command"] == "steelyard measure study.yaml -j even --profile standard"
+    assert planned(command, good["command"]) == good["calls"]
+    sheet = repeated(command, good["command"].replace("standard", "quick"))
+    assert [judge["name"] for judge in sheet["judges"] if not judge["baseline"]] == ["good"]
 
 
 def test_a_partial_run_is_finished_where_it_lies(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,8 +299,10 @@ def test_so_many_labelled_rows_are_to_be_added(command: Command, tmp_path: Path)
 
 
 def test_where_one_label_is_rare_rows_of_it_are_to_be_added(command: Command, tmp_path: Path) -> None:
-    """Always 1 on 27 rows that should pass and 3 that should fail: only more of the latter tell anything."""
-    verdict = labelled(tmp_path / "rare", "planted/constant?value=1", "1 1 1 1 1 1 1 1 1 0 " * 3, command)
+    """Right on 27 rows that should pass and 3 that should fail: only more of the latter tell anything."""
+    verdict = labelled(
+        tmp_path / "rare", "planted/rater?sensitivity=.9&specificity=.9", "1 1 1 1 1 1 1 1 1 0 " * 3, command
+    )
     told = re.search(r"add about (\d+) rows labelled 0, which would decide “", verdict["next"]["purpose"])
     assert told is not None, verdict["next"]
     assert verdict["calls"] == round_up(5 * (30 + int(told[1])))
@@ -474,3 +490,144 @@ def test_rows_that_are_added_are_sampled_too() -> None:
     words = ("--data", "mine.csv", "--sample", "5", "--scale", "binary")
     assert [*_larger_sample(words, 17.2)] == ["--data", "mine.csv", "--sample", "86", "--scale", "binary"]
     assert [*_larger_sample(words, 1.0)] == [*words]
+
+
+def replies(answer: str) -> str:
+    """A judge in Python that knows its rows by number: the body of a function of n and the label."""
+    Path("mine.py").write_text(
+        "def judge(request, response):\n"
+        "    n, label = (int(word) for word in response.split()[1:])\n"
+        f"    return {answer}\n",
+        encoding="utf-8",
+    )
+    return "python/mine.py:judge"
+
+
+def rows_file(labels: list[int], *more: str) -> list[str]:
+    """Rows whose response tells their number and label, and the options that name their columns."""
+    rows = "\n".join(f"q{n},answer {n} {label},{label}" for n, label in enumerate(labels))
+    Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
+    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
+    columns = ["--columns", "request=q,response=a,label=l", "--scale", "binary", "--rubric", "r.md"]
+    return ["--data", "mine.csv", *columns, *more]
+
+
+def step_of(command: Command, judge: str, options: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    done = command("measure", "-j", judge, *options, "--out", "run")
+    assert done.code == 0, done.err
+    (verdict,) = verdicts(Path("run"))
+    return verdict, verdict["next"]
+
+
+def test_a_fault_that_is_shown_comes_before_labels(command: Command) -> None:
+    """Wrong in half of 12 fails, right on 28 passes: merit is open, and it errs leniently by the test."""
+    judge = replies("1 if label or n % 2 else 0")
+    verdict, step = step_of(command, judge, rows_file([int(n >= 24) for n in range(60)]))
+    assert verdict["verdict"] == "too_little_data"
+    assert "labelled" not in step["purpose"]
+    assert step["purpose"].startswith("change the judge, whose fault is “errs leniently”, then measure again")
+
+
+def test_no_rows_of_one_label_are_asked_for_where_the_mix_decides() -> None:
+    """15 rows that should fail and 135 that should pass: more fails decide leniency, and would bend κ."""
+    body = Estimate("j", "original", "kappa", {"protocol": "base"}, "call", 0.32, status="inconclusive")
+    open_ = replace(body, n_calls=150, n_units=150, calls_needed=400)
+    rates = [
+        replace(body, metric=f"false_{kind}_rate", value=0.2, status=None, n_units=rows)
+        for kind, rows in (("positive", 15), ("negative", 135))
+    ]
+    mixed, shifted = (_hint([replace(open_, metric=name)], rates) for name in ("kappa", "leniency"))
+    assert mixed is not None
+    assert mixed.advice.startswith("add about 250 labelled rows, which would decide “agrees beyond chance”")
+    assert shifted is not None
+    assert re.match(r"add about \d+ rows labelled 0, which would decide “errs leniently”", shifted.advice)
+
+
+def test_replies_that_cannot_be_read_come_before_rows(command: Command) -> None:
+    """Right in .78 of 64 rows, and 16 replies are unreadable: they alone keep merit open."""
+    judge = replies("'well' if n % 5 == 3 else 1 - label if n % 9 in (0, 4) else label")
+    verdict, step = step_of(command, judge, rows_file([n % 2 for n in range(80)]))
+    assert verdict["verdict"] == "too_little_data", verdict
+    assert step["purpose"].startswith("look at the replies that could not be read, which alone keep open")
+
+
+def test_labelled_rows_that_were_not_drawn_come_first(command: Command) -> None:
+    """16 of 200 labelled rows were drawn: more of these are drawn before others are labelled."""
+    judge = replies("label if n % 7 else 1 - label")
+    _, step = step_of(command, judge, rows_file([n % 2 for n in range(200)], "--sample", "16"))
+    told = re.match(r"draw (\d+) of the 200 labelled rows, of which this run drew 16, and", step["purpose"])
+    assert told is not None, step
+    assert f"--sample {told[1]}" in step["command"]
+
+
+def test_the_sample_of_a_study_file_is_told_to_be_raised(command: Command) -> None:
+    replies("label if n % 7 else 1 - label")
+    rows_file([n % 2 for n in range(200)])
+    Path("mine.yaml").write_text(
+        "judges: ['python/mine.py:judge']\nprobes: [stochastic_stability]\n"
+        "task: {scale: binary, rubric: r.md}\n"
+        "data: {path: mine.csv, columns: {request: q, response: a, label: l}, sample: 16}\n",
+        encoding="utf-8",
+    )
+    command("measure", "mine.yaml", "--out", "run")
+    (verdict,) = verdicts(Path("run"))
+    told = re.search(
+        r"draw (\d+) of the 200 .*, with `sample: \1` under `data` of mine.yaml", verdict["next"]["purpose"]
+    )
+    assert told is not None, verdict["next"]
+
+
+def test_a_figure_at_its_limit_asks_for_no_rows() -> None:
+    body = Estimate("j", "original", "merit", {"protocol": "base"}, "call", 0.301, status="inconclusive")
+    close = replace(body, n_calls=100, n_units=100, calls_needed=40_000)
+    hint = _hint([close], [])
+    assert hint is not None
+    assert hint.at_limit
+    assert hint.advice.startswith("“tells good from bad” sits at its limit, where rows decide little")
+    near = _hint([replace(close, calls_needed=2_000)], [])
+    assert near is not None
+    assert not near.at_limit
+    assert near.advice.startswith("add about 1,900 labelled rows")
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [("int(words > 60)", "it goes by the length of the texts"), ("1 - label", "the answers are reversed")],
+)
+def test_a_judge_is_reversed_only_where_length_does_not_explain_it(
+    command: Command, answer: str, advice: str
+) -> None:
+    """Of 100 rows 50 are long; people fail 35 of these and 15 of the short ones: J is −.4 by length."""
+    cells = ((80, 0, 35), (80, 1, 15), (20, 0, 15), (20, 1, 35))
+    rows = [
+        (f"{label} " + "word " * (words + n), label) for words, label, count in cells for n in range(count)
+    ]
+    lines = "\n".join(f"q{n},{text},{label}" for n, (text, label) in enumerate(rows))
+    options = rows_file([])
+    Path("mine.csv").write_text(f"q,a,l\n{lines}\n", encoding="utf-8")
+    Path("mine.py").write_text(
+        "def judge(request, response):\n"
+        "    label, words = int(response.split()[0]), len(response.split())\n"
+        f"    return {answer}\n",
+        encoding="utf-8",
+    )
+    verdict, _ = step_of(command, "python/mine.py:judge", options)
+    assert verdict["verdict"] == "unfit", verdict
+    assert advice in verdict["remedy"]
+
+
+def test_an_empty_part_of_natural_pairs_asks_for_pairs_at_random(command: Command) -> None:
+    """People prefer the longer text in all 30 pairs: 16 of the others, at one in 32, are 512 pairs."""
+    lines = "\n".join(f"{n},q{n},{'word ' * (9 + n % 5)},short,1" for n in range(30))
+    Path("mine.csv").write_text(f"id,q,a,b,l\n{lines}\n", encoding="utf-8")
+    columns = "id=id,request=q,response_1=a,response_2=b,label=l"
+    options = ["--data", "mine.csv", "--columns", columns, "--scale", "pairwise", "-p", "position"]
+    Path("mine.py").write_text(
+        "def judge(request, response_1, response_2):\n"
+        "    return 1 if len(response_1) > len(response_2) else 2\n",
+        encoding="utf-8",
+    )
+    _, step = step_of(command, "python/mine.py:judge", options)
+    assert step["purpose"].startswith(
+        f"label about {round_up(512)} pairs drawn at random: about 16 of which people prefer the shorter text"
+    )

@@ -57,7 +57,7 @@ def parsed_notes(tree: ast.AST) -> Iterator[int]:
 
 def test_a_reason_survives_copies() -> None:
     for copy in (copies.deepcopy(OWN_LABELS), pickle.loads(pickle.dumps(OWN_LABELS))):
-        assert (copy, copy.code) == ("its own verdicts are the reference", "own_labels")
+        assert (str(copy), copy.code) == ("its own verdicts are the reference", "own_labels")
 
 
 def test_no_program_reads_a_note() -> None:

@@ -24,7 +24,7 @@ from steelyard.runner.planner import make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.sequential.decide import decide
 from steelyard.sequential.decision import parse_rule
-from steelyard.store import run_store, writer
+from steelyard.store import rows, run_store
 from steelyard.store.connection import connect
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
@@ -68,7 +68,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return connection
 
     monkeypatch.setattr(run_store, "connect", traced)
-    monkeypatch.setattr(writer, "connect", traced)
+    monkeypatch.setattr(rows, "connect", traced)
     return seen
 
 

@@ -154,7 +154,7 @@ def test_a_judge_made_of_the_reference_has_no_accuracy_either(tmp_path: Path) ->
     body = sheet("a", {"made": (1.0, 0.4), "other": (0.7, 0.4)})
     own = Estimate("made", "original", "accuracy", {"protocol": "base"}, "call", None, reason="own_labels")
     made, other = overall([folder(tmp_path / "a", replace(body, estimates=(*body.estimates, own)))])
-    assert (made.accuracy_mean, made.missing) == (None, {"a": OWN_LABELS})
+    assert (made.accuracy_mean, made.missing) == (None, {"a": str(OWN_LABELS)})
     assert other.accuracy_mean == pytest.approx(0.7)
 
 
@@ -184,6 +184,24 @@ def test_a_judge_without_any_accuracy_is_named_with_the_reason(tmp_path: Path, c
     ]
     row = json.loads(command("overall", str(place), "--json").out)[1]
     assert (row["judge"], row["accuracy_mean"], row["reasons"]) == ("silent", None, {"a": "no readable call"})
+
+
+def test_the_volatility_of_each_data_set_stands_beside_its_accuracy(tmp_path: Path, command: Command) -> None:
+    figures = {"accuracy_sd": 0.21, "accuracy_sd_sampling": 0.15, "accuracy_min": 0.4, "accuracy_max": 0.95}
+    base = {"protocol": "base"}
+    spread = [Estimate("j", "volatility", name, base, "probe", value) for name, value in figures.items()]
+    one, two = (sheet(name, {"j": (0.8, 0.4)}) for name in "ab")
+    one = replace(one, estimates=(*one.estimates, *spread))
+    places = [str(folder(tmp_path / each.name, each)) for each in (one, two)]
+    printed = command("overall", *places).out
+    assert [line.split()[2:5] for line in printed.splitlines() if line.split()[:2] == ["j", "a"]] == [
+        ["0.80", "0.21", "(0.15)"]
+    ]
+    assert "0.40–0.95" in printed
+    assert printed.count("sampling alone") == 1
+    first, second = json.loads(command("overall", *places, "--json").out)[0]["data_sets"]
+    assert {name: first[name] for name in figures} == figures
+    assert not figures.keys() & second.keys()
 
 
 def test_the_same_folder_twice_is_refused(tmp_path: Path, command: Command) -> None:

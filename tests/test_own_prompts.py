@@ -14,8 +14,10 @@ from review_sessions import Client, serving
 from servers import ScriptedServer
 from steelyard.errors import ConfigError
 from steelyard.review.session import ReviewSession
+from steelyard.study.judge_config import parse_judge
 from steelyard.study.role_config import parse_roles
 from steelyard.study.study_file import build_study, load_config
+from steelyard.tasks.scale import Binary
 from steelyard.web.review.app import ReviewPages
 
 OWN = "Rewrite the response below so that the rubric gives it {{ expected }}, boldly."
@@ -46,15 +48,28 @@ def test_the_author_is_told_in_the_words_of_the_study_and_the_page_shows_them(
     assert "other settings of author" in other.err
 
 
-def test_front_matter_of_a_template_is_sent_and_said(tmp_path: Path, server: ScriptedServer) -> None:
-    (tmp_path / "mine.md").write_text("---\ntitle: mine\n---\n{{ rubric }} {{ request }} {{ response }}")
+@pytest.mark.parametrize("front", ["---\ntitle: mine\ntags:\n  - a\n\n# x\n---\n", "\n--- \nv: 1\n---\n"])
+def test_front_matter_of_a_template_is_not_sent_and_said(
+    tmp_path: Path, server: ScriptedServer, front: str
+) -> None:
+    (tmp_path / "mine.md").write_text(front + "{{ rubric }} {{ request }} {{ response }}")
     judge = {"name": "j", "model": model("grader", server), "prompt": "mine.md"}
-    write_study(tmp_path, server, judges=[judge], probes=["stochastic_stability"])
+    author = {"model": model("writer", server), "prompts": {"label_flip": front + OWN}}
+    write_study(tmp_path, server, judges=[judge], author=author, probes=["label_flip"])
     study = build_study(load_config(tmp_path / "study.yaml", {}), tmp_path)
     assert [note for note in study.notes if "front matter" in note] == [
-        "judge j: its prompt begins with front matter (--- … ---), which is sent as it is; remove it "
-        "from the template."
+        "judge 'j': prompt mine.md: begins with front matter (--- … ---), which is not sent.",
+        "author.prompts.label_flip: begins with front matter (--- … ---), which is not sent.",
     ]
+    assert study.judges[0].protocols["base"].user == "{{ rubric }} {{ request }} {{ response }}"
+
+
+@pytest.mark.parametrize("front", ["---\nJudge this text.\n---\n", "---\nQuestion: {request}\n---\n"])
+def test_lines_of_dashes_around_the_words_of_a_prompt_are_sent(front: str) -> None:
+    judge = {"name": "j", "model": WRITER, "prompt": front + "{response}\n"}
+    sent = parse_judge(judge, Path(), Binary()).protocols["base"].user
+    assert sent.startswith("---\n")
+    assert sent.count("---") == 2
 
 
 def test_the_usual_words_leave_the_identity_of_the_authors_alone() -> None:

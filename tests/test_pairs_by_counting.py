@@ -18,17 +18,23 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, missing_rates
 from steelyard.metrics.pairs.decomposition import chance_lines, decompose
 from steelyard.metrics.pairs.dprime import separation, slot_counts
 from steelyard.metrics.pairs.equals import direction_estimates, vacuum_estimates
 from steelyard.metrics.pairs.flips import flip_estimates
-from steelyard.metrics.pairs.ladder import padded_preference
+from steelyard.metrics.pairs.ladder import (
+    by_base_level,
+    delta75,
+    isotonic,
+    padded_preference,
+    reaches,
+    sensitivity_estimates,
+    thresholds,
+)
 from steelyard.metrics.pairs.natural import natural_estimates
-from steelyard.metrics.pairs.sensitivity import by_base_level, sensitivity_estimates
 from steelyard.metrics.pairs.slot import (
     first_replicates,
     net_slot_preference,
@@ -37,7 +43,6 @@ from steelyard.metrics.pairs.slot import (
     stable_excess,
     two_sided_counts,
 )
-from steelyard.metrics.pairs.threshold import delta75, isotonic, reaches, thresholds
 from strategies import make, shuffled, stack, swap_contents, swap_slots
 from well_formed import check_all
 

@@ -15,11 +15,16 @@ from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef
 
 from scores import Answer, call
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.panel_metrics import members
-from steelyard.metrics.panel.vote_matrix import VoteMatrix, error_correlation, error_correlations, vote_matrix
-from steelyard.metrics.run.volatility import spread
+from steelyard.metrics.panel.panel_metrics import (
+    VoteMatrix,
+    error_correlation,
+    error_correlations,
+    members,
+    vote_matrix,
+)
+from steelyard.metrics.run.volatility import spread_figures
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.dawid_skene import SMOOTHING, dawid_skene
 
@@ -143,15 +148,11 @@ def test_an_input_that_one_judge_did_not_see_is_a_lost_vote() -> None:
 @few
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8))
 def test_spread_is_that_of_the_standard_library(values: list[float]) -> None:
-    found = spread(values)
-    assert found.count == len(values)
-    assert found.mean == pytest.approx(mean(values))
-    assert found.sd == pytest.approx(stdev(values), abs=1e-9)
-    assert (found.low, found.high) == (min(values), max(values))
-
-
-def test_one_value_has_no_spread() -> None:
-    assert spread([0.4]).sd is None
+    found, spread, alone, low, high = spread_figures(values, "judge", 0.25)
+    assert found == (pytest.approx(mean(values)), f"over {len(values)} judges")
+    assert spread == (pytest.approx(stdev(values), abs=1e-9), f"{found[1]}; sampling alone would give 0.25")
+    assert alone == (0.25, f"{found[1]}; items that judges share count once")
+    assert (low[0], high[0]) == (min(values), max(values))
 
 
 def test_judges_as_keys_of_a_group() -> None:

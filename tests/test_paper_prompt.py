@@ -15,7 +15,7 @@ from steelyard.errors import ConfigError
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
-from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import Planted
 from steelyard.providers.planted.server import start
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits

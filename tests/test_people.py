@@ -13,8 +13,9 @@ from scipy.stats import ttest_1samp
 from statsmodels.stats.proportion import proportion_confint
 
 from commands import Command
-from steelyard.commands.people import DISAGREE, people
-from steelyard.commands.people_text import people_sentence
+from people_words import word_of
+from published_data import published
+from steelyard.estimation.frame import Figure
 from steelyard.estimation.people import (
     agreement_with,
     alternative_annotator,
@@ -23,6 +24,9 @@ from steelyard.estimation.people import (
     severity,
 )
 from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
+from steelyard.survey.options import PeopleOptions
+from steelyard.survey.people import AT_CEILING, BELOW, DISAGREE, UNDECIDED, WITHIN, _verdict, people
+from steelyard.survey.people_report import people_sentence
 
 NOBODY = np.nan
 KRIPPENDORFF = np.array(
@@ -282,7 +286,7 @@ def test_words_agree_with_the_gap_and_omega_in_200_random_tables() -> None:
             for who, values in said.items()
             for n, value in enumerate(values)
         ]
-        report = people(RatingsTable("t", tuple(ratings)), epsilon=epsilon)
+        report = people(RatingsTable("t", tuple(ratings)), PeopleOptions(file=Path(), epsilon=epsilon))
         judge, words = report.judges[0], people_sentence(report)
         gap, omega = judge.gap, judge.winning_rate
         assert gap is not None
@@ -307,6 +311,50 @@ def test_words_agree_with_the_gap_and_omega_in_200_random_tables() -> None:
         "ω says no",
     )
     assert all(seen[kind] for kind in kinds), seen
+
+
+@pytest.mark.parametrize(
+    ("gap", "omega", "epsilon", "word"),
+    [
+        ((-0.083, -0.112, -0.053), 0.15, 0.15, WITHIN),  # 10k_prompts, llama-31
+        ((-0.039, -0.072, -0.007), 0.31, 0.15, WITHIN),  # 10k_prompts, gemini_flash
+        ((-0.099, -0.147, -0.050), 0.17, 0.15, WITHIN),  # lesion, gemini_flash
+        ((-0.163, -0.197, -0.128), 0.25, 0.2, WITHIN),  # lgbteen, gemini_flash
+        ((-0.163, -0.207, -0.128), 0.75, 0.2, BELOW),
+        ((-0.02, -0.06, 0.02), 0.25, 0.1, UNDECIDED),
+        ((-0.02, -0.06, 0.02), 0.5, 0.1, AT_CEILING),
+        ((-0.05, -0.11, 0.01), 0.9, 0.1, UNDECIDED),
+    ],
+)
+def test_words_of_published_gaps(
+    gap: tuple[float, float, float], omega: float, epsilon: float, word: str
+) -> None:
+    """Four judges of the alternative annotator test that fail it and were once called at the ceiling."""
+    agreed = Figure(0.5, 0.4, 0.6, 0.05, "alpha")
+    assert _verdict(Figure(*gap, 0.01, "gap"), omega, agreed, epsilon) == word
+
+
+def test_judges_of_pandalm_among_three_annotators() -> None:
+    """999 pairs that ship with the tests: three people who named 1, 2 or a tie, and two judges."""
+    number = {"tie": 0.0, "1": 1.0, "2": 2.0}
+    path = published("pandalm") / "items_with_verdicts.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    ratings = [
+        Rating(row["item_id"], f"person {n}", HUMAN, number[said])
+        for row in rows
+        for n, said in enumerate(row["annotators"])
+    ]
+    ratings += [
+        Rating(row["item_id"], judge, JUDGE, number[row[f"verdict_{judge}"]])
+        for row in rows
+        for judge in ("gpt35", "pandalm7b")
+        if row[f"verdict_{judge}"] in number
+    ]
+    table = RatingsTable("pandalm", tuple(ratings))
+    for epsilon, word in ((0.1, BELOW), (0.2, BELOW), (0.3, WITHIN)):
+        for judge in people(table, PeopleOptions(file=Path(), epsilon=epsilon)).judges:
+            assert judge.verdict == word_of(judge, epsilon) == word
+            assert (judge.winning_rate or 0.0) >= 0.5 or epsilon < 0.3
 
 
 KINDS = ("Action", "Location", "Time of day")

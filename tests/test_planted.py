@@ -21,8 +21,7 @@ from steelyard.providers.planted.decision_model import (
     expected_rates,
     surface_effect,
 )
-from steelyard.providers.planted.planted import MODELS, Planted
-from steelyard.providers.planted.planted_judges import PAIRWISE_MODELS
+from steelyard.providers.planted.planted_judges import MODELS, PAIRWISE_MODELS, Planted
 from steelyard.providers.planted.server import serve, start
 from steelyard.providers.provider import Provider, connect
 from steelyard.stimuli.expectation import NoPreference

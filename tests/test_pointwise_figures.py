@@ -14,8 +14,7 @@ from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
 from steelyard.metrics.common import KAPPA
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.cost import cost_estimates
 from steelyard.metrics.scores.against_labels import (
@@ -29,8 +28,7 @@ from steelyard.metrics.scores.against_labels import (
 )
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.invariance import invariance_estimates
-from steelyard.metrics.scores.no_right_answer import border_estimates
-from steelyard.metrics.scores.probe import METRICS, by_scale, pointwise_estimates
+from steelyard.metrics.scores.probe import METRICS, border_estimates, by_scale, pointwise_estimates
 from steelyard.metrics.scores.repeats import (
     fleiss_columns,
     fleiss_kappa,
@@ -39,9 +37,8 @@ from steelyard.metrics.scores.repeats import (
     noise_floor,
     stability,
 )
-from steelyard.metrics.scores.resampled import interval
-from steelyard.metrics.scores.shares import WITHIN_ONE, accuracy
-from steelyard.metrics.stats.cluster_mean import jackknife
+from steelyard.metrics.scores.shares import WITHIN_ONE, accuracy, interval
+from steelyard.metrics.stats.clusters import jackknife
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, wilson
 from steelyard.verdicts.observations import Observation, Observations
 

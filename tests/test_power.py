@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.datasheet.questions.more_data import BEYOND_FULL, ON_LIMIT, more_data, profile_calls
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import bare_share, calls_total, judge_limit
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates

@@ -12,7 +12,7 @@ import pytest
 
 from commands import Command
 from servers import Answer, Received, ScriptedServer, says
-from steelyard.providers.embedded.gguf import read_gguf
+from steelyard.providers.embedded.model import read_gguf
 from steelyard.providers.embedded.tokens import Tokenizer
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.runner import prices

@@ -9,11 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.threshold import isotonic, reaches, thresholds
+from steelyard.metrics.pairs.ladder import isotonic, ladder_estimates, reaches, thresholds
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.probe import Design
 from strategies import find, make, stack

@@ -7,6 +7,7 @@ import functools
 import inspect
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_the_command_line_names_a_function_of_a_module_or_of_a_file(command: Com
     )
     assert (dark["numerator"], dark["denominator"]) == (0, dark["n_calls"])
     again = command("measure", "-j", "python/own_judges.py:longer", "-p", "vacuum", "--out", "run")
-    assert "0 calls" in again.out
+    assert "No calls: every trial was answered before" in again.out
     scored = command(
         *("measure", "-j", "python/own_judges.py:graded", "--scale", "binary", "-p", "stochastic_stability"),
         *("--out", "b", "--json"),
@@ -312,6 +313,32 @@ def test_the_hash_of_a_function_sees_its_code_and_the_values_it_carries() -> Non
 
     assert code_hash(Grader(1)) == code_hash(Grader(1)) != code_hash(Grader(2))
     assert code_hash(Grader(1).grade) == code_hash(Grader(1).grade) != code_hash(Grader(2).grade)
+
+
+LIMITS = [3]
+"""What a function inside a judge names."""
+
+
+def test_the_hash_of_a_function_sees_keyword_defaults_and_what_inner_functions_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def with_default(limit: int) -> Callable[..., int]:
+        def judge(request: str, response: str, *, most: int = limit) -> int:
+            return most
+
+        return judge
+
+    assert code_hash(with_default(1)) == code_hash(with_default(1)) != code_hash(with_default(2))
+
+    def nested(request: str, response: str) -> int:
+        def inside() -> int:
+            return LIMITS[0]
+
+        return inside()
+
+    before = code_hash(nested)
+    monkeypatch.setitem(globals(), "LIMITS", [4])
+    assert code_hash(nested) != before
 
 
 def test_a_function_without_source_is_hashed_by_its_instructions() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from commands import Command
-from steelyard.commands.rating_files import load_ratings
 from steelyard.errors import DataError
 from steelyard.importing.ratings import RatingColumns, RatingsTable
+from steelyard.survey.rating_files import load_ratings
 
 
 def read(folder: Path, body: Any, name: str = "export.json", **how: Any) -> RatingsTable:
@@ -144,7 +144,7 @@ def test_langsmith_and_opentelemetry_need_the_names(tmp_path: Path) -> None:
         {"run_id": "r", "key": "thumbs", "score": 0, "value": None, "feedback_source": {"type": "app"}},
     ]
     with pytest.raises(
-        DataError, match="LangSmith does not say whether people or judges gave the scores 'auto'"
+        DataError, match="LangSmith does not say whether judges, people or code gave the scores 'auto'"
     ):
         read(tmp_path, feedback, "f.jsonl")
     told = read(tmp_path, feedback, "f.jsonl", judges=("auto",), people=("thumbs",))
@@ -182,3 +182,80 @@ def test_estimate_from_a_promptfoo_file(command: Command, tmp_path: Path) -> Non
     body = json.loads(done.out)
     assert (body["judge"], body["labels"], body["items"]) == ("llm-rubric", 30, 80)
     assert body["judge_only"]["value"] == pytest.approx(0.75)  # not 0.5, as people said of theirs
+
+
+def test_import_reads_the_judges_of_an_export_and_people_as_references(
+    command: Command, tmp_path: Path
+) -> None:
+    rows = [promptfoo_row(n, judge=n % 4 > 0, human=n % 2 > 0 if n < 30 else None) for n in range(80)]
+    (tmp_path / "p.json").write_text(json.dumps({"results": {"results": rows}}))
+    done = command("import", "p.json", "--out", "p", "--json")
+    assert done.code == 0, done.err
+    accuracy = [r for r in done.rows if r["metric"] == "accuracy" and "stratum" not in r["group"]]
+    # Of 30 labelled rows those with n % 4 in (0, 1, 3) agree: 8 + 8 + 7.
+    assert {(r["judge"], r["numerator"], r["denominator"]) for r in accuracy} == {("llm-rubric", 23, 30)}
+    calls = [json.loads(line) for line in (tmp_path / "p" / "observations.jsonl").read_text().splitlines()]
+    assert len(calls) == 80
+    absent = command("import", "p.json", "--judge", "nobody", "--out", "q")
+    assert absent.code == 2
+    assert "p.json: no judge 'nobody' found (judges: llm-rubric)" in absent.err
+
+
+def test_import_reads_pass_and_fail_by_the_threshold_of_deepeval(command: Command, tmp_path: Path) -> None:
+    def metric(score: float, **more: Any) -> dict[str, Any]:
+        return {"name": "Right", "score": score, "success": score > 0.5, "evaluationModel": "gpt-4o", **more}
+
+    metrics = [metric(0.8), metric(0.2), metric(0.0, error="timeout")]
+    cases = [{"input": str(n), "actualOutput": "so", "metricsData": [m]} for n, m in enumerate(metrics)]
+    (tmp_path / "d.json").write_text(json.dumps({"testCases": cases}))
+    done = command("import", "d.json", "--out", "d")
+    assert done.code == 0, done.err
+    calls = [json.loads(line) for line in (tmp_path / "d" / "observations.jsonl").read_text().splitlines()]
+    assert sorted((c["judge"], str(c["score"]), c.get("outcome")) for c in calls) == [
+        ("Right", "0", None),
+        ("Right", "1", None),
+        ("Right", "None", "unreadable"),  # an error is no grade
+    ]
+
+
+def test_import_of_an_export_with_fractions_names_the_way_out(command: Command, tmp_path: Path) -> None:
+    rows = [{"traceId": "t", "name": "quality", "value": 0.5, "source": "EVAL"}]
+    (tmp_path / "f.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = command("import", "f.jsonl", "--out", "f")
+    assert done.code == 2
+    assert "item 't' of quality: found 0.5, expected a whole number from 0 on" in done.err
+
+
+def test_two_criteria_of_one_judge_are_two_judges(command: Command, tmp_path: Path) -> None:
+    rows = [
+        {
+            "assessment_name": name,
+            "trace_id": f"tr-{n}",
+            "source": {"source_type": kind, "source_id": who},
+            "feedback": {"value": value},
+        }
+        for n in range(4)
+        for name, kind, who, value in (
+            ("correct", "LLM_JUDGE", "gpt", True),
+            ("polite", "LLM_JUDGE", "gpt", n % 2 == 0),
+            ("correct", "HUMAN", "ann", n < 3),
+            ("correct", "HUMAN", "bob", n < 2),
+        )
+    ]
+    (tmp_path / "m.json").write_text(json.dumps([*rows, rows[0]]))  # a repeat has the same reference
+    done = command("import", "m.json", "--out", "m")
+    assert done.code == 0, done.err
+    calls = [json.loads(line) for line in (tmp_path / "m" / "observations.jsonl").read_text().splitlines()]
+    told = {(c["judge"], c["item"]): c.get("expected") for c in calls}
+    # People differ on tr-2, so that it has no reference; nobody said anything of politeness.
+    expected = {("gpt, correct", f"tr-{n}, correct"): e for n, e in enumerate([1, 1, None, 0])}
+    assert told == expected | {("gpt, polite", f"tr-{n}, polite"): None for n in range(4)}
+    assert (len(calls), {c["task"] for c in calls}) == (9, {"tr-0", "tr-1", "tr-2", "tr-3"})
+
+
+def test_of_a_persons_ratings_the_last_counts_and_a_judge_may_have_the_same_name(tmp_path: Path) -> None:
+    def annotation(kind: str, score: float) -> dict[str, Any]:
+        return {"span_id": "s", "name": "quality", "annotator_kind": kind, "result": {"score": score}}
+
+    table = read(tmp_path, [annotation("LLM", 1), annotation("HUMAN", 1), annotation("HUMAN", 0)])
+    assert said(table) == [("s", "quality", "judge", 1.0), ("s", "quality", "human", 0.0)]

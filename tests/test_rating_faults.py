@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from commands import Command
-from steelyard.commands.judged_items import JudgedItem
 from steelyard.estimation.label_plan import sequence_limits_of
+from steelyard.survey.judged_items import JudgedItem
 
 VERDICTS = ("verdicts.csv", "--judge", "judge_verdict", "--columns", "item=conversation_id")
 RANDOM = ("--judge", "j", "--people", "h", "--design", "random")

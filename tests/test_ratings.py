@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from commands import Command
-from steelyard.commands.rating_files import load_ratings, rating_checks
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.rating_reader import read_ratings
 from steelyard.importing.ratings import Rating, RatingColumns, RatingsTable
+from steelyard.survey.rating_files import load_ratings, rating_checks
 
 LONG = "item,rater,kind,value,task,run\n1,gpt,judge,pass,t1,\n1,ann,human,1,t1,\n2,gpt,judge,0,t1,\n"
 

@@ -25,7 +25,7 @@ from servers import Answer, Received, ScriptedServer, hang, says
 from steelyard.commands.measure import measure
 from steelyard.datasheet.render.json import to_json
 from steelyard.errors import ConfigError, PermanentError, TransientError, without_frames
-from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import Planted
 from steelyard.providers.provider import HasEndpoint, connect
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.engine import engine_of

@@ -16,7 +16,7 @@ from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.words.numbers import times
 from steelyard.metrics.estimate import Estimate
-from steelyard.web.view.accuracy_map import accuracy_map
+from steelyard.web.view.calls import accuracy_map
 
 JUDGE = "planted/rater?sensitivity=0.9&specificity=0.5&noise={}&name=mine"
 

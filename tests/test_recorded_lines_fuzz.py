@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from each import for_each
-from recorded_calls import observations_of, read_calls, sorted_calls
+from recorded_calls import observations_of, read_calls, read_lines, sorted_calls
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import Lines, read_lines
+from steelyard.importing.jsonl import Lines
 from steelyard.importing.pairs import read_pairs, recording_of
 from steelyard.importing.scores import holds_scores, read_scores
 

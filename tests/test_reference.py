@@ -16,7 +16,7 @@ from commands import Command
 from scores import call
 from servers import Answer, ScriptedServer, fails, says
 from steelyard.metrics.comparison.unit_events import unit_events
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.scores.against_labels import ORDINAL, ordinal_figures
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import OWN_LABELS
@@ -27,6 +27,7 @@ from steelyard.store.run_store import RunStore
 from test_unlabelled import figures
 
 TOLD = "verdicts of judge grader on the originals"
+OWN = str(OWN_LABELS)
 
 
 def write(folder: Path, server: ScriptedServer, judge: str = "grader", **keys: Any) -> None:
@@ -47,7 +48,7 @@ def test_a_judge_labels_the_items_and_its_calls_are_paid_once(
     assert cast.calls == {"writer": 16, "checker": 16 + 12, "grader": 20, "other": 20}
     assert sum(row["calls"] for row in planned if row["judge"] in ("grader", "other")) == 40
     assert max(cast.keys.values()) == 1
-    for judge, unchanged in (("grader", OWN_LABELS), ("other", (4, 4))):
+    for judge, unchanged in (("grader", OWN), ("other", (4, 4))):
         right = {**dict.fromkeys(["label_flip", *KEPT], (4, 4)), ORIGINAL: unchanged}
         assert figures(done.rows, "accuracy", judge) == right
     lines = [json.loads(line) for line in (tmp_path / "run" / "stimuli.jsonl").read_text().splitlines()]
@@ -100,12 +101,12 @@ def test_a_judge_is_not_held_against_its_own_verdicts(
     write(tmp_path, server, probes=["stochastic_stability", "label_flip"])
     done = command("measure", "study.yaml", "--out", "run", "--json")
     assert done.code == 0, done.err
-    told = {"stochastic_stability": OWN_LABELS, ORIGINAL: OWN_LABELS, "label_flip": (4, 4)}
+    told = {"stochastic_stability": OWN, ORIGINAL: OWN, "label_flip": (4, 4)}
     assert figures(done.rows, "accuracy") == told
     others = {"stochastic_stability": (20, 20), ORIGINAL: (20, 20), "label_flip": (4, 4)}
     assert figures(done.rows, "accuracy", "other") == others
     for metric in ("false_positive_rate", "false_negative_rate", "balanced_accuracy", "kappa", "gwet_ac1"):
-        assert figures(done.rows, metric)["stochastic_stability"] == OWN_LABELS
+        assert figures(done.rows, metric)["stochastic_stability"] == OWN
     beside = [r for r in done.rows if r["metric"] == "accuracy" and r["group"].get("kind") == "original"]
     values = {row["judge"]: row["value"] for row in beside if row["judge"] in ("grader", "other")}
     assert values == {"grader": None, "other": 1.0}
@@ -124,7 +125,7 @@ def test_a_judge_made_of_the_reference_is_not_held_against_it_and_none_of_them_i
     jury = {"name": "three", "jury": ["grader", "other", "third"]}
     write(tmp_path, server, probes=["stochastic_stability", "format_invariance_1"], judges=[*judges, jury])
     done = command("measure", "study.yaml", "--out", "run", "--json")
-    told = {"stochastic_stability": OWN_LABELS, ORIGINAL: OWN_LABELS, "format_invariance_1": (4, 4)}
+    told = {"stochastic_stability": OWN, ORIGINAL: OWN, "format_invariance_1": (4, 4)}
     assert figures(done.rows, "accuracy", "three") == told
     for judge, compared in (("grader", False), ("three", False), ("third", True)):
         body = json.loads(command("compare", f"run:{judge}", "run:other", "--json").out)
@@ -137,7 +138,7 @@ def test_a_judge_made_of_the_reference_is_not_held_against_it_and_none_of_them_i
     assert TOLD in " ".join(command("gate", "run", "--policy", "smoke").out.split())
     together = command("overall", "run").out
     assert f"Reference on sky: {TOLD}" in together
-    assert f"grader: no accuracy on sky ({OWN_LABELS})." in together
+    assert f"grader: no accuracy on sky ({OWN})." in together
 
 
 def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
@@ -162,7 +163,7 @@ def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
     ordinal = collect_scores(replace(o, own_label=True) for o in [call("i", 3, 3, scale="1-6")])
     found = {e.metric: e for e in ordinal_figures(EstimateContext("j", "p", {}, 7), ordinal)}
     told = {metric: e.note for metric, e in found.items() if e.value is None}
-    assert told == dict.fromkeys(["within_one", *(metric.id for metric in ORDINAL)], OWN_LABELS)
+    assert told == dict.fromkeys(["within_one", *(metric.id for metric in ORDINAL)], OWN)
 
 
 def test_the_reference_shows_no_self_preference_on_its_own_labels() -> None:
@@ -174,7 +175,7 @@ def test_the_reference_shows_no_self_preference_on_its_own_labels() -> None:
     probe = SelfPreference(families={"j": "a", "mine": "a", "other": "b"})
     (free,) = probe.estimates("j", signed, 7)
     (own,) = probe.estimates("j", [replace(o, own_label=True) for o in signed], 7)
-    assert (free.value, own.value, own.note) == (0.0, None, OWN_LABELS)
+    assert (free.value, own.value, own.note) == (0.0, None, OWN)
 
 
 def test_an_item_without_a_verdict_has_no_reference_and_keeps_none(
@@ -190,7 +191,7 @@ def test_an_item_without_a_verdict_has_no_reference_and_keeps_none(
     assert "label_flip: 3 asked, 3 usable." in done.out
     cast.grade = true_score
     measured = command("measure", "study.yaml", "--out", "run", "--json")
-    assert figures(measured.rows, "accuracy") == {"label_flip": (3, 3), ORIGINAL: OWN_LABELS}
+    assert figures(measured.rows, "accuracy") == {"label_flip": (3, 3), ORIGINAL: OWN}
     assert cast.calls == {"grader": 4 + 3, "writer": 3, "checker": 3, "other": 3 + 3}
 
 
@@ -210,7 +211,7 @@ def test_an_interrupted_reference_goes_on_and_pays_for_nothing_again(
     cast.grade = true_score
     done = command("measure", "study.yaml", *options, "--json")
     assert done.code == 0, done.err
-    assert figures(done.rows, "accuracy") == {"label_flip": (4, 4), ORIGINAL: OWN_LABELS}
+    assert figures(done.rows, "accuracy") == {"label_flip": (4, 4), ORIGINAL: OWN}
     assert cast.calls == {"grader": 5 + 4, "writer": 4, "checker": 4, "other": 8}
 
 

@@ -11,8 +11,7 @@ import pytest
 from said import answered
 from scores import call
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, invariance_estimates

@@ -12,13 +12,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pairs import pair as natural_pair
 from scores import call as score_call
-from steelyard.metrics.estimate import Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext, Interval
 from steelyard.metrics.pairs.columns import BY_CONSTRUCTION, Answer, Pairs, as_tie, collect, share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, direction_estimates, equals_tests
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
+from steelyard.metrics.remedies.mitigations import UNCURED, MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.remedies.targets import NO_SPREAD
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.stimuli.expectation import NoPreference, Prefers
@@ -26,10 +26,9 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.combined import both_orders, of_judges, of_repeats
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
-from steelyard.verdicts.vote import plurality
+from steelyard.verdicts.vote import both_orders, of_judges, of_repeats, plurality
 from strategies import make
 
 VERDICTS: dict[str, Verdict] = {
@@ -430,3 +429,23 @@ def test_a_jury_of_pairs_has_the_figures_of_pairs() -> None:
     # 1 1 1 and 1 2 2; 1 1 t and 2 2 2; t t 1 and t t 1: four commits of six calls.
     assert counts(rows["a"], "raw_false_preference") == (8, 12)
     assert rows["a"].figure("cost_per_verdict") is None
+
+
+def test_what_a_remedy_costs_on_natural_pairs_counts_a_tie_as_half() -> None:
+    """Ten pairs right in both orders, ten named by slot: .75, and .75 with a tie for the latter."""
+    answers = [("1", "2"), ("1", "1")] * 10
+    seen = [
+        call
+        for number, both in enumerate(answers)
+        for call in natural_pair(f"n{number:03}", both, "u", probe="position", kind="natural")
+    ]
+    made = mitigated_judges("j", Observations.of(seen), None, 7, priced=False)
+    rows = {row.kind: row for row in made if row.figures}
+    figures = {row: _half_ties(rows[row]) for row in (UNCURED, "orders")}
+    assert figures[UNCURED] == (0.75, None)
+    assert figures["orders"] == (0.75, 0.0)
+
+
+def _half_ties(row: MitigatedJudge) -> tuple[float | None, float | None]:
+    (found,) = [each for each in row.figures if each.estimate.metric == "accuracy_half_ties"]
+    return found.estimate.value, None if found.change is None else found.change.difference

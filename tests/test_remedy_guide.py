@@ -11,7 +11,7 @@ import pytest
 from said import fact
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.questions.causes import Cause
-from steelyard.datasheet.render.html.remedy_guide import guide_sections
+from steelyard.datasheet.render.html.page import guide_sections
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "fix-a-judge.md"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
 import sqlite3
+import tracemalloc
 from contextlib import closing
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
@@ -15,10 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import steelyard
 from steelyard.commands.measure import measure
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.errors import ConfigError, PermanentError
-from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.planted_judges import Planted
 from steelyard.providers.provider import SyncProvider
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner import judge_run
@@ -31,7 +34,7 @@ from steelyard.trials import trial as trial_module
 from steelyard.trials.presentation import Decoding, Message, Presentation
 from steelyard.trials.prompt import PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
 from steelyard.trials.reply import Reply
-from steelyard.trials.trial import Trial, replicate_of
+from steelyard.trials.trial import Trial
 
 leaves = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -102,31 +105,35 @@ def test_a_trial_key_is_the_hash_of_its_parts() -> None:
     for trial in make_plan(study("planted/tie", profile="quick", replicates=2)).trials:
         parts = trial.judge.fingerprint(trial.protocol), trial.stimulus.hash, trial.order, trial.replicate
         assert trial.key == content_hash([*parts, trial.prompt_hash])
-        assert replicate_of(trial, trial.replicate) == trial
+        assert trial.repeat(trial.replicate) == trial
 
 
 def test_a_copy_with_another_judge_or_stimulus_has_its_own_hashes() -> None:
     for trial in make_plan(study("planted/tie", profile="quick")).trials[:4]:
-        question = trial.without_prompt()
-        for known in (trial, question):
-            judge = replace(known.judge, model="first")
-            stimulus = replace(known.stimulus, request="another")
-            for copy in (replace(known, judge=judge), replace(known, stimulus=stimulus)):
-                parts = copy.judge, copy.protocol, copy.stimulus, copy.task, copy.order, copy.replicate
-                assert copy.key == Trial(*parts).key != known.key
-                assert copy.prompt_hash == Trial(*parts).prompt_hash
-        with pytest.raises(ValueError, match="_question"):
-            replace(trial, _question=trial._question)
+        judge = replace(trial.judge, model="first")
+        stimulus = replace(trial.stimulus, request="another")
+        for copy in (
+            replace(trial, judge=judge, question=None),
+            replace(trial, stimulus=stimulus, question=None),
+        ):
+            parts = copy.judge, copy.protocol, copy.stimulus, copy.task, copy.order, copy.replicate
+            assert copy.key == Trial(*parts).key != trial.key
+            assert copy.prompt_hash == Trial(*parts).prompt_hash
+        task = replace(trial.task)
+        others: list[dict[str, Any]] = [{"judge": judge}, {"stimulus": stimulus}, {"task": task}]
+        for other in (*others, {"protocol": "other"}, {"order": "other"}):
+            with pytest.raises(ValueError, match="of its question"):
+                replace(trial, **other)
 
 
 def test_repeats_show_what_their_question_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few prompts are at hand, and whether or not a repeat has a seed of its own."""
-    monkeypatch.setattr(trial_module, "SHARED_PROMPTS", 2)
+    monkeypatch.setattr(trial_module, "PROMPTS", 2)
     for trial in make_plan(study("planted/tie", profile="quick", replicates=2)).trials:
         alone = Trial(trial.judge, trial.protocol, trial.stimulus, trial.task, trial.order, trial.replicate)
         assert trial.presentation() == alone.presentation()
         assert trial.prompt_body == alone.prompt_body
-        assert len(trial_module._shared_prompts) <= 2
+        assert trial.prompts.render.cache_info().currsize <= 2
 
 
 def test_an_error_names_the_judge_whose_template_it_is() -> None:
@@ -205,3 +212,32 @@ def test_replies_saved_together_share_their_moment_and_their_prompts(tmp_path: P
     with closing(sqlite3.connect(folder.path / "run.db")) as connection, connection:
         (prompts,) = connection.execute("SELECT count(*) FROM prompts").fetchone()
     assert prompts == len({trial.prompt_hash for trial in trials}) < len(trials)
+
+
+@pytest.mark.parametrize("judge", [lambda request, response: len(request) % 2, "planted/rater"])
+def test_the_texts_of_a_run_are_released_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: Any
+) -> None:
+    """Neither as prompts nor as keys of a cache: a notebook measures one long file after the other."""
+    monkeypatch.chdir(tmp_path)
+    length, rows = 100_000, 8
+    items = [{"request": f"Question {n}", "response": f"{n}" * length, "label": n % 2} for n in range(rows)]
+    Path("items.json").write_text(json.dumps(items), encoding="utf-8")
+    data = {"path": "items.json", "columns": {name: name for name in items[0]}}
+
+    task = {"scale": "binary", "rubric": "1 is right"}
+
+    def run(out: str) -> None:
+        steelyard.measure(judge, probes=["stochastic_stability"], task=task, data=data, out=out)
+        gc.collect()
+
+    del items
+    tracemalloc.start()
+    try:
+        run("first")  # imports, and caches of what is no text of the data
+        before = tracemalloc.get_traced_memory()[0]
+        Path("items.json").write_text(Path("items.json").read_text().replace("Question", "Another question"))
+        run("second")
+        assert tracemalloc.get_traced_memory()[0] - before < length * rows / 2
+    finally:
+        tracemalloc.stop()

@@ -12,8 +12,7 @@ from scipy.optimize import minimize
 from planted_pairs import PLANTED, STANDARD, constant, simulate
 from said import answered
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
 from steelyard.metrics.instrument.likelihood import pattern_scores
 from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument

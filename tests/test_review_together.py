@@ -138,13 +138,16 @@ def test_decisions_go_out_and_come_into_another_folder(
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("nonsense", "line 2: not JSON"),
-        ("[1]", "line 2: expected an object"),
+        ("nonsense", "line 2: not valid JSON"),
+        ("[1]", "line 2: found a list, expected one JSON object"),
         ('{"stimulus": "x", "decision": "accepted"}', "no stimulus 'x'"),
-        (f'{{"stimulus": "{FLIP}"}}', "expected a text under 'decision'"),
+        (f'{{"stimulus": "{FLIP}"}}', "line 2: no key 'decision' found"),
         (f'{{"stimulus": "{FLIP}", "decision": "maybe"}}', "no decision 'maybe'"),
         (f'{{"stimulus": "{FLIP}", "decision": "accepted", "colour": 1}}', "unknown key 'colour'"),
-        (f'{{"stimulus": "{FLIP}", "decision": "accepted", "text": 7}}', "expected a text under 'text'"),
+        (
+            f'{{"stimulus": "{FLIP}", "decision": "accepted", "text": 7}}',
+            "line 2: text: found 7",
+        ),
         (f'{{"stimulus": "{FLIP}", "decision": "accepted", "base": "sha256:0"}}', "another text"),
         (f'{{"stimulus": "{SAME}", "decision": "edited", "label": "0"}}', "needs a reason"),
     ],

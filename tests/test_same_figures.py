@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.multiple_testing import compare
+from steelyard.metrics.comparison.comparison import Comparison, compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.unchanged import unchanged_estimates

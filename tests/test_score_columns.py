@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recorded_calls import score_lines
+from recorded_calls import read_lines, score_lines
 from steelyard.commands.import_verdicts import import_verdicts, read_recorded
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import Lines, read_lines
-from steelyard.importing.score_probes import score_probes
-from steelyard.importing.scores import read_scores
+from steelyard.importing.jsonl import Lines
+from steelyard.importing.scores import read_scores, score_probes
 
 many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.scores.no_right_answer import score_vacuum_estimates
+from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.scores.probe import score_vacuum_estimates
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.probes.probe import Design
 from steelyard.probes.vacuum import Vacuum

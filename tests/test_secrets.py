@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import html
 import json
 from pathlib import Path
@@ -17,7 +18,7 @@ from batch_server import BatchServer
 from commands import Command
 from servers import Answer, ScriptedServer, fails, says, sends
 from steelyard.commands.doctor import check_judge
-from steelyard.core.known_keys import is_no_word, keys_in
+from steelyard.core.dotenv import is_no_word, keys_in
 from steelyard.errors import ConfigError
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.http.redaction import MARK, Redactor
@@ -44,6 +45,8 @@ SPELLINGS = {
     "by a script": KEY.replace("+", "\\u{2B}").replace("/", "\\u{002f}"),
     "in hex": KEY.encode().hex(),
     "in capital hex": KEY.encode().hex().upper(),
+    "in base32": base64.b32encode(KEY.encode()).decode(),
+    "in small base32 behind a word": base64.b32encode(b"key " + KEY.encode()).decode().lower(),
     "in hex with blanks": KEY.encode().hex(" "),
     "from a form": KEY.replace("+", " "),
     "with signs that nobody sees": "\u200b".join(KEY),
@@ -67,6 +70,9 @@ MASKS = (
     "sk-proj-Ab3/xY+z####",
     "sk-proj-XXXXXXXX",
     "sk-proj-Ab3[...]def",
+    "****cdef",
+    "...cdef",
+    "…cdef",
 )
 
 
@@ -84,6 +90,7 @@ def test_no_spelling_survives(spelling: str) -> None:
     for text in (body, decoded, unquote(unquote(unquote(html.unescape(html.unescape(body)))))):
         assert KEY not in bare(text)
         assert KEY.encode().hex() not in bare(text).lower()
+        assert SPELLINGS["in base32"][:-8] not in bare(text).upper()
 
 
 @given(st.lists(st.booleans(), min_size=len(KEY), max_size=len(KEY)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
 from commands import Command
-from steelyard.core.foreign_code import without_code
+from steelyard.core.foreign_code import import_place, without_code
+from steelyard.providers.function.code_hash import code_hash
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary
 
@@ -56,6 +59,7 @@ CHANGES = {
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     yield
     sys.modules.pop("prompts", None)
 
@@ -63,6 +67,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def fingerprint(name: str, before: str = "", after: str = "") -> str:
     Path("evals.py").write_text(dedent(JUDGE))
     Path("prompts.py").write_text(dedent(PROMPTS).replace(before, after) if before else dedent(PROMPTS))
+    os.utime("prompts.py", (1, 1))  # bytecode on disk is told from another text by second and size alone
     for module in [each for each in sys.modules if each == "prompts" or each.startswith("steelyard_judge_")]:
         del sys.modules[module]
     return str(parse_judge(f"python/evals.py:{name}", Path(), Binary()).fingerprint("base"))
@@ -77,6 +82,21 @@ def test_what_a_function_reads_of_another_file_is_part_of_the_judge(name: str) -
     assert fingerprint(name, words, changed) != first
     assert fingerprint(name, '"x"', '"y"') == first, "nothing reads it"
     assert fingerprint(name, '"first"', '"second"') == first, "another key is no other judge"
+
+
+def test_a_module_is_a_file_of_the_users_as_soon_as_it_is_imported() -> None:
+    Path("late.py").write_text("LEVEL = 1\ndef ask(text): return text * LEVEL\n")
+    late: Any = import_place("late")
+
+    def judge(request: str, response: str, ask: Callable[[str], str] = late.ask) -> int:
+        return len(ask(response)) % 2
+
+    del sys.modules["late"]
+    code_hash(judge)
+    sys.modules["late"] = late
+    first, late.LEVEL = code_hash(judge), 2
+    assert code_hash(judge) != first
+    del sys.modules["late"]
 
 
 def test_a_module_that_can_not_be_imported_is_told() -> None:

@@ -29,7 +29,14 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 from steelyard.tasks.sources.cells import LabelMap
 from steelyard.tasks.sources.delimited import _lines, _rows, encoding_of
-from steelyard.tasks.sources.items import Columns, empty_texts, load_items, parse_columns, repeated_texts
+from steelyard.tasks.sources.items import (
+    Columns,
+    draw_items,
+    empty_texts,
+    items_of,
+    parse_columns,
+    repeated_texts,
+)
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw
 
@@ -81,7 +88,8 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 def load(path: Path, columns: Columns = COLUMNS, **options: Any) -> tuple[Item, ...]:
-    return load_items(path, columns, options.pop("scale", Binary()), seed=7, **options)
+    sample, table = options.pop("sample", None), read_table(path, options.pop("format", None))
+    return draw_items(items_of(table, columns, options.pop("scale", Binary()), **options), sample, 7)
 
 
 @pytest.mark.parametrize("name", WRITERS)

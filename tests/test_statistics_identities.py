@@ -14,19 +14,17 @@ from scipy import stats as oracle
 
 from steelyard.estimation.label_plan import sequence_limits_of
 from steelyard.metrics.multiplicity import JointSignFlip, holm
-from steelyard.metrics.stats.cluster_mean import (
+from steelyard.metrics.stats.clusters import (
     ASSUMED_CORRELATION,
     ClusterMean,
-    around,
-    jackknife,
-    left_out,
-    left_out_error,
-)
-from steelyard.metrics.stats.clusters import (
     Tally,
+    around,
     design_effect,
     effective_size,
     goodman_cluster,
+    jackknife,
+    left_out,
+    left_out_error,
     percentile_limits,
     quantile,
     ratio,
@@ -35,8 +33,13 @@ from steelyard.metrics.stats.clusters import (
     wilson_cluster,
     wilson_strict,
 )
-from steelyard.metrics.stats.confidence_sequence import log_evidence, refuted, sequence_limits
-from steelyard.metrics.stats.distributions import normal_probability, normal_quantile, t_quantile
+from steelyard.metrics.stats.distributions import (
+    ALLOWED_CORRELATION,
+    chance_of_so_few,
+    normal_probability,
+    normal_quantile,
+    t_quantile,
+)
 from steelyard.metrics.stats.intervals import (
     AGREEMENT,
     POSITIVE,
@@ -47,12 +50,14 @@ from steelyard.metrics.stats.intervals import (
     clopper_pearson,
     difference,
     goodman,
+    log_evidence,
     newcombe,
+    refuted,
     score,
+    sequence_limits,
     tango,
     wilson,
 )
-from steelyard.metrics.stats.rare_event_tail import ALLOWED_CORRELATION, chance_of_so_few
 from steelyard.metrics.stats.sample_size import (
     LARGEST,
     detectable_errors,

@@ -13,15 +13,15 @@ from typing import cast
 
 import pytest
 
-from steelyard.errors import StoreError
+from steelyard.errors import StoreError, StoreFormatError
 from steelyard.runner.planner import make_plan
-from steelyard.store import writer
+from steelyard.store import rows
 from steelyard.store.connection import connect, store_errors
-from steelyard.store.replies import SHORT
 from steelyard.store.run_store import RunStore
+from steelyard.store.trials import SHORT
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.reply import Reply, Usage
-from steelyard.trials.trial import Trial, replicate_of
+from steelyard.trials.trial import Trial
 
 
 def some_trials(count: int) -> tuple[Trial, ...]:
@@ -75,7 +75,7 @@ def prompts_of(path: Path) -> list[str]:
 
 def test_a_prompt_that_many_calls_say_at_the_same_time_is_kept_once(tmp_path: Path) -> None:
     first = some_trials(1)[0]
-    repeats = [replicate_of(first, number) for number in range(5)]
+    repeats = [first.repeat(number) for number in range(5)]
     store = RunStore(tmp_path / "run.db")
 
     async def at_once() -> None:
@@ -94,14 +94,14 @@ def test_a_prompt_is_kept_where_who_was_sending_it_failed(tmp_path: Path) -> Non
     async def at_once() -> list[BaseException | None]:
         return await asyncio.gather(
             store.save_reply(first, unwritable, 1),
-            store.save_reply(replicate_of(first, 1), REPLY, 1),
+            store.save_reply(first.repeat(1), REPLY, 1),
             return_exceptions=True,
         )
 
     failed, kept = asyncio.run(at_once())
     assert isinstance(failed, StoreError)
     assert kept is None
-    assert set(store.calls([replicate_of(first, 1).key])) == {replicate_of(first, 1).key}
+    assert set(store.calls([first.repeat(1).key])) == {first.repeat(1).key}
     store.close()
     assert prompts_of(tmp_path / "run.db") == [first.prompt_hash]
 
@@ -169,7 +169,7 @@ def test_a_file_of_a_later_version_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "run.db")) as connection, connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreError, match="format 99"):
+    with pytest.raises(StoreFormatError, match=r"run\.db: found format 99, expected at most"):
         RunStore(tmp_path / "run.db")
 
 
@@ -188,7 +188,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_saved(
         return connection
 
     full = RunStore(tmp_path / "run.db")
-    monkeypatch.setattr(writer, "connect", cramped)
+    monkeypatch.setattr(rows, "connect", cramped)
     with pytest.raises(StoreError, match=r"full.*run again to resume"):
         asyncio.run(full.save_reply(second, Reply("x" * 100_000), 1))
     assert full.replies()[first.key].reply.text == "kept"

@@ -20,9 +20,9 @@ from steelyard.errors import StoreError
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.connection import MIGRATIONS, migrate
 from steelyard.store.plan import PlannedTrial
-from steelyard.store.replies import reply_body, reply_from
 from steelyard.store.rows import CHUNK
 from steelyard.store.run_store import RunStore
+from steelyard.store.trials import reply_body, reply_from
 from steelyard.trials.exchange import AUTHOR, VALIDATOR, Exchange
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Slots
@@ -269,7 +269,9 @@ def test_a_plan_that_breaks_off_leaves_the_one_before(tmp_path: Path) -> None:
 
 def test_replies_move_to_other_trials_all_or_none(tmp_path: Path) -> None:
     first, second = some_trials(2)
-    renamed = [replace(t, stimulus=replace(t.stimulus, stratum="elsewhere")) for t in (first, second)]
+    moved = [replace(t.stimulus, stratum="elsewhere") for t in (first, second)]
+    both = zip((first, second), moved, strict=True)
+    renamed = [replace(trial, stimulus=other, question=None) for trial, other in both]
     assert all(new.key != old.key for new, old in zip(renamed, (first, second), strict=True))
     with opened(tmp_path / "run.db") as store:
         asyncio.run(store.save_reply(first, Reply("kept"), 3))
@@ -383,7 +385,7 @@ def test_a_file_of_every_earlier_format_is_brought_forward(tmp_path: Path, versi
         assert len(store.planned()) == 2
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
-        migrate(connection)  # Nothing is left to do.
+        migrate(connection, path)  # Nothing is left to do.
 
 
 def test_a_file_without_authors_and_plan_is_read_as_it_is(tmp_path: Path) -> None:

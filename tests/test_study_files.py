@@ -20,7 +20,8 @@ from commands import Command
 from servers import ScriptedServer, says
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.study.judge_config import JudgeConfig
-from steelyard.study.role_config import AuthorConfig, StageConfig, ValidatorConfig
+from steelyard.study.role_config import StageConfig, ValidatorConfig
+from steelyard.study.roles import AuthorConfig
 from steelyard.study.study_file import StudyConfig
 from steelyard.study.task_config import TaskConfig
 from steelyard.tasks.data_config import DataConfig, ResponsesConfig

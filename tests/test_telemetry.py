@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands import Command
-from steelyard.providers.function.frameworks.known_frameworks import TELEMETRY_OFF
+from steelyard.providers.function.frameworks.adapter import TELEMETRY_OFF
 
 JUDGE = """
 import json, os

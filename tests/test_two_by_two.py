@@ -27,13 +27,70 @@ def youden(table: np.ndarray) -> np.ndarray:
 
 
 def test_every_verdict_right_has_exact_limits_on_clusters() -> None:
-    # Six clusters, two items of either label, all right: 6 of 6 clusters, whose exact limit is .05^(1/6).
-    table = np.tile(2.0 * np.eye(2), (6, 1, 1))
-    found = youden_limits(table)
+    # Two items of either label in each of six clusters, all right: 6 of 6 clusters, whose exact limit is
+    # .05^(1/6) = .607. The same clusters hold both labels, so both shares may be as low at once.
+    found = youden_limits(np.tile(2.0 * np.eye(2), (6, 1, 1)))
     away = 1 - 0.05 ** (1 / 6)
-    assert found == pytest.approx((1.0, 1 - sqrt(2) * away, 1.0))
+    assert found == pytest.approx((1.0, 1 - 2 * away, 1.0))
     assert found is not None
-    assert found[1] > 0.30
+    assert found[1] == pytest.approx(0.21, abs=0.005)
+
+
+def test_labels_in_clusters_of_their_own_are_independent() -> None:
+    # Six clusters of either label: the shares have no cluster in common, and squares add up.
+    table = np.zeros((12, 2, 2))
+    table[:6, 0, 0] = table[6:, 1, 1] = 2
+    away = 1 - 0.05 ** (1 / 6)
+    assert youden_limits(table) == pytest.approx((1.0, 1 - sqrt(2) * away, 1.0))
+    # Four of the eight clusters hold both: six a label, four in common, a correlation of 4/6.
+    table = np.zeros((8, 2, 2))
+    table[:6, 0, 0] = table[2:, 1, 1] = 1
+    assert youden_limits(table) == pytest.approx((1.0, 1 - sqrt(2 + 2 * 4 / 6) * away, 1.0))
+
+
+@pytest.mark.parametrize(("clusters", "rows"), [(8, 5), (6, 10), (10, 10), (15, 4), (30, 1)])
+@pytest.mark.parametrize("both", [False, True])
+def test_errors_never_raise_the_lower_limit(clusters: int, rows: int, both: bool) -> None:
+    chance = np.random.default_rng([clusters, rows, both])
+    for _ in range(60):
+        label = chance.integers(0, 2, (clusters, rows if both else 1)) * np.ones((1, rows), dtype=np.int64)
+        right = chance.random((clusters, rows)) < 0.95
+        table, perfect = np.zeros((2, clusters, 2, 2))
+        place = np.arange(clusters)[:, None]
+        np.add.at(table, (place, label, np.where(right, label, 1 - label)), 1)
+        np.add.at(perfect, (place, label, label), 1)
+        for limits in (lambda each: (youden_limits(each) or (0, 0, 0))[1:], lambda e: table_limits(e, cohen)):
+            found, best = limits(table), limits(perfect)
+            assert found is None or best is None or found[0] <= best[0]
+
+
+def test_a_judge_right_on_six_runs_of_ten_is_hardly_ever_of_use() -> None:
+    """A judge that is right on every version of a run or on none: J .2, below the floor of .30."""
+    chance = np.random.default_rng(8)
+    runs = 4000
+    shown = 0
+    for right in chance.random((runs, 10)) < 0.6:
+        table = np.where(right[:, None, None], 3 * np.eye(2), 3 * (1 - np.eye(2)))
+        found = youden_limits(table)
+        shown += found is not None and found[1] > 0.30
+    # All ten right, .6^10 = .006, is the one way.
+    assert shown / runs <= 0.01
+
+
+def test_a_perfect_judge_is_shown_at_least_as_often_as_one_with_errors() -> None:
+    chance = np.random.default_rng(7)
+    for clusters, rows in ((8, 5), (6, 10), (10, 10), (15, 4)):
+        shown = {1.0: 0, 0.95: 0}
+        for _ in range(150):
+            label = chance.integers(0, 2, (clusters, 1)) * np.ones((1, rows), dtype=np.int64)
+            draw = chance.random((clusters, rows))
+            for share in shown:
+                table = np.zeros((clusters, 2, 2))
+                given = np.where(draw < share, label, 1 - label)
+                np.add.at(table, (np.arange(clusters)[:, None], label, given), 1)
+                found = youden_limits(table)
+                shown[share] += found is not None and found[1] > 0.30
+        assert shown[1.0] >= shown[0.95]
 
 
 def test_repeats_of_the_same_verdict_make_nothing_surer() -> None:
@@ -114,15 +171,14 @@ def test_one_label_alone_says_nothing() -> None:
 
 
 def test_exact_limits_of_one_cluster_are_those_of_one_trial() -> None:
-    # All of label 0 in one cluster: 1 of 1; label 1 in each of four.
+    # All of label 0 in one cluster: 1 of 1; label 1 in each of four. One cluster holds both: 1/√(1 · 4).
     table = np.zeros((4, 2, 2))
     table[:, 1, 1] = 2
     table[0, 0, 0] = 5
     found = youden_limits(table)
     assert found is not None
-    assert found[1] == pytest.approx(
-        max(-1.0, 1 - sqrt((1 - beta.ppf(0.05, 1, 1)) ** 2 + (1 - 0.05**0.25) ** 2))
-    )
+    first, second = 1 - beta.ppf(0.05, 1, 1), 1 - 0.05**0.25
+    assert found[1] == pytest.approx(1 - sqrt(first**2 + second**2 + 2 * 0.5 * first * second))
 
 
 def cover(

@@ -140,6 +140,7 @@ def test_every_form_of_template_is_looked_through(prompt: str, said: str) -> Non
         ('{response} {"score": 1}', 'ONE {"score": 1}'),
         ('{response} {{"score": n}}', 'ONE {"score": n}'),
         ("{response} Reply with {{verdict}}.", "ONE Reply with {verdict}."),
+        ("{{{response}}} {{{{", "{ONE} {{"),
         ("{response} [0-9]{2} { verdict } {} {a b}", "ONE [0-9]{2} { verdict } {} {a b}"),
         ("{response} \\boxed{answer} \\frac{a}{b}", "ONE \\boxed{answer} \\frac{a}{b}"),
         ("({rubric_id}) {rubric} {score_levels_table} {low} {transcript}", "() R  0 ONE"),
@@ -159,13 +160,26 @@ def test_a_variable_of_jinja_is_refused_with_the_name_that_was_meant() -> None:
         parse_judge(judge, Path(), Binary())
 
 
+SERVER = "?base_url=http://127.0.0.1:9"
+
+
+def words_of_author(prompt: str) -> str:
+    author = {"model": f"openai/w{SERVER}", "prompts": {"label_flip": prompt}}
+    return parse_roles(author, f"openai/c{SERVER}").author.protocols["label_flip"].user.splitlines()[0]
+
+
 def test_the_words_of_an_author_are_looked_through() -> None:
-    server = "?base_url=http://127.0.0.1:9"
-    author = {"model": f"openai/w{server}", "prompts": {"label_flip": "Make it {expected}."}}
-    with pytest.raises(
-        ConfigError, match=r"author\.prompts\.label_flip: found \{expected\}.*\{\{ expected \}\}"
-    ):
-        parse_roles(author, f"openai/c{server}")
+    with pytest.raises(ConfigError, match=r"author\.prompts\.label_flip: found \{tone\}.*\{expected\}"):
+        words_of_author("Make it {tone} and {expected}.")
+
+
+def test_one_rule_tells_the_forms_of_templates_apart() -> None:
+    assert words_of_author("Make it {expected}.") == "Make it {{ expected }}."
+    assert words_of_author('Make it {{"a": 1}}.') == 'Make it {"a": 1}.'
+    assert words_of_author("{{ expected }} {{ '{x}' }}") == "{{ expected }} {{ '{x}' }}"
+    for jinja in ("{# why #}", "{% if expected %}x{% endif %}"):
+        with pytest.raises(ConfigError, match=r"found \{expected\}, expected one of .*expected"):
+            words_of_author(f"{jinja} Make it {{expected}}.")
 
 
 def test_two_forms_of_braces_in_one_template_are_refused() -> None:

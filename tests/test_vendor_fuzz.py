@@ -15,7 +15,7 @@ from steelyard.errors import SteelyardError, TransientError
 from steelyard.providers.http.http_client import HttpResponse
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.provider import connect
-from steelyard.store.replies import reply_body, reply_from
+from steelyard.store.trials import reply_body, reply_from
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from vendors import BODIES, PROTOCOLS, VENDORS

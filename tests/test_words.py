@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import betabinom
 
 from clustered import beta_events, copula_events, hot_events, tallies
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import (
     bare_share,
     calls_total,
@@ -22,7 +21,7 @@ from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.clusters import Tally
-from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
+from steelyard.metrics.stats.distributions import chance_of_so_few
 from strategies import find, make
 
 LAWS = {"beta": beta_events, "copula": copula_events, "hot": hot_events}

@@ -21,8 +21,7 @@ from steelyard.datasheet.render.clauses import fact_text, sentence
 from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.comparison.worths import compare_worths
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.pairs.cue_shift import shift_estimates
 from steelyard.stimuli.cues import PADDING
 from steelyard.verdicts.observations import Observations

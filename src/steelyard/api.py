@@ -18,15 +18,14 @@ from steelyard.commands.measure import measure as run
 from steelyard.commands.open_study import open_study
 from steelyard.commands.reference_run import plan_before_judges, with_reference_labels
 from steelyard.commands.remedied import RemediedJudge, remedied_judge
-from steelyard.commands.report import rebuild
+from steelyard.commands.report import current_datasheet, publish
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
-from steelyard.providers.function.frameworks.known_frameworks import adapter_for
+from steelyard.providers.function.frameworks.adapter import adapter_for
 from steelyard.providers.function.python_function import judge_model
-from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
@@ -145,12 +144,15 @@ def plan(
 
 def report(folder: Place) -> NotebookSheet:
     """Every figure of a run folder or an import computed anew, its files written again; no calls."""
-    return NotebookSheet.for_notebook(rebuild(Path(folder)).write(Path(folder)), Path(folder))
+    published = publish(Path(folder), anew=True)
+    if published.unwritten is not None:
+        raise published.unwritten
+    return NotebookSheet.for_notebook(published.datasheet, Path(folder))
 
 
 def load(folder: Place) -> NotebookSheet:
-    """The datasheet of a run folder or an import as it was published; nothing is computed."""
-    return NotebookSheet.for_notebook(read_datasheet(Path(folder)), Path(folder))
+    """The datasheet of a run folder or an import as published; computed where files have changed since."""
+    return NotebookSheet.for_notebook(current_datasheet(Path(folder)), Path(folder))
 
 
 def compare(first: Place, second: Place, margin: float = MARGIN) -> ComparisonSheet:

@@ -7,6 +7,7 @@
     │   ├── ConfigError           a study file, a judge string, an option
     │   ├── DataError             a data file: missing column, bad label, empty
     │   ├── UnknownNameError      no such probe, judge, provider, reader
+    │   ├── StoreFormatError      a run file that a later version of Steelyard wrote
     │   └── ProviderRefusedError  rejected key, unknown model
     ├── RunError              exit 1: the run could not finish; what was paid for is kept
     │   ├── UnreachableError      server or package index cannot be reached
@@ -52,6 +53,10 @@ class DataError(UsageError):
 
 class UnknownNameError(UsageError):
     """A name is not registered."""
+
+
+class StoreFormatError(UsageError):
+    """A run file was written by a later version of Steelyard."""
 
 
 class ProviderRefusedError(UsageError):

@@ -26,7 +26,7 @@ RUNS = {
 }
 FEW = 30
 """Runs of a sheet that is named nowhere above: the joint fit takes a second a run."""
-APART = ("corrected_scores", "arena_scores")
+APART = ("corrected_scores", "arena_scores", "scale_worths", "rank_sets")
 """Parts of the file that other programs write."""
 SLICE = 10
 """Runs that a worker takes at a time."""

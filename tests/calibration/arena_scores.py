@@ -17,10 +17,10 @@ from calibration.circumstances import circumstances
 from calibration.results import load, save
 from planted_frames import Draw, Tally, labelled_frame
 from published_data import published
-from steelyard.commands.estimate import _from_elsewhere
 from steelyard.errors import DataError
 from steelyard.estimation.designs import LabelDesign, corrected, labels_only
 from steelyard.estimation.frame import Frame
+from steelyard.survey.estimate import _from_elsewhere
 
 ARENA = published("arena_ranking") / "comparisons.csv"
 JUDGES = ("gpt-4-0125-preview", "claude-3-opus-20240229", "gpt-3.5-turbo")

@@ -14,7 +14,8 @@ import numpy as np
 from calibration.worth import CONTEXT, WorthTally
 from steelyard.core.arrays import Floats
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.instrument.level_worth import Moves, Ratings, level_worth
+from steelyard.metrics.instrument.level_worth import level_worth
+from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
 from steelyard.metrics.multiplicity import adjust_estimates
 
@@ -61,14 +62,15 @@ def run(
         np.full(len(cluster), LOW),
         np.full(len(cluster), HIGH),
     )
+    area = np.full(len(cluster), "general", dtype=np.object_)
     item, once = np.arange(len(cluster)).astype(str).astype(np.object_), np.ones(len(cluster), dtype=np.int64)
     lost = {"unreadable": 0, "failed": 0}
-    plain = Ratings(item, rated(rater, label + severity, chance), label, low, high, names, once, lost)
+    plain = Ratings(item, rated(rater, label + severity, chance), label, low, high, names, area, once, lost)
     found = []
     for cue in CUES:
         added = worth + chance.normal(0, spread * WORTH_SPREAD, clusters)[cluster]
         score = rated(rater, label + severity + added, chance)
-        cued = Ratings(item, score, label, low, high, names, once, lost)
+        cued = Ratings(item, score, label, low, high, names, area, once, lost)
         found.append(level_worth(CONTEXT.for_subgroup(cue=cue), plain, Moves.of(plain, cued), cue))
     return adjust_estimates(found, "cues", WORTH, ALLOWED, None)
 

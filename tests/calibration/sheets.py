@@ -10,10 +10,9 @@ import numpy as np
 from calibration import level_worth, pair_world, score_world, worth
 from calibration.pair_world import KEEN, MIDDLING, PairJudge
 from calibration.score_world import BINARY, ORDINAL, SKEWED, ScoreWorld
-from steelyard.metrics.comparison.multiple_testing import compare
+from steelyard.metrics.comparison.comparison import compare
 from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.instrument.detection import limit_of_detection
 from steelyard.metrics.instrument.estimates import protocol_estimates
 from steelyard.metrics.instrument.likelihood import NAMES

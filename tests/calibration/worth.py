@@ -6,15 +6,14 @@ PYTHONPATH=tests python -m calibration.worth [--runs N] [--profile PROFILE]
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.instrument.crossing import CROSSING, POSITION, crossing_estimate
 from steelyard.metrics.instrument.likelihood import NAMES, answer_rates
@@ -39,6 +38,7 @@ class Layout:
 
     cluster: np.ndarray
     kind: np.ndarray
+    area: np.ndarray
     delta: Floats
     clusters: tuple[str, ...]
     cues: tuple[str, ...]
@@ -53,6 +53,7 @@ def layout(profile: str) -> Layout:
     return Layout(
         np.array([clusters.index(stimulus.cluster) for stimulus in every]),
         np.array([stimulus.kind for stimulus in every]),
+        np.array([stimulus.stratum for stimulus in every]),
         np.array([float(stimulus.delta or 0.0) for stimulus in every]),
         tuple(clusters),
         tuple(dict.fromkeys(stimulus.kind for stimulus in every if stimulus.probe == PROBE)),
@@ -64,7 +65,8 @@ def _part(plan: Layout, clusters: int | None, cues: Sequence[str] | None) -> Lay
     count, names = clusters or len(plan.clusters), plan.cues if cues is None else tuple(cues)
     kept = ~np.isin(plan.kind, [cue for cue in plan.cues if cue not in names])
     cluster = plan.cluster[kept] % count
-    return Layout(cluster, plan.kind[kept], plan.delta[kept], plan.clusters[:count], names)
+    area = plan.area[kept] if clusters is None else np.full(len(cluster), "general")
+    return Layout(cluster, plan.kind[kept], area, plan.delta[kept], plan.clusters[:count], names)
 
 
 def draw(
@@ -76,10 +78,12 @@ def draw(
     spread: float = 1.0,
     clusters: int | None = None,
     cues: Sequence[str] | None = None,
+    by_area: Callable[[str], float] = lambda area: 0.0,
 ) -> Pairs:
     """One run: every cue has this worth on average, and each cluster differs from the others.
 
     `spread` times as much as the module says; on the first `clusters` and of some `cues` alone where given.
+    `by_area` is what a cue is worth more in an area.
     """
     plan = _part(layout(profile), clusters, cues)
     size, groups = len(plan.delta), len(plan.clusters)
@@ -90,6 +94,7 @@ def draw(
     for cue in plan.cues:
         mine = plan.kind == cue
         shift[mine] = worth + chance.normal(0, spread * WORTH_SPREAD, groups)[plan.cluster[mine]]
+        shift[mine] += [by_area(area) for area in plan.area[mine].tolist()]
     surface = chance.normal(0, planted.surface_sensitivity, size)
     answers = []
     for order in (1, -1):
@@ -101,7 +106,7 @@ def draw(
         replicate=np.zeros(size, dtype=np.int64),
         cluster=plan.cluster,
         kind=plan.kind,
-        stratum=np.full(size, "general"),
+        stratum=plan.area,
         delta=plan.delta,
         base_level=np.zeros(size),
         better=(plan.delta > 0).astype(np.int64),

@@ -7,10 +7,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 from shlex import quote
 
-from steelyard.authoring.author_client import AuthorClient, StoppedError, text_of
-from steelyard.authoring.drafts import Draft, alive, run_draft, text_draft
-from steelyard.authoring.questions import KEEPS_MEANING, author_exchange, brief_hash, question_of
-from steelyard.authoring.run_edits import RunEdits
+from steelyard.authoring.author_client import (
+    AuthorClient,
+    StoppedError,
+    plan_of,
+    summary_of,
+    text_of,
+    turn_edit_of,
+)
+from steelyard.authoring.drafts import Draft, RunDraft, alive, run_draft, text_draft
+from steelyard.authoring.questions import (
+    KEEPS_MEANING,
+    author_exchange,
+    brief_hash,
+    editor_exchange,
+    planner_exchange,
+    question_of,
+    summarizer_exchange,
+)
 from steelyard.authoring.validation import Diversity, Validation, originals
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError, RunError
@@ -29,14 +43,111 @@ from steelyard.runner.session import RunSession
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import Rejection, check_text, words
 from steelyard.stimuli.authored.report import ProbeReport
+from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
 from steelyard.store.authoring import AuthoredRow
 from steelyard.study.reference import reference_trials
-from steelyard.study.roles import Roles
+from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study
 from steelyard.study.study_copy import StudyCopy
 from steelyard.study.study_probes import open_briefs
+from steelyard.trials.exchange import Exchange
+from steelyard.trials.reply import Reply
+
+
+class RunEdits:
+    """Editing runs of agents: plan, then message by message; every run takes its step at the same time."""
+
+    def __init__(self, client: AuthorClient, roles: Roles, confirmed: Callable[[Draft], None]) -> None:
+        """`confirmed` is told of each run as soon as it is what its brief wants."""
+        assert roles.editing is not None
+        self._client, self._confirmed = client, confirmed
+        self._editing, verifier = roles.editing, roles.editing.verifier
+        # The validator's fallback is asked what the verifier is.
+        asked = {GRADE: verifier.protocols[GRADE]}
+        fallback = None if roles.fallback is None else replace(roles.fallback, protocols=asked)
+        verifying = replace(roles, validator=verifier, fallback=fallback)
+        self._verification = Validation(client, verifying, confirmed)
+
+    async def round(self, drafts: Sequence[RunDraft], attempt: int) -> None:
+        """One try for each run: take it as it is where that will do, else plan, edit and verify."""
+        for draft in drafts:
+            draft.begin()
+        await self._take_fitting([draft for draft in drafts if draft.fits_as_is], attempt)
+        await self._plan(alive(drafts, attempt), attempt)
+        for number in range(self._editing.steps):
+            await self._step(alive(drafts, attempt), number, attempt)
+        await self._verification.confirm(alive(drafts, attempt), attempt)
+
+    async def _take_fitting(self, drafts: Sequence[RunDraft], attempt: int) -> None:
+        scores = await self._verification.scores(drafts, attempt)
+        for draft in drafts:
+            score, who = scores.get(draft.brief.name, (None, ""))
+            if score is not None and score == draft.brief.expected:
+                draft.validation = f"{who} gave {score} to the run as it is"
+                draft.untouched = draft.accepted = True
+                self._confirmed(draft)
+
+    async def _plan(self, drafts: Sequence[RunDraft], attempt: int) -> None:
+        def take(draft: RunDraft, reply: Reply) -> None:
+            plan = plan_of(reply, draft.original, self._editing.steps)
+            if isinstance(plan, Rejection):
+                draft.reject(plan)
+            else:
+                draft.plan = plan
+
+        await self._client.ask_each(
+            drafts, lambda draft: planner_exchange(self._editing, draft, attempt), take
+        )
+
+    async def _step(self, drafts: Sequence[RunDraft], number: int, attempt: int) -> None:
+        steps = {
+            draft.brief.name: draft.plan.steps[number]
+            for draft in drafts
+            if draft.plan is not None and number < len(draft.plan.steps)
+        }
+        busy = [draft for draft in drafts if draft.brief.name in steps]
+        await self._sum_up(busy, steps, attempt)
+        await self._client.ask_each(
+            alive(busy, attempt),
+            lambda draft: editor_exchange(self._editing, draft, steps[draft.brief.name], attempt),
+            lambda draft, reply: _take_edit(draft, steps[draft.brief.name], reply),
+        )
+
+    async def _sum_up(self, drafts: Sequence[RunDraft], steps: Mapping[str, PlanStep], attempt: int) -> None:
+        """Sum up what the editor will not see, in as many calls as it takes."""
+
+        def ask(draft: RunDraft) -> Exchange:
+            messages, _ = draft.to_sum_up(steps[draft.brief.name])
+            return summarizer_exchange(self._editing, draft, messages, attempt)
+
+        def take(draft: RunDraft, reply: Reply) -> None:
+            text = summary_of(reply)
+            if isinstance(text, Rejection):
+                draft.reject(replace(text, detail=f"the summary: {text.detail}"))
+                return
+            draft.summed_up = draft.to_sum_up(steps[draft.brief.name])[1]
+            draft.summary = " ".join(text.split()[: self._editing.summary_words])
+
+        while still := [d for d in alive(drafts, attempt) if d.to_sum_up(steps[d.brief.name])[0]]:
+            await self._client.ask_each(still, ask, take)
+
+
+def _take_edit(draft: RunDraft, step: PlanStep, reply: Reply) -> None:
+    edit = turn_edit_of(reply)
+    turn = edit if isinstance(edit, Rejection) else edit.apply(draft.original.turns[step.place])
+    if not isinstance(turn, Rejection):
+        rubric = question_of(draft.brief, draft.task).rubric
+        plan = "" if draft.plan is None else draft.plan.words
+        fault = unplanned_refusal(turn, draft.original, plan) or find_fault(
+            turn, step.place, draft.transcript, draft.original, rubric
+        )
+        if fault is None:
+            draft.turns[step.place] = turn
+            return
+        turn = fault
+    draft.reject(replace(turn, detail=f"message {step.number}: {turn.detail}"))
 
 
 class Rounds:
@@ -66,7 +177,7 @@ class Rounds:
 
     async def run(self, runner: Runner) -> RunSession:
         try:
-            for attempt in range(self._roles.attempts):
+            for attempt in range(self._roles.own.attempts):
                 await self._round(attempt)
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
@@ -106,7 +217,7 @@ class Rounds:
             return
         await self._write(texts, attempt)
         synthetic = [draft for draft in alive(texts, attempt) if draft.brief.goal == ORDINAL]
-        if synthetic and self._roles.compared:
+        if synthetic:
             accepted = [d.text for d in self._drafts if d.accepted and d.brief.goal == ORDINAL]
             await self._diversity.check(synthetic, accepted)
         await self._validation.confirm(alive(texts, attempt), attempt)

@@ -15,7 +15,8 @@ from steelyard.runner.run_messages import TRANSIENT_REASONS
 from steelyard.runner.runner import Runner
 from steelyard.stimuli.authored.checks import Rejection, is_refusal
 from steelyard.stimuli.authored.run_edits import EditPlan, TurnEdit, parse_plan
-from steelyard.store.replies import StoredFailure
+from steelyard.store.trials import StoredFailure
+from steelyard.tasks.scale import Binary
 from steelyard.tasks.transcripts.transcript import Transcript
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
@@ -108,9 +109,21 @@ def text_of(reply: Reply) -> str | Rejection:
     return text or Rejection("empty", "there was nothing between <text> and </text>")
 
 
+def summary_of(reply: Reply) -> str | Rejection:
+    """The text between the marks, or a JSON object with a summary, as the harness's prompt asks for it."""
+    text, body = text_of(reply), _object_of(reply, "summary")
+    if isinstance(text, str) or not body:
+        return text
+    parts = {key: "; ".join(map(str, part)) if isinstance(part, list) else part for key, part in body.items()}
+    return "\n".join(f"{key}: {part}" for key, part in parts.items() if part)
+
+
+def _object_of(reply: Reply, key: str) -> dict[str, Any] | None:
+    return None if reply.finish in WITHHELD else find_object(without_reasoning(reply.text), key)
+
+
 def plan_of(reply: Reply, transcript: Transcript, most: int) -> EditPlan | Rejection:
-    words = without_reasoning(reply.text)
-    body = None if reply.finish in WITHHELD else find_object(words, "steps")
+    words, body = without_reasoning(reply.text), _object_of(reply, "steps")
     if body is None:
         missing = Rejection(
             "unreadable reply", "the reply held no plan: one JSON object with steps was expected"
@@ -124,6 +137,9 @@ def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:
     text = None if reply.finish in WITHHELD else _TEXT.search(words)
     calls = [] if reply.finish in WITHHELD else _CALL.findall(words)
     if text is None and not calls:
+        edited = (_object_of(reply, "new_content") or {}).get("new_content")
+        if isinstance(edited, str) and edited.strip():
+            return TurnEdit(edited.strip())
         missing = Rejection("no text", "the reply held neither words nor arguments between their marks")
         return _rejection_for(reply, words, missing)
     arguments: dict[str, Any] = {}
@@ -162,5 +178,11 @@ def said_yes(reply: Reply, key: str) -> bool | None:
 
 
 def score_of(draft: Draft, reply: Reply) -> str | None:
-    verdict = JsonReader()(reply, question_of(draft.brief, draft.task).scale)
-    return verdict.value if isinstance(verdict, Decided) else None
+    """The score, or what PASS and FAIL are on the scale of an item of which somebody has said it."""
+    scale, item = question_of(draft.brief, draft.task).scale, draft.brief.item
+    verdict = JsonReader()(reply, scale)
+    if isinstance(verdict, Decided):
+        return verdict.value
+    word = (_object_of(reply, "verdict") or {}).get("verdict")
+    answers = {"PASS": item.passing, "FAIL": item.failing} if isinstance(scale, Binary) else {}
+    return answers.get(str(word).strip().upper())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
-from steelyard.authoring.drafts import Draft, RunDraft, run_draft, text_draft
+from steelyard.authoring.drafts import RunDraft, run_draft, text_draft
 from steelyard.authoring.questions import (
     asks_own_score,
     author_exchange,
@@ -17,9 +17,7 @@ from steelyard.authoring.questions import (
     validator_exchange,
 )
 from steelyard.authoring.validation import originals
-from steelyard.providers.provider import model_info
-from steelyard.runner.planner import PlanRow
-from steelyard.runner.prices import price_of
+from steelyard.runner.planner import PlanRow, plan_row
 from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep
 from steelyard.study.roles import GRADE, Roles
@@ -36,10 +34,8 @@ PLAN_TOKENS = 200
 TOKENS_PER_WORD = 1.4
 
 
-@dataclass(frozen=True)
-class _Expected:
-    exchange: Exchange
-    output_tokens: int
+_Expected: TypeAlias = tuple[Exchange, int]
+"""A call, and the tokens of its answer."""
 
 
 def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[PlanRow]:
@@ -50,29 +46,26 @@ def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[Pl
         if asks_own_score(brief) and brief.item.id not in unlabelled:
             unlabelled.add(brief.item.id)
             asked = original_exchange(roles.validator, GRADE, text_draft(brief, study, roles))
-            calls.append(_Expected(asked, ANSWER_TOKENS))
-        for expected in calls:
-            groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
+            calls.append((asked, ANSWER_TOKENS))
+        for exchange, tokens in calls:
+            groups.setdefault((exchange.judge.name, brief.probe), []).append((exchange, tokens))
     rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
     synthetic = sum(brief.goal == ORDINAL for brief in briefs)
-    if synthetic and roles.compared and roles.embedder is not None:
+    if synthetic and roles.similarity_limit is not None and roles.embedder is not None:
         rows.append(_embedding_row(study, roles.embedder, synthetic))
     return sorted(rows, key=lambda row: row.judge)
 
 
 def _expected_calls(study: Study, roles: Roles, brief: Brief) -> Iterator[_Expected]:
     if brief.edits_run:
-        return _run_calls(roles, run_draft(brief, study, roles))
+        yield from _run_calls(roles, run_draft(brief, study, roles))
+        return
     draft = text_draft(brief, study, roles)
     draft.text = brief.item.responses[0]
-    return _calls(study, roles, draft)
-
-
-def _calls(study: Study, roles: Roles, draft: Draft) -> Iterator[_Expected]:
-    length = expected_tokens(draft.text) * LENGTHS.get(draft.brief.goal, 1.0)
-    yield _Expected(author_exchange(roles.author, draft, 0, study, roles), round(length))
-    for question in questions_about(draft.brief.goal):
-        yield _Expected(validator_exchange(roles.validator, question, draft), ANSWER_TOKENS)
+    length = expected_tokens(draft.text) * LENGTHS.get(brief.goal, 1.0)
+    yield author_exchange(roles.author, draft, 0, study, roles), round(length)
+    for question in questions_about(brief.goal):
+        yield validator_exchange(roles.validator, question, draft), ANSWER_TOKENS
 
 
 def _run_calls(roles: Roles, draft: RunDraft) -> Iterator[_Expected]:
@@ -80,32 +73,25 @@ def _run_calls(roles: Roles, draft: RunDraft) -> Iterator[_Expected]:
     editing = roles.editing
     assert editing is not None
     places = draft.original.assistant_places[-editing.steps :]
-    yield _Expected(planner_exchange(editing, draft, 0), PLAN_TOKENS)
+    yield planner_exchange(editing, draft, 0), PLAN_TOKENS
     draft.plan = EditPlan("", tuple(PlanStep(place, "") for place in places))
     for step in draft.plan.steps:
         while (messages := draft.to_sum_up(step))[0]:
             exchange = summarizer_exchange(editing, draft, messages[0], 0)
-            yield _Expected(exchange, round(editing.summary_words * TOKENS_PER_WORD))
+            yield exchange, round(editing.summary_words * TOKENS_PER_WORD)
             draft.summed_up = messages[1]
         length = expected_tokens(message(step.number, draft.original.turns[step.place]))
-        yield _Expected(editor_exchange(editing, draft, step, 0), round(length))
-    yield _Expected(validator_exchange(editing.verifier, GRADE, draft), ANSWER_TOKENS)
+        yield editor_exchange(editing, draft, step, 0), round(length)
+    yield validator_exchange(editing.verifier, GRADE, draft), ANSWER_TOKENS
 
 
 def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
-    tokens_in = round(sum(expected_tokens(m.content) for each in expected for m in each.exchange.messages))
-    tokens_out = sum(each.output_tokens for each in expected)
-    model = expected[0].exchange.judge
-    price, seconds = price_of(model), model_info(model.address).seconds_per_call * len(expected)
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(expected))
-    return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
+    prompts = (message.content for exchange, _ in expected for message in exchange.messages)
+    tokens = round(sum(map(expected_tokens, prompts))), sum(tokens for _, tokens in expected)
+    return plan_row(expected[0][0].judge, judge, probe, len(expected), *tokens)
 
 
 def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     lengths = [expected_tokens(text) for text in dict.fromkeys(originals(study))]
-    mean = sum(lengths) / len(lengths)
-    tokens = round(sum(lengths) + mean * synthetic)
-    price, calls = price_of(embedder), len(lengths) + synthetic
-    dollars = None if price is None else price.dollars(tokens, 0, calls)
-    seconds = model_info(embedder.address).seconds_per_call * calls
-    return PlanRow(embedder.name, ORDINAL, calls, tokens, 0, dollars, seconds)
+    tokens = round(sum(lengths) + sum(lengths) / len(lengths) * synthetic)
+    return plan_row(embedder, embedder.name, ORDINAL, len(lengths) + synthetic, tokens, 0)

@@ -106,10 +106,12 @@ class RunDraft(Draft):
 
     @property
     def stimulus(self) -> Stimulus:
-        run, author = self.transcript, NOBODY if self.untouched else self.author
-        return self.brief.to_stimulus(
-            render_transcript(run), self.task, author, edit=self._edit, transcript=run
-        )
+        run, author, edit = self.transcript, self.author, self.brief.edit
+        if self.untouched:
+            author, edit = NOBODY, "none: the run has the wanted answer as it is"
+        elif self.plan is not None:
+            edit = f"{edit}: {self.plan.words}"
+        return self.brief.to_stimulus(render_transcript(run), self.task, author, edit=edit, transcript=run)
 
     @property
     def fits_as_is(self) -> bool:
@@ -128,12 +130,6 @@ class RunDraft(Draft):
         strays = find_contradictions(self.original, self.transcript)
         parts += [f"coherence: {', '.join(strays)}"] if strays else []
         return "; ".join(parts)
-
-    @property
-    def _edit(self) -> str:
-        if self.untouched:
-            return "none: the run has the wanted answer as it is"
-        return self.brief.edit if self.plan is None else f"{self.brief.edit}: {self.plan.words}"
 
     def before(self, step: PlanStep) -> str:
         return self._messages(max(0, step.place - SHOWN_BEFORE), step.place) or "(none)"

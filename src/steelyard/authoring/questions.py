@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from steelyard.authoring.drafts import Draft, RunDraft
@@ -14,7 +14,6 @@ from steelyard.stimuli.authored.checks import words
 from steelyard.stimuli.authored.run_edits import PlanStep
 from steelyard.study.roles import BORDER, EMBED, EXPANSION, GRADE, MEANING, Editing, Roles, prompt_file
 from steelyard.study.study import Study
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.transcript import message, render_transcript
@@ -24,23 +23,17 @@ from steelyard.trials.presentation import Message, Slots
 from steelyard.trials.prompt import PromptTemplate
 from steelyard.trials.trial import Trial
 
+PASS_KEY = '"verdict"'
+"""A prompt of the user's own for a verifier that names this key asks for PASS or FAIL, and for no score."""
 KEEPS_MEANING = (PARAPHRASE, LONG, SHORT, PADDED)
 
 
 def author_exchange(model: Judge, draft: Draft, attempt: int, study: Study, roles: Roles) -> Exchange:
     brief = draft.brief
-    shown = exemplars(study, brief, roles.exemplars)
+    shown = exemplars(study, brief, roles.own.exemplars)
     values = values_of(brief, draft.task, exemplars=shown, feedback=draft.feedback)
-    return Exchange(
-        role=AUTHOR,
-        judge=model,
-        protocol=brief.goal,
-        brief=brief.name,
-        messages=render_messages(model, brief.goal, values),
-        decoding=roles.decoding(attempt),
-        slots=Slots(brief.item.request, brief.item.responses),
-        attempt=attempt,
-    )
+    exchange = _exchange(AUTHOR, model, brief.goal, draft, attempt, values)
+    return replace(exchange, decoding=roles.decoding(attempt))
 
 
 def validator_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
@@ -61,7 +54,7 @@ def validator_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
         decoding=judge.decoding,
         slots=Slots(stimulus.request, stimulus.texts),
         answers=scale.answers if graded else (),
-        wants="json" if graded else "text",
+        wants="json" if graded and PASS_KEY not in judge.protocols[protocol].user else "text",
     )
 
 
@@ -145,15 +138,11 @@ def exemplars(study: Study, brief: Brief, count: int) -> tuple[tuple[str, str], 
     """
     if brief.goal != ORDINAL:
         return ()
-    return _chosen(brief, (*study.items, *study.undrawn), study.seed, count)
-
-
-def _chosen(brief: Brief, items: Sequence[Item], seed: int, count: int) -> tuple[tuple[str, str], ...]:
     mine = brief.item
     fitting = sorted(
         (
             item
-            for item in items
+            for item in (*study.items, *study.undrawn)
             if item.label == brief.expected
             and item.id != mine.id
             and item.responses != mine.responses
@@ -161,25 +150,27 @@ def _chosen(brief: Brief, items: Sequence[Item], seed: int, count: int) -> tuple
         ),
         key=lambda item: item.id,
     )
-    chosen = rng_for(seed, "exemplars", brief.name).sample(fitting, min(count, len(fitting)))
+    chosen = rng_for(study.seed, "exemplars", brief.name).sample(fitting, min(count, len(fitting)))
     return tuple((item.request, item.responses[0]) for item in chosen)
 
 
 def brief_hash(study: Study, roles: Roles, brief: Brief) -> str:
-    shown = exemplars(study, brief, roles.exemplars)
+    shown = exemplars(study, brief, roles.own.exemplars)
     return content_hash([brief.content, study.task, *([shown] if shown else [])])
 
 
 def planner_exchange(editing: Editing, draft: RunDraft, attempt: int) -> Exchange:
-    editable = ", ".join(str(place + 1) for place in draft.original.assistant_places) or "none"
+    places = draft.original.assistant_places
+    editable = ", ".join(str(place + 1) for place in places) or "none"
     values = {
         **_target(draft),
         "transcript": render_transcript(draft.original),
+        "agent_messages": "\n".join(f"[{place}] {draft.original.turns[place].text}" for place in places),
         "editable": editable,
         "most": editing.steps,
         "feedback": draft.feedback,
     }
-    return _exchange(PLANNER, editing.at(editing.planner, attempt), draft, attempt, values)
+    return _exchange(PLANNER, editing.at(editing.planner, attempt), PLANNER, draft, attempt, values)
 
 
 def editor_exchange(editing: Editing, draft: RunDraft, step: PlanStep, attempt: int) -> Exchange:
@@ -192,18 +183,19 @@ def editor_exchange(editing: Editing, draft: RunDraft, step: PlanStep, attempt: 
         "goal": step.goal,
         "number": step.number,
         "message": message(step.number, turn),
+        "text": turn.text,
         "calls": ", ".join(f"{json.dumps(call.id)} ({call.function})" for call in turn.calls),
         "before": draft.before(step),
         "after": draft.after(step),
         "edits": draft.edits_before(step),
         "summary": draft.summary,
     }
-    return _exchange(EDITOR, editing.at(editing.editor, attempt), draft, attempt, values)
+    return _exchange(EDITOR, editing.at(editing.editor, attempt), EDITOR, draft, attempt, values)
 
 
 def summarizer_exchange(editing: Editing, draft: RunDraft, messages: str, attempt: int) -> Exchange:
     values = {"messages": messages, "summary": draft.summary, "most": editing.summary_words}
-    return _exchange(SUMMARIZER, editing.at(editing.summarizer, attempt), draft, attempt, values)
+    return _exchange(SUMMARIZER, editing.at(editing.summarizer, attempt), SUMMARIZER, draft, attempt, values)
 
 
 def _target(draft: RunDraft) -> dict[str, object]:
@@ -214,15 +206,15 @@ def _target(draft: RunDraft) -> dict[str, object]:
 
 
 def _exchange(
-    role: str, judge: Judge, draft: RunDraft, attempt: int, values: Mapping[str, object]
+    role: str, judge: Judge, protocol: str, draft: Draft, attempt: int, values: Mapping[str, object]
 ) -> Exchange:
     item = draft.brief.item
     return Exchange(
         role=role,
         judge=judge,
-        protocol=role,
+        protocol=protocol,
         brief=draft.brief.name,
-        messages=render_messages(judge, role, values),
+        messages=render_messages(judge, protocol, values),
         decoding=judge.decoding,
         slots=Slots(item.request, item.responses),
         attempt=attempt,

@@ -44,13 +44,21 @@ class Diversity:
 
     async def check(self, drafts: Sequence[Draft], accepted: Iterable[str]) -> None:
         """Compare in the order of the briefs, so that the result does not depend on who replied first."""
+        if self._limit is None:
+            return
         others = [*self._texts, *accepted]
         vectors = await self._vectors([*others, *(draft.text for draft in drafts)])
         there = crowd([vectors[text] for text in others if text in vectors])
         kept: list[Vector] = []
         for draft in drafts:
             if draft.text not in vectors:
-                self._missing(draft)
+                assert self._embedder is not None
+                key = embedding_exchange(self._embedder, draft.text).key
+                if key in self._client.waiting:
+                    draft.waiting = self._client.waiting[key].message
+                else:
+                    failed = "the text could not be compared: its embedding failed"
+                    draft.reject(Rejection("call failed", failed))
                 continue
             vector = vectors[draft.text]
             cosine = max(closest(vector, there), closest(vector, crowd(kept)))
@@ -62,14 +70,6 @@ class Diversity:
                 draft.reject(Rejection("too similar", detail))
             else:
                 kept.append(vector)
-
-    def _missing(self, draft: Draft) -> None:
-        assert self._embedder is not None
-        key = embedding_exchange(self._embedder, draft.text).key
-        if key in self._client.waiting:
-            draft.waiting = self._client.waiting[key].message
-        else:
-            draft.reject(Rejection("call failed", "the text could not be compared: its embedding failed"))
 
     async def _vectors(self, texts: Sequence[str]) -> Mapping[str, Vector]:
         if self._embedder is None:
@@ -104,9 +104,7 @@ _YES_QUESTIONS = {
 
 
 class Validation:
-    def __init__(
-        self, client: AuthorClient, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None
-    ) -> None:
+    def __init__(self, client: AuthorClient, roles: Roles, confirmed: Callable[[Draft], None]) -> None:
         """`confirmed` is told of each draft as soon as its last question is answered."""
         self._client = client
         self._roles = roles
@@ -140,13 +138,14 @@ class Validation:
         own = await self.scores(unlabelled, attempt, original_exchange)
         graded = [draft for draft in drafts if draft.brief.expected or draft.brief.name in own]
         kept: set[str] = set()
+        is_last = attempt == self._roles.own.attempts - 1
 
         def take(draft: Draft, score: str, who: str) -> None:
             wanted = draft.brief.expected or own[draft.brief.name][0]
             if score == wanted:
                 as_what = "as intended" if draft.brief.expected else "as for the item's own response"
                 draft.validation = f"{who} gave {score}, {as_what}"
-            elif self._keeps(draft, attempt):
+            elif is_last and draft.brief.goal == ORDINAL and self._roles.own.off_target == "keep":
                 draft.kept_score = score
                 draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
             else:
@@ -158,11 +157,6 @@ class Validation:
 
         await self._ask(graded, GRADE, attempt, score_of, take)
         return [draft for draft in graded if draft.brief.name in kept]
-
-    def _keeps(self, draft: Draft, attempt: int) -> bool:
-        """True where a text that missed its score is kept at the one it got: after the last try."""
-        last = attempt == self._roles.attempts - 1
-        return last and draft.brief.goal == ORDINAL and self._roles.off_target == "keep"
 
     async def _confirm_by_yes(self, drafts: Sequence[Draft], question: str, attempt: int) -> None:
         key, found, rejection = _YES_QUESTIONS[question]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import POSITIVE, option
+from steelyard.cli.options import option, takes
 from steelyard.cli.output import display_path, plain, print_results
+from steelyard.core.settings import argument, flag, setting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,30 +20,25 @@ if TYPE_CHECKING:
     from steelyard.commands.overall import JudgeOverall
 
 TARGET = "DIR[:JUDGE]"
-FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    first: str = argument(TARGET)
+    second: str = argument(TARGET)
+    margin: float = setting(
+        "Largest difference that counts as equal.", "SHARE", default=0.10, kind="positive"
+    )
+    stratum: str | None = setting("Compare on this stratum of the data only.", "NAME")
+    full: bool = flag("List every figure with its test, and what was left out.")
+    as_json: bool = flag("Print the comparison as JSON.", ("--json",))
+    page: Path | None = setting("Write the comparison as one HTML page.", "FILE", ("--html",), kind="file")
+    markdown: Path | None = setting("Write the comparison as Markdown.", "FILE", kind="file")
 
 
 @click.command(short_help="Compare two judges on shared stimuli, no calls.")
-@click.argument("first", metavar=TARGET)
-@click.argument("second", metavar=TARGET)
-@option(
-    "--margin", type=POSITIVE, default=0.10, metavar="SHARE", help="Largest difference that counts as equal."
-)
-@option("--stratum", metavar="NAME", help="Compare on this stratum of the data only.")
-@option("--full", is_flag=True, help="List every figure with its test, and what was left out.")
-@option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-@option("--html", "page", type=FILE, metavar="FILE", help="Write the comparison as one HTML page.")
-@option("--markdown", type=FILE, metavar="FILE", help="Write the comparison as Markdown.")
-def compare(
-    first: str,
-    second: str,
-    margin: float,
-    stratum: str | None,
-    full: bool,
-    as_json: bool,
-    page: Path | None,
-    markdown: Path | None,
-) -> None:
+@takes(CompareOptions)
+def compare(options: CompareOptions) -> None:
     """Compare two judges on the stimuli that both were shown; makes no calls.
 
     Each argument is a run folder or an import, with the judge's name after a colon if the folder holds
@@ -57,21 +54,29 @@ def compare(
     from steelyard.datasheet.comparison import terminal as comparison_terminal
     from steelyard.runner.run_messages import metric_errors
 
-    comparison = compare_targets(Target.parse(first), Target.parse(second), margin, stratum)
-    written = {"Page": (page, comparison_page.render), "Markdown": (markdown, comparison_markdown.render)}
+    both = Target.parse(options.first), Target.parse(options.second)
+    comparison = compare_targets(*both, options.margin, options.stratum)
+    written = {
+        "Page": (options.page, comparison_page.render),
+        "Markdown": (options.markdown, comparison_markdown.render),
+    }
     for path, render in written.values():
         if path is not None:
             atomic_write_text(path, render(comparison))
-    if as_json:
+    if options.as_json:
         click.echo(comparison.dumps(), nl=False)
     else:
-        comparison_terminal.render(comparison, Console(), full=full)
+        comparison_terminal.render(comparison, Console(), full=options.full)
         for name, (path, _) in written.items():
             if path is not None:
                 click.echo(f"{name}: {display_path(path)}")
     sys.exit(print_results((), list(metric_errors(comparison.faults))))
 
 
+SPREAD_NOTE = (
+    "Volatility: standard deviation of accuracy over the probes of a data set, in brackets what sampling "
+    "alone would give; then the worst and the best probe."
+)
 COST_NOTE = (
     "Each data set counts once. Pooled: all dollars over 100 times the mean accuracy; mean: the mean of the "
     "data sets' own costs per point, undefined where one has none. Data sets are not a "
@@ -86,8 +91,8 @@ def overall(folders: tuple[Path, ...], as_json: bool) -> None:
     """Summarise the runs of several data sets in one table; makes no calls.
 
     Each folder is the run of one data set of labelled single texts. The table shows for every judge its
-    accuracy and cost per point on each data set, the mean accuracy, and the overall cost per point by both
-    common definitions.
+    accuracy, its volatility over probes and cost per point on each data set, the mean accuracy, and the
+    overall cost per point by both common definitions.
     """
     import json
 
@@ -107,22 +112,25 @@ def _print(judges: list[JudgeOverall], console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    rows = [row for judge in judges for row in judge.rows]
+    spreads = any(row.spread for row in rows)
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("judge", "data set"):
         table.add_column(name, overflow="fold")
-    for name in ("accuracy", "dollars", "cost per point"):
-        table.add_column(name, justify="right")
+    for name in ("accuracy", *(("volatility", "worst–best") if spreads else ()), "dollars", "cost per point"):
+        table.add_column(name, justify="right", no_wrap=name in ("volatility", "worst–best"))
     for judge in judges:
         for row in judge.rows:
             point = row.cost.per_point if row.cost else None
-            cells = (_accuracy(row.accuracy), _dollars(row.dollars), _dollars(point))
+            spread = _spread(row.spread) if spreads else ()
+            cells = (_accuracy(row.accuracy), *spread, _dollars(row.dollars), _dollars(point))
             table.add_row(plain(judge.judge), plain(row.data_set), *cells)
         for name in judge.missing:
-            table.add_row(plain(judge.judge), plain(name), _accuracy(None), "", "")
+            table.add_row(plain(judge.judge), plain(name), _accuracy(None))
+        gap = ("", "") if spreads else ()
         mean = _accuracy(judge.accuracy_mean)
-        table.add_row("", "overall, pooled", mean, "", _dollars(judge.cost.pooled))
-        table.add_row("", "overall, mean", "", "", _dollars(judge.cost.mean_of_rows), end_section=True)
-    rows = [row for judge in judges for row in judge.rows]
+        table.add_row("", "overall, pooled", mean, *gap, "", _dollars(judge.cost.pooled))
+        table.add_row("", "overall, mean", "", *gap, "", _dollars(judge.cost.mean_of_rows), end_section=True)
     partial = dict.fromkeys(f"{row.partial} on {row.data_set}." for row in rows if row.partial)
     references = dict.fromkeys(
         f"Reference on {row.data_set}: {row.reference}." for row in rows if row.reference
@@ -130,7 +138,8 @@ def _print(judges: list[JudgeOverall], console: Console) -> None:
     for line in partial:
         console.print(Text(line), soft_wrap=True)
     console.print(table)
-    for line in (*references, *_gaps(judges), COST_NOTE):
+    notes = [SPREAD_NOTE] if spreads else []
+    for line in (*references, *_gaps(judges), *notes, COST_NOTE):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -147,6 +156,16 @@ def _gaps(judges: list[JudgeOverall]) -> Iterator[str]:
             f"{name}: the accuracy of {', '.join(whose)} is without {', '.join(probes)}, which other "
             "data sets have; the rows are not alike."
         )
+
+
+def _spread(spread: Mapping[str, float | None]) -> tuple[str, str]:
+    if not spread:
+        return "", ""
+    sd, sampling, least, most = (
+        spread.get(f"accuracy_{name}") for name in ("sd", "sd_sampling", "min", "max")
+    )
+    alone = "" if sampling is None else f" ({_accuracy(sampling)})"
+    return f"{_accuracy(sd)}{alone}", f"{_accuracy(least)}–{_accuracy(most)}"
 
 
 def _accuracy(value: float | None) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import option, study_options, yes_option
+from steelyard.cli.options import StudyOptions, takes
 from steelyard.cli.output import plain, print_error
+from steelyard.core.settings import several
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,13 +24,14 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions(StudyOptions):
+    people: tuple[str, ...] = several("Column of people in a wide table of ratings; repeatable.", "NAME")
+
+
 @click.command(short_help="Check machine, weights, keys and judges.")
-@study_options
-@option(
-    "--people", multiple=True, metavar="NAME", help="Column of people in a wide table of ratings; repeatable."
-)
-@yes_option
-def doctor(people: tuple[str, ...], **options: Any) -> None:
+@takes(DoctorOptions)
+def doctor(options: DoctorOptions) -> None:
     """Check the machine, the embedded weights and the keys, then the given judges.
 
     With a file of ratings (CSV, JSONL, Parquet, …) it says instead what the file supports: agreement,
@@ -43,8 +46,12 @@ def doctor(people: tuple[str, ...], **options: Any) -> None:
     from steelyard.commands.doctor import machine_checks
 
     console = Console()
-    if options["study"] is not None and not _is_study(options["study"]):
-        _print_table(console, _rating_checks(people, options))
+    if options.study is not None and not _is_study(options.study):
+        from steelyard.importing.ratings import RatingColumns
+        from steelyard.survey.rating_files import load_ratings, rating_checks
+
+        how = RatingColumns.parse(options.columns, options.judges, options.people, where=options.where)
+        _print_table(console, rating_checks(load_ratings(options.study, how)))
         return
     findings = list(machine_checks())
     _print_table(console, findings)
@@ -72,26 +79,18 @@ def _is_study(path: Path) -> bool:
     return isinstance(body, dict) and "judges" in body
 
 
-def _rating_checks(people: tuple[str, ...], options: dict[str, Any]) -> Iterable[DoctorCheck]:
-    from steelyard.commands.rating_files import load_ratings, rating_checks
-    from steelyard.importing.ratings import RatingColumns
-
-    how = RatingColumns.parse(options["columns"], options["judges"], people, where=options["where"])
-    return rating_checks(load_ratings(options["study"], how))
-
-
-def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:
+def _judges(options: DoctorOptions) -> Iterator[JudgeCheck]:
     """One call per judge as `measure` would make it; judges given with -j are checked one by one."""
     from steelyard.cli.study import open_study
     from steelyard.commands.doctor import check_judge, check_study
     from steelyard.commands.reference_run import with_expected_labels
 
-    if any(options[name] for name in ("study", "data", "probes", "scale")):
+    if options.study or options.data or options.probes or options.scale:
         study, folder, generation = open_study(options)
         study = with_expected_labels(study, folder)
         yield from check_study(study if generation is None else generation.estimate(study, folder)[0])
         return
-    for text in options["judges"]:
+    for text in options.judges:
         yield from check_judge(text)
 
 

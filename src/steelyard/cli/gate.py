@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import POSITIVE, option, yes_option
+from steelyard.cli.options import takes, yes_setting
 from steelyard.cli.output import display_path, plain, warn
 from steelyard.cli.study import consent_of
+from steelyard.core.settings import argument, flag, setting, several
 from steelyard.core.text import pluralize
 from steelyard.datasheet.words.text import escape_control_chars
 
@@ -20,41 +22,29 @@ if TYPE_CHECKING:
     from steelyard.commands.gate.ruling import Ruling
 
 STYLES = {"PASS": "green", "FAIL": "bold red", "INCONCLUSIVE": "yellow"}
-FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateOptions:
+    target: Path = argument("DIR", "path")
+    policy: str | None = setting("Acceptance policy: smoke, default, strict, or a YAML file.", "FILE")
+    judges: tuple[str, ...] = several("Judge to gate; repeatable.", "NAME", ("--judge", "-j"))
+    reference: Path | None = setting(
+        "Earlier run on the same stimuli; fail if the judge has drifted since.", "DIR", kind="folder"
+    )
+    margin: float = setting("Largest allowed drift.", "SHARE", default=0.10, kind="positive")
+    certificate: Path | None = setting("Check this certificate instead of deciding.", "FILE", kind="file")
+    check: bool = flag("Check the certificate in DIR instead of deciding.")
+    junit: Path | None = setting("Write the result as JUnit XML.", "FILE", kind="file")
+    markdown: Path | None = setting("Write the result as Markdown.", "FILE", kind="file")
+    every: bool = flag("List passed checks too.", ("--all",))
+    yes: tuple[str, ...] = yes_setting()
+    as_json: bool = flag("Print the result as JSON.", ("--json",))
 
 
 @click.command(short_help="Pass, fail or inconclusive, by a policy.")
-@click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
-@option("--policy", metavar="FILE", help="Acceptance policy: smoke, default, strict, or a YAML file.")
-@option("--judge", "-j", "judges", multiple=True, metavar="NAME", help="Judge to gate; repeatable.")
-@option(
-    "--reference",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Earlier run on the same stimuli; fail if the judge has drifted since.",
-)
-@option("--margin", type=POSITIVE, default=0.10, metavar="SHARE", help="Largest allowed drift.")
-@option("--certificate", type=FILE, metavar="FILE", help="Check this certificate instead of deciding.")
-@option("--check", is_flag=True, help="Check the certificate in DIR instead of deciding.")
-@option("--junit", type=FILE, metavar="FILE", help="Write the result as JUnit XML.")
-@option("--markdown", type=FILE, metavar="FILE", help="Write the result as Markdown.")
-@option("--all", "every", is_flag=True, help="List passed checks too.")
-@yes_option
-@option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def gate(
-    target: Path,
-    policy: str | None,
-    judges: tuple[str, ...],
-    reference: Path | None,
-    margin: float,
-    certificate: Path | None,
-    check: bool,
-    junit: Path | None,
-    markdown: Path | None,
-    every: bool,
-    yes: tuple[str, ...],
-    as_json: bool,
-) -> None:
+@takes(GateOptions)
+def gate(options: GateOptions) -> None:
     """Decide by a policy whether the judges of a run may be used, and write a certificate; makes no calls.
 
     PASS (exit 0): every interval lies within its limits. FAIL (exit 3): some interval lies wholly outside,
@@ -72,9 +62,10 @@ def gate(
     from steelyard.core.atomic_write import atomic_write_text
 
     now = datetime.now(UTC)
-    if certificate is not None or check:
-        path = certificate or target / "certificate.json"
-        valid = check_certificate(target, path, now, judges, policy, consent_of(yes))
+    target, policy, judges = options.target, options.policy, options.judges
+    if options.certificate is not None or options.check:
+        path = options.certificate or target / "certificate.json"
+        valid = check_certificate(target, path, now, judges, policy, consent_of(options.yes))
         until = "does not expire" if valid.expires is None else f"expires {valid.expires:%Y-%m-%d %H:%M %Z}"
         names = ", ".join(judge.name for judge in valid.judges)
         click.echo(f"Certificate holds: {escape_control_chars(names)}; {until}.")
@@ -82,18 +73,18 @@ def gate(
     if policy is None:
         names = ", ".join(SHIPPED)
         raise click.UsageError(f"missing option: give --policy ({names} or a file) or --certificate FILE")
-    ruling, written = gate_folder(target, policy, now, judges, reference, margin)
-    if junit is not None:
-        atomic_write_text(junit, render_junit(ruling))
-    if markdown is not None:
-        atomic_write_text(markdown, render_markdown(ruling))
-    if as_json:
+    ruling, written = gate_folder(target, policy, now, judges, options.reference, options.margin)
+    if options.junit is not None:
+        atomic_write_text(options.junit, render_junit(ruling))
+    if options.markdown is not None:
+        atomic_write_text(options.markdown, render_markdown(ruling))
+    if options.as_json:
         click.echo(json.dumps(ruling.to_json(), indent=1, ensure_ascii=False))
     else:
-        _print(ruling, every)
+        _print(ruling, options.every)
     if written is None and ruling.result != GATE_INCONCLUSIVE:
         warn(f"{display_path(target)}: the certificate cannot be written there; the result stands.")
-    elif written is not None and not as_json:
+    elif written is not None and not options.as_json:
         result = "Certificate:" if ruling.result == PASS else "No certificate; the refusal is recorded in"
         click.echo(f"\n{result} {display_path(written)}")
     sys.exit(EXIT_CODES[ruling.result])

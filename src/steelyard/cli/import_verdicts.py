@@ -1,17 +1,21 @@
-"""`steelyard import`: recorded verdicts to a datasheet, without a call."""
+"""From other tools: `steelyard import` reads recorded verdicts, `steelyard study convert` a configuration."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import option
-from steelyard.cli.output import full_option, print_datasheet, print_page_path, print_results
+from steelyard.cli.options import KINDS, option, takes
+from steelyard.cli.output import FULL, print_datasheet, print_page_path, print_results, warn
 from steelyard.cli.process import use_one_blas_thread
+from steelyard.core.settings import argument, flag, setting
 from steelyard.core.text import pluralize
+from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
     from steelyard.importing.jsonl import RecordedSource
@@ -20,37 +24,24 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    files: tuple[Path, ...] = argument("FILE…", "file", nargs=-1, required=True)
+    out: Path = setting("Folder for the calls and the datasheet.", "DIR", kind="folder", required=True)
+    columns: str | None = setting(
+        "Column mapping of a table: item, score, expected, judge, ….", "PART=COLUMN,…"
+    )
+    judge: str | None = setting("Judge of a table without a judge column; scorer of a log.", "NAME")
+    scale: str | None = setting("Scale of scores in a table or log, such as binary or 1-6.", "SCALE")
+    name: str | None = setting("Name of the datasheet [name of the first file].", "TEXT")
+    seed: int = setting("Seed of the bootstrap.", "N", default=7, kind="integer")
+    full: bool = flag(FULL)
+    as_json: bool = flag("Print datasheet.json instead of the datasheet.", ("--json",))
+
+
 @click.command("import")
-@click.argument(
-    "files", nargs=-1, required=True, metavar="FILE…", type=click.Path(dir_okay=False, path_type=Path)
-)
-@option(
-    "--out",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Folder for the calls and the datasheet.",
-)
-@option(
-    "--columns", metavar="PART=COLUMN,…", help="Column mapping of a table: item, score, expected, judge, …."
-)
-@option("--judge", metavar="NAME", help="Judge of a table without a judge column; scorer of a log.")
-@option("--scale", metavar="SCALE", help="Scale of scores in a table or log, such as binary or 1-6.")
-@option("--name", metavar="TEXT", help="Name of the datasheet [name of the first file].")
-@option("--seed", type=int, default=7, metavar="N", help="Seed of the bootstrap.")
-@full_option
-@option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
-def import_command(
-    files: tuple[Path, ...],
-    out: Path,
-    columns: str | None,
-    judge: str | None,
-    scale: str | None,
-    name: str | None,
-    seed: int,
-    full: bool,
-    as_json: bool,
-) -> None:
+@takes(ImportOptions)
+def import_command(options: ImportOptions) -> None:
     """Turn recorded verdicts into a datasheet; makes no calls.
 
     Reads JSONL with one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts.
@@ -58,7 +49,8 @@ def import_command(
     TSV, Excel, Parquet, JSON) with other column names.
 
     Also reads Inspect logs (.eval, .json): every scorer is a judge and its first value the verdict; a value
-    that a person changed is the reference. Epochs count as separate runs, not as replicates.
+    that a person changed is the reference. Epochs count as separate runs, not as replicates. Exports of
+    promptfoo, DeepEval, MLflow, Phoenix and Langfuse are read as well, with people's ratings as references.
     """
     use_one_blas_thread()
     from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
@@ -66,42 +58,43 @@ def import_command(
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.run_messages import metric_errors
 
-    imported = import_verdicts(files, name, seed, _table(columns, judge, scale, files))
-    sheet = ImportFolder(out).write(imported)
+    imported = import_verdicts(options.files, options.name, options.seed, _table(options))
+    sheet = ImportFolder(options.out).write(imported)
     errors = [*imported.errors, *metric_errors(sheet.faults)]
-    if as_json:
+    if options.as_json:
         click.echo(dumps(sheet), nl=False)
     else:
-        errors += print_datasheet(sheet, full=full)
+        errors += print_datasheet(sheet, full=options.full)
         click.echo()
     code = print_results(imported.warnings, errors)
-    if not as_json:
+    if not options.as_json:
         beside = imported.calls_of_baselines
         calls = pluralize(len(imported.calls) - beside, "recorded call")
         text = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
-        print_page_path(RunFolder(out).page, text, full=full)
+        print_page_path(RunFolder(options.out).page, text, full=options.full)
     sys.exit(code)
 
 
-def _table(
-    columns: str | None, judge: str | None, scale: str | None, files: tuple[Path, ...]
-) -> RecordedSource | None:
+def _table(options: ImportOptions) -> RecordedSource | None:
     """How tables and logs are read, where the files are some; what belongs to them is refused elsewhere."""
-    from steelyard.errors import ConfigError
-    from steelyard.importing.inspect_scores import InspectScores, MappedLog, holds_log
-    from steelyard.importing.mapped_columns import MappedTable, parse_recorded_columns
+    from steelyard.importing.inspect_scores import InspectScores, holds_log
+    from steelyard.importing.mapped_columns import ExportedScores, MappedTable, parse_recorded_columns
+    from steelyard.importing.rating_exports import export_of
 
-    if columns is not None:
-        mapped = parse_recorded_columns(columns)
-        if MappedLog.fits(mapped) and all(map(holds_log, files)):
-            return MappedLog(mapped, judge, scale)
+    files, judge, scale = options.files, options.judge, options.scale
+    if options.columns is not None:
+        mapped = parse_recorded_columns(options.columns)
+        if InspectScores.fits(mapped) and all(map(holds_log, files)):
+            return InspectScores(judge, scale, mapped)
         return MappedTable(mapped, judge, scale)
     if any(map(holds_log, files)):
         return InspectScores(judge, scale)
+    if all(map(export_of, files)):
+        return ExportedScores(judge, scale)
     for name, value in (("judge", judge), ("scale", scale)):
         if value is not None:
             raise ConfigError(
-                f"--{name}: works only with tables and logs; add --columns, or remove --{name}."
+                f"--{name}: works only with tables, logs and exports; add --columns, or remove --{name}."
             )
     if files[0].suffix.lower() in TABLES:
         raise ConfigError(
@@ -109,3 +102,55 @@ def _table(
             "--columns item=id,score=verdict,expected=human."
         )
     return None
+
+
+@click.command(short_help="Turn a configuration of the Judge Reliability Harness into a study file.")
+@click.argument("action", metavar="convert", type=click.Choice(["convert"]))
+@click.argument("config", metavar="CONFIG", type=click.Path(path_type=Path))
+@option("--out", type=KINDS["file"], metavar="FILE", help="Study file to write [stdout].")
+def study(action: str, config: Path, out: Path | None) -> None:
+    """Turn a configuration of the Judge Reliability Harness into a study file.
+
+    Paths in the study file are seen from its own folder, or from the working folder where it is printed. What
+    has no counterpart is named on stderr. A configuration with tests of texts and of agents makes two study
+    files: FILE, and FILE with -agents before its ending.
+    """
+    del action
+    import yaml
+
+    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.study.harness_config import convert_config
+    from steelyard.study.study_files import files_of
+
+    try:
+        body = yaml.safe_load(config.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not YAML"
+        raise ConfigError(f"{config}: cannot be read ({reason}); name a configuration file.") from error
+    try:
+        studies, notes = convert_config(body, config.parent, Path() if out is None else out.parent)
+    except ConfigError as error:
+        raise ConfigError(f"{config}: {error}") from error
+    files = [] if out is None else [out, out.with_stem(f"{out.stem}-agents")][: len(studies)]
+    for file in files:
+        if file.exists():
+            raise ConfigError(f"{file}: is there already; remove it, or choose another --out.")
+    for made in studies:
+        outside = [file for file in files_of(out or Path("study.yaml"), made, {}) if file.is_outside]
+        notes += [
+            f"{file}: lies outside the study file's folder, so it is read after a question"
+            for file in outside
+        ]
+    for note in dict.fromkeys(notes):
+        warn(f"{note}.")
+    texts = [yaml.safe_dump(made, sort_keys=False, allow_unicode=True, width=120) for made in studies]
+    if out is None:
+        click.echo("---\n".join(texts), nl=False)
+    for file, text in zip(files, texts, strict=False):
+        atomic_write_text(file, text)
+        click.echo(f"{file}: written; `steelyard plan {quote(str(file))}` shows what it costs.")
+    if len(studies) > 1:
+        warn(
+            "the configuration has tests of texts and of agents, and a study has one data set: there are two "
+            "studies, the texts' first; `steelyard overall` puts their results into one table."
+        )

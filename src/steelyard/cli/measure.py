@@ -1,93 +1,73 @@
-"""`steelyard measure`."""
+"""Commands of a study: `steelyard measure`, `plan` and `generate`."""
 
 from __future__ import annotations
 
+import json
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import COUNT, POSITIVE, option, study_options, until_option, yes_option
+from steelyard.cli.options import StudyOptions, takes, until_setting
 from steelyard.cli.output import (
     describe_calls,
-    full_option,
+    display_path,
+    plain,
     print_datasheet,
     print_page_path,
     print_results,
     warn,
 )
 from steelyard.cli.process import return_large_arrays
-from steelyard.cli.study import open_study, print_destinations, run_limits, with_reference
+from steelyard.cli.study import MeasureOptions, open_study, print_destinations, run_limits, with_reference
+from steelyard.core.settings import flag, setting
+from steelyard.core.text import plural, pluralize
+from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
     from steelyard.commands.measure import Measurement
-    from steelyard.runner.limits import RunLimits
 
 
 @click.command(short_help="Measure judges and print the datasheet.")
-@study_options
-@until_option
-@option("--decide", metavar="RULE", help='Stop once a rule such as "dark_current<0.10" is decided.')
-@option("--cap", type=COUNT, metavar="N", help="Maximum number of pairs for --decide [all].")
-@option(
-    "--batch", is_flag=True, help="Use the vendor's batch API: about half the price, results within hours."
-)
-@option("--batch-size", type=COUNT, metavar="N", help="Calls per batch, at most [what the vendor takes].")
-@option("--poll", type=POSITIVE, default=60.0, metavar="SECONDS", help="Seconds between batch status checks.")
-@option("--accept-all", is_flag=True, help="Treat generated texts still pending review as accepted.")
-@option("--dry-run", is_flag=True, help="Print the plan and stop.")
-@yes_option
-@full_option
-@option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
-def measure(
-    until: str | None,
-    decide: str | None,
-    cap: int | None,
-    batch: bool,
-    batch_size: int | None,
-    poll: float,
-    accept_all: bool,
-    dry_run: bool,
-    full: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@takes(MeasureOptions)
+def measure(options: MeasureOptions) -> None:
     """Measure judges, print the datasheet and write the run folder.
 
     Without arguments it measures the two embedded judges with the probes vacuum, ladder and criterion on the
     built-in checklists, in the quick profile. Run the same command again to resume; a finished run makes no
     calls.
     """
-    if decide is not None and until is not None:
+    if options.decide is not None and options.until is not None:
         raise ConfigError(
             "--until: cannot be combined with --decide, which has its own stopping rule; remove one of them."
         )
-    if decide is not None and batch:
+    if options.decide is not None and options.batch:
         raise ConfigError(
             "--batch: cannot be combined with --decide, which needs each reply before the next "
             "call; remove one of them."
         )
-    if decide is not None:
+    if options.decide is not None:
         from steelyard.cli.stopping import decide_rule
 
-        sys.exit(decide_rule(decide, cap, options, dry_run, as_json))
-    if cap is not None:
+        sys.exit(decide_rule(options.decide, options))
+    if options.cap is not None:
         raise ConfigError("--cap: works only with --decide; add --decide RULE, or remove --cap.")
-    if until is not None:
+    if options.until is not None:
         from steelyard.cli.stopping import measure_sizes, print_sizes
 
-        if dry_run:
-            print_sizes(options, as_json)
+        if options.dry_run:
+            print_sizes(options, options.as_json)
             return
-        limits = _with_batches(run_limits(options), batch, batch_size, poll)
-        sys.exit(_print(measure_sizes(options, limits), full, as_json))
-    study, folder, generation = open_study(options, accept_all, calls=not dry_run)
-    if dry_run:
+        sys.exit(_print(measure_sizes(options), options.full, options.as_json))
+    study, folder, generation = open_study(options, options.accept_all, calls=not options.dry_run)
+    if options.dry_run:
         from steelyard.cli.plan_table import print_study_plan
 
-        print_study_plan(study, folder, as_json, generation)
+        print_study_plan(study, folder, options.as_json, generation)
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
@@ -98,9 +78,9 @@ def measure(
     if not any(model_info(judge.address).sequential for judge in asked):
         return_large_arrays()  # an embedded model would ask for the same ones again at every call
 
-    for name in judges_without_batches(study) if batch else ():
+    for name in judges_without_batches(study) if options.batch else ():
         warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")
-    limits = _with_batches(run_limits(options), batch, batch_size, poll)
+    limits = options.limits
     print_destinations(options, study, generation)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)
@@ -110,12 +90,7 @@ def measure(
             for shortfall in authored.shortfalls:
                 warn(shortfall)
         measurement = run(study, folder, limits, progress)
-    sys.exit(_print(measurement, full, as_json))
-
-
-def _with_batches(limits: RunLimits, batch: bool, size: int | None, poll: float) -> RunLimits:
-    limits = replace(limits, batch=batch, poll=poll)
-    return limits if size is None else replace(limits, batch_size=size)
+    sys.exit(_print(measurement, options.full, options.as_json))
 
 
 def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
@@ -136,3 +111,139 @@ def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
             full=full,
         )
     return code
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(StudyOptions):
+    until: str | None = until_setting()
+    by_probe: bool = flag("Print one row per judge and probe.")
+    rank: Path | None = setting(
+        "Smallest difference that the judges of this run detect.", "DIR", kind="folder"
+    )
+    items: int = setting(
+        "Items per system, for --rank.", "N", default=500, type=click.IntRange(2, 1_000_000_000)
+    )
+    as_json: bool = flag("Print the plan as JSON.", ("--json",), late=True)
+
+
+@click.command(short_help="Estimate the cost of a measurement; makes no calls.")
+@takes(PlanOptions)
+def plan(options: PlanOptions) -> None:
+    """Estimate calls, tokens, dollars and time of a measurement; makes no calls.
+
+    Takes the arguments of `measure` and counts only calls that the run folder does not hold yet. Two
+    estimates of sample size need no study: --labels with numbers, such as 50,200, shows the precision of that
+    many labelled rows; --rank shows the smallest difference between two systems that the judges of a run can
+    detect.
+    """
+    if options.labels is not None and "=" not in options.labels:
+        if options.rank is not None:
+            raise click.UsageError("--labels and --rank cannot be combined; remove one of them")
+        print_label_precision(options.labels, options.as_json)
+        return
+    if options.rank is not None:
+        print_ranking(options.rank, options.items, options.as_json)
+        return
+    if options.until is not None:
+        from steelyard.cli.stopping import print_sizes
+
+        print_sizes(options, options.as_json)
+        return
+    from steelyard.cli.plan_table import print_study_plan
+
+    study, folder, generation = open_study(options, calls=False)
+    print_study_plan(study, folder, options.as_json, generation, by_probe=options.by_probe)
+
+
+ASSUMED = {"accuracy": 0.85, "error_rate": 0.10, "disagreement": 0.15}
+MOST_ROWS = 10**7
+
+
+def print_label_precision(given: str, as_json: bool) -> None:
+    from steelyard.metrics.stats.sample_size import label_precision
+
+    rows = [label_precision(count, **ASSUMED) for count in _counts(given)]
+    if as_json:
+        click.echo(json.dumps({"expected": ASSUMED, "labels": [asdict(row) for row in rows]}, indent=1))
+        return
+    click.echo("Precision by labelled rows: half the width of each 95 % interval, and the")
+    click.echo("smallest difference between two judges that 80 % of studies detect.\n")
+    click.echo("    rows  accuracy   kappa   false passes   between two judges")
+    for row in rows:
+        accuracy, kappa, error = (f"±{share:.3f}" for share in (row.accuracy, row.kappa, row.error_rate))
+        between = f"{row.between_judges:>18.3f}"
+        click.echo(f"{row.rows:>8,}  {accuracy:>8}  {kappa:>6}   {error:>12}   {between}")
+    click.echo("\nAssumes a judge that is right in 0.85 of the rows and passes 0.10 of those")
+    click.echo("that should fail (half of them), and a second one that differs in 0.15.")
+
+
+def _counts(given: str) -> list[int]:
+    counts = [part.strip() for part in given.split(",") if part.strip()]
+    for part in counts or [given]:
+        if not (part.isascii() and part.isdigit() and 2 <= int(part[:9]) <= MOST_ROWS and len(part) < 9):
+            raise ConfigError(
+                f"--labels: found {part!r}, expected whole numbers from 2 to {MOST_ROWS:,}, as in 50,100,200."
+            )
+    return sorted({int(part) for part in counts})
+
+
+def print_ranking(folder: Path, items: int, as_json: bool) -> None:
+    from steelyard.commands.ranking import ranking_power
+    from steelyard.commands.report import current_datasheet
+
+    rows = ranking_power(current_datasheet(folder), items, str(folder))
+    if as_json:
+        click.echo(json.dumps({"ranking": [asdict(row) for row in rows]}, indent=1, ensure_ascii=False))
+        return
+    for row in rows:
+        click.echo(f"{escape_control_chars(row.judge)}: {row.sentence()}.")
+    click.echo("\nAssumes that a judge errs equally on both systems; a bias towards one adds to this.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateOptions(StudyOptions):
+    accept_all: bool = flag("Treat generated texts still pending review as accepted.", late=True)
+
+
+@click.command(short_help="Generate stimuli with a model; calls no judge.")
+@takes(GenerateOptions)
+def generate(options: GenerateOptions) -> None:
+    """Generate the stimuli of a study with its author model and confirm them with its validator.
+
+    No judge is called. Run the same command again to resume; `measure` with the same arguments judges the
+    texts.
+    """
+    from rich.console import Console
+
+    from steelyard.cli.progress import LiveProgress
+    from steelyard.study.reference import with_placeholder_labels
+    from steelyard.study.study_probes import open_briefs
+
+    study, folder, generation = open_study(options, options.accept_all)
+    if generation is None:
+        raise ConfigError("generate: the study has no author; add author and validator to the study file.")
+    if not open_briefs(with_placeholder_labels(study)):
+        raise ConfigError(
+            "generate: no probe of the study uses generated texts; add one, such as label_flip."
+        )
+    asked = tuple(judge for judge in study.judges if judge.name == study.reference)
+    print_destinations(options, replace(study, judges=asked), generation)
+    limits = run_limits(options)
+    with LiveProgress() as progress:
+        study = with_reference(study, folder, limits, progress)
+        _, authored = generation.generate(study, folder, limits, progress)
+    console = Console()
+    for report in authored.report:
+        console.print(plain(report.sentence()), soft_wrap=True)
+    for shortfall in authored.shortfalls:
+        warn(shortfall)
+    if authored.pending:
+        texts = (
+            f"{pluralize(authored.pending, 'text')} {plural(authored.pending, 'waits', 'wait')} for review"
+        )
+        page = f"`steelyard review {quote(display_path(folder.path))}` opens a page"
+        console.print(plain(f"{texts}: {page}, or measure with --accept-all."), soft_wrap=True)
+    session = authored.session
+    asked_now = session.calls or session.failures
+    calls = describe_calls(session) if asked_now else "No calls: every text already exists."
+    click.echo(f"{calls} Stimuli: {display_path(folder.stimuli)}")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import Field, dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from steelyard.core.settings import argument, flag, setting, several
 from steelyard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from steelyard.run_folder.run_folder import RunFolder
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -56,6 +62,70 @@ def engine(value: str) -> str:
     return value
 
 
+KINDS: dict[str, Any] = {
+    "text": str,
+    "path": click.Path(path_type=Path),
+    "file": click.Path(dir_okay=False, path_type=Path),
+    "folder": click.Path(file_okay=False, path_type=Path),
+    "integer": int,
+    "natural": click.IntRange(min=0),
+    "count": COUNT,
+    "positive": POSITIVE,
+    "not negative": NOT_NEGATIVE,
+    "share": FiniteRange(0, 1),
+    "confidence": FiniteRange(min=0.5, max=0.999),
+    "engine": engine,
+}
+"""What the value of a setting may be."""
+Options = TypeVar("Options")
+
+
+def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """A command whose options are the fields of a dataclass (`core/settings`); its function is given one."""
+
+    def decorate(function: Callable[[Options], None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(**given: Any) -> None:
+            function(_filled(options, given))
+
+        made: Callable[..., None] = command
+        for each in sorted(_settings(options), key=lambda each: each.metadata.get("late", False))[::-1]:
+            made = _parameter(each)(made)
+        return made
+
+    return decorate
+
+
+def _settings(options: Any) -> Iterator[Field[Any]]:
+    for each in fields(options):
+        if "group" in each.metadata:
+            yield from _settings(each.metadata["group"])
+        else:
+            yield each
+
+
+def _filled(options: Any, given: dict[str, Any]) -> Any:
+    values = {
+        each.name: _filled(each.metadata["group"], given) if "group" in each.metadata else given[each.name]
+        for each in fields(options)
+    }
+    return options(**values)
+
+
+def _parameter(setting: Field[Any]) -> Decorator:
+    about = dict(setting.metadata["about"])
+    if "choices" in about:
+        about["type"] = click.Choice(about.pop("choices"))
+    elif "kind" in about:
+        about["type"] = KINDS[about.pop("kind")]
+    if "flags" not in setting.metadata:
+        return click.argument(setting.name, **about)
+    if not about.get("is_flag") and setting.default not in (None, ()):
+        about["default"] = setting.default
+    flags = setting.metadata["flags"] or (f"--{setting.name.replace('_', '-')}",)
+    return option(*flags, setting.name, **about)
+
+
 def complete_judges(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
     del context, parameter
     from steelyard.providers.provider import PROVIDERS, examples_of
@@ -75,131 +145,6 @@ def complete_probes(context: click.Context, parameter: click.Parameter, start: s
     return [name for name in (*SUITES, *PROBES.names()) if name.startswith(start)]
 
 
-_STUDY_OPTIONS: tuple[Decorator, ...] = (
-    click.argument(
-        "study", required=False, metavar="[STUDY.yaml]", type=click.Path(dir_okay=False, path_type=Path)
-    ),
-    option(
-        "--judge",
-        "-j",
-        "judges",
-        multiple=True,
-        metavar="JUDGE",
-        help="Judge to measure; repeatable.",
-        shell_complete=complete_judges,
-    ),
-    option(
-        "--probe",
-        "-p",
-        "probes",
-        multiple=True,
-        metavar="PROBE",
-        help="Probe or suite to run; repeatable.",
-        shell_complete=complete_probes,
-    ),
-    option(
-        "--data",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
-    ),
-    option("--columns", metavar="MAP", help="Column mapping: request=q,response=a,label=l."),
-    option("--labels", metavar="MAP", help="Label mapping to the scale: good=1,bad=0."),
-    option(
-        "--adapter", metavar="NAME", help="Known benchmark layout (see docs/adapters.md); replaces --columns."
-    ),
-    option("--stratify", metavar="COLUMN", help="Column that defines the strata."),
-    option("--sample", type=COUNT, metavar="N", help="Rows to sample, balanced over the strata [all]."),
-    option("--where", metavar="MAP", help="Keep only rows with these column values: epoch=1."),
-    option(
-        "--preprocess",
-        multiple=True,
-        metavar="NAME",
-        help="Strip parts of transcripts before judging, e.g. drop_system; repeatable.",
-    ),
-    option("--failing", type=int, metavar="N", help="Score that means 'failed' for an agent run [lowest]."),
-    option(
-        "--rubric",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Rubric file (text or Markdown).",
-    ),
-    option(
-        "--prompt",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Prompt template file, or 'paper' for the published prompt.",
-    ),
-    option("--answers", metavar="MAP", help="Answer mapping to the scale: pass=1,fail=0."),
-    option(
-        "--scale",
-        metavar="SCALE",
-        help="Scale: pairwise, binary, a range such as 1-6, or best-of-4; own data need it [from probes].",
-    ),
-    option(
-        "--profile",
-        type=click.Choice(["quick", "standard", "full"]),
-        metavar="SIZE",
-        help="Size of the design: quick, standard or full [quick].",
-    ),
-    option("--replicates", type=COUNT, metavar="N", help="Calls per presentation [1]."),
-    option("--seed", type=int, metavar="N", help="Random seed [7]."),
-    option(
-        "--out",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Run folder to write or resume [steelyard-runs/NAME-HASH].",
-    ),
-    option("--budget", type=NOT_NEGATIVE, metavar="USD", help="Stop before spending more than this."),
-    option(
-        "--no-preflight",
-        is_flag=True,
-        help="Keep calling a judge whose first 8 calls were refused or not parsed.",
-    ),
-    option("--no-pilot", is_flag=True, hidden=True, help="Earlier spelling of --no-preflight."),
-    option(
-        "--concurrency",
-        type=COUNT,
-        default=16,
-        metavar="N",
-        help="Parallel calls per server, or per judge without one.",
-    ),
-    option("--timeout", type=POSITIVE, default=120.0, metavar="SECONDS", help="Timeout of one call."),
-    option("--attempts", type=COUNT, default=6, metavar="N", help="Attempts per call, the first included."),
-    option(
-        "--backoff",
-        type=NOT_NEGATIVE,
-        default=0.5,
-        metavar="SECONDS",
-        help="Wait before the first retry; doubles each time.",
-    ),
-    option(
-        "--engine",
-        type=engine,
-        default="local",
-        metavar="NAME",
-        help="Where calls run: local, or ray[:ADDRESS].",
-    ),
-)
-
-
-until_option = option(
-    "--until",
-    type=click.Choice(["verdict"]),
-    metavar="verdict",
-    help="Increase the profile until the verdict is decided.",
-)
-
-
-confidence_option = option(
-    "--confidence",
-    type=FiniteRange(min=0.5, max=0.999),
-    default=0.95,
-    metavar="SHARE",
-    help="Confidence of the intervals.",
-)
-
-
 YES = {"files": ("files",), "keys": ("keys",), "1": ("files", "keys"), "true": ("files", "keys"), "0": ()}
 """What `--yes` and its environment variable consent to."""
 
@@ -210,13 +155,80 @@ def _consents(_context: click.Context, _option: click.Parameter, given: Sequence
     return tuple(kind for word in given for kind in YES[word])
 
 
-yes_option = option(
-    "--yes",
-    multiple=True,
-    callback=_consents,
-    metavar="[files|keys]",
-    help="Let a study file read files outside its folder (files), send keys to foreign addresses (keys).",
-)
+def yes_setting(*, late: bool = False) -> Any:
+    text = "Let a study file read files outside its folder (files), send keys to foreign addresses (keys)."
+    return several(text, "[files|keys]", late=late, callback=_consents)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What is measured, where it is kept, and how calls are made."""
+
+    study: Path | None = argument("[STUDY.yaml]", "file", required=False)
+    judges: tuple[str, ...] = several(
+        "Judge to measure, or the name of one of a study file; repeatable.",
+        "JUDGE",
+        ("--judge", "-j"),
+        shell_complete=complete_judges,
+    )
+    probes: tuple[str, ...] = several(
+        "Probe or suite to run; repeatable.", "PROBE", ("--probe", "-p"), shell_complete=complete_probes
+    )
+    data: Path | None = setting(
+        "Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.", "FILE", kind="path"
+    )
+    columns: str | None = setting("Column mapping: request=q,response=a,label=l.", "MAP")
+    labels: str | None = setting("Label mapping to the scale: good=1,bad=0.", "MAP")
+    adapter: str | None = setting(
+        "Known benchmark layout (see docs/adapters.md); replaces --columns.", "NAME"
+    )
+    stratify: str | None = setting("Column that defines the strata.", "COLUMN")
+    sample: int | None = setting("Rows to sample, balanced over the strata [all].", "N", kind="count")
+    where: str | None = setting("Keep only rows with these column values: epoch=1.", "MAP")
+    preprocess: tuple[str, ...] = several(
+        "Strip parts of transcripts before judging, e.g. drop_system; repeatable.", "NAME"
+    )
+    failing: int | None = setting("Score that means 'failed' for an agent run [lowest].", "N", kind="integer")
+    rubric: Path | None = setting("Rubric file (text or Markdown).", "FILE", kind="file")
+    prompt: Path | None = setting(
+        "Prompt template file, or 'paper' for the published prompt.", "FILE", kind="file"
+    )
+    answers: str | None = setting("Answer mapping to the scale: pass=1,fail=0.", "MAP")
+    scale: str | None = setting(
+        "Scale: pairwise, binary, a range such as 1-6, or best-of-4; own data need it [from probes].", "SCALE"
+    )
+    profile: str | None = setting(
+        "Size of the design: quick, standard or full [quick].", "SIZE", choices=("quick", "standard", "full")
+    )
+    replicates: int | None = setting("Calls per presentation [1].", "N", kind="count")
+    seed: int | None = setting("Random seed [7].", "N", kind="integer")
+    out: Path | None = setting(
+        "Run folder to write or resume [steelyard-runs/NAME-HASH].", "DIR", kind="folder"
+    )
+    budget: float | None = setting("Stop before spending more than this.", "USD", kind="not negative")
+    no_preflight: bool = flag("Keep calling a judge whose first 8 calls were refused or not parsed.")
+    no_pilot: bool = flag("Earlier spelling of --no-preflight.", hidden=True)
+    concurrency: int = setting(
+        "Parallel calls per server, or per judge without one.", "N", default=16, kind="count"
+    )
+    timeout: float = setting("Timeout of one call.", "SECONDS", default=120.0, kind="positive")
+    attempts: int = setting("Attempts per call, the first included.", "N", default=6, kind="count")
+    backoff: float = setting(
+        "Wait before the first retry; doubles each time.", "SECONDS", default=0.5, kind="not negative"
+    )
+    engine: str = setting("Where calls run: local, or ray[:ADDRESS].", "NAME", default="local", kind="engine")
+    yes: tuple[str, ...] = yes_setting(late=True)
+
+    @property
+    def folder(self) -> RunFolder | None:
+        """The run folder, where one is named."""
+        from steelyard.run_folder.run_folder import RunFolder
+
+        return None if self.out is None else RunFolder(self.out)
+
+
+def until_setting() -> Any:
+    return setting("Increase the profile until the verdict is decided.", "verdict", choices=("verdict",))
 
 
 def with_plain_yes(arguments: Sequence[str]) -> list[str]:
@@ -227,36 +239,26 @@ def with_plain_yes(arguments: Sequence[str]) -> list[str]:
     ]
 
 
-def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for decorate in reversed(_STUDY_OPTIONS):
-        command = decorate(command)
-    return command
-
-
-def data_overrides(options: dict[str, Any]) -> dict[str, Any]:
+def data_overrides(options: StudyOptions) -> dict[str, Any]:
     from steelyard.core.validation import parse_map
     from steelyard.tasks.sources.items import parse_columns
 
     names = ("columns", "labels", "adapter", "stratify", "sample")
-    data = {name: options[name] for name in names if options[name] is not None}
+    data = {name: value for name in names if (value := getattr(options, name)) is not None}
     if "columns" in data:
         data["columns"] = parse_columns(data["columns"])
     if "labels" in data:
         data["labels"] = parse_map(data["labels"], "--labels", "LABEL=ANSWER", "good=1,bad=0")
-    if options["where"] is not None:
-        data["where"] = parse_map(options["where"], "--where", "COLUMN=VALUE", "epoch=1,model=m")
-    if options["preprocess"]:
-        data["preprocess"] = list(options["preprocess"])
-    if options["data"] is not None:
+    if options.where is not None:
+        data["where"] = parse_map(options.where, "--where", "COLUMN=VALUE", "epoch=1,model=m")
+    if options.preprocess:
+        data["preprocess"] = list(options.preprocess)
+    if options.data is not None:
         # Paths of a study file are relative to that file; a path of the command line is not.
-        data["path"] = str(options["data"].absolute() if options["study"] else options["data"])
-    elif data and options["study"] is None:
+        data["path"] = str(options.data.absolute() if options.study else options.data)
+    elif data and options.study is None:
         raise ConfigError(f"--{next(iter(data))}: needs data to read; add --data FILE.")
-    task: dict[str, Any] = {}
-    if options["rubric"] is not None:
-        task["rubric"] = options["rubric"].absolute()
-    if options["failing"] is not None:
-        task["failing"] = options["failing"]
-    if options["scale"] is not None:
-        task["scale"] = options["scale"]
+    rubric = None if options.rubric is None else options.rubric.absolute()
+    given = {"rubric": rubric, "failing": options.failing, "scale": options.scale}
+    task = {name: value for name, value in given.items() if value is not None}
     return {**({"data": data} if data else {}), **({"task": task} if task else {})}

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import option
 from steelyard.core.text import pluralize
 from steelyard.errors import SteelyardError, exit_code
 
@@ -57,68 +56,6 @@ def plain(text: str, style: str = "") -> Text:
     return Text(escape_control_chars(text), style)
 
 
-def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, wrap: str | None = None) -> None:
-    """A table of texts; figures with their intervals never wrap, nor does any but the one to `wrap`."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in titles:
-        whole = title.endswith(" %]") or (wrap is not None and title != wrap)
-        table.add_column(title, overflow="fold", no_wrap=whole)
-    for row in rows:
-        table.add_row(*map(plain, row))
-    Console().print(table)
-
-
-def print_lines(lines: Iterable[str]) -> None:
-    from rich.console import Console
-
-    console = Console()
-    for line in lines:
-        console.print(plain(line))
-
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
-_REPORT_OPTIONS = (
-    option("--out", type=_FILE, metavar="FILE", help="Write the figures as JSON here."),
-    option("--html", "page", type=_FILE, metavar="FILE", help="Write a page with one figure here."),
-    option("--json", "as_json", is_flag=True, help="Print the figures as JSON."),
-)
-
-
-def report_options(command: Callable[..., None]) -> Callable[..., None]:
-    for decorate in reversed(_REPORT_OPTIONS):
-        command = decorate(command)
-    return command
-
-
-def finish_report(
-    body: str,
-    show: Callable[[], None],
-    render_page: Callable[[], str],
-    *,
-    out: Path | None,
-    page: Path | None,
-    as_json: bool,
-) -> None:
-    """The end of a command that reports figures: write the files, then print JSON or text and their names."""
-    from steelyard.core.atomic_write import atomic_write_text
-
-    if out is not None:
-        atomic_write_text(out, body)
-    if page is not None:
-        atomic_write_text(page, render_page())
-    if as_json:
-        click.echo(body, nl=False)
-        return
-    show()
-    for path in (out, page):
-        if path is not None:
-            click.echo(f"Written: {display_path(path)}")
-
-
 def describe_calls(session: RunSession, *, estimated: bool = False) -> str:
     about = "about " if estimated else ""
     spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
@@ -129,7 +66,7 @@ def describe_calls(session: RunSession, *, estimated: bool = False) -> str:
     return "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR."
 
 
-full_option = option("--full", is_flag=True, help="Print every figure instead of one screen.")
+FULL = "Print every figure instead of one screen."
 
 
 def print_datasheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]:

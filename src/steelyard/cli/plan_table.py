@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import click
 from rich.cells import cell_len, set_cell_size
@@ -44,7 +43,7 @@ def print_study_plan(
     writers = () if generation is None else generation.roles.models
     print_plan(plan, folder, as_json, rows, by_probe=by_probe, writers=writers)
     if rows and generation is not None and not as_json:
-        tries = generation.roles.attempts
+        tries = generation.roles.own.attempts
         click.echo(
             f"Author and validator are counted with one attempt per text; up to {tries} may be needed."
         )
@@ -78,37 +77,28 @@ def print_plan(
             "handed_in": len(waiting),
         }
         click.echo(json.dumps(body, indent=1))
-    else:
-        if waiting:
-            click.echo(f"{pluralize(len(waiting), 'call')} already submitted as batches; not counted here.\n")
-        plan_table(made, rows if by_probe else by_judge(rows), len(answered), folder.path, Console(), places)
-
-
-def plan_table(
-    plan: Plan,
-    rows: list[PlanRow],
-    done: int,
-    out: Path,
-    console: Console,
-    places: Mapping[str, Destination],
-) -> None:
-    study = plan.study
+        return
+    if waiting:
+        click.echo(f"{pluralize(len(waiting), 'call')} already submitted as batches; not counted here.\n")
+    study, console = made.study, Console()
     baselines = {judge.name for judge in study.judges if judge.baseline}
-    measured = [row for row in rows if row.judge not in baselines]
     free = sum(row.calls for row in rows if row.judge in baselines)
-    facts = (
-        f": {pluralize(len(plan.stimuli), 'stimulus', 'stimuli')}, {study.profile} profile, seed {study.seed}"
-    )
+    rows = [row for row in rows if row.judge not in baselines]
+    of_judge = {judge: [row for row in rows if row.judge == judge] for judge in (row.judge for row in rows)}
+    stimuli = pluralize(len(made.stimuli), "stimulus", "stimuli")
+    facts = f": {stimuli}, {study.profile} profile, seed {study.seed}"
     console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts), soft_wrap=True)
     console.print()
-    print_rows(measured, console)
+    sums = [replace(total_row(mine), judge=judge) for judge, mine in of_judge.items()]
+    print_rows(rows if by_probe else sums, console)
     for name, listed in price_list(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
     print_listing(study, places, console)
-    answered = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
-    console.print(f"{answered}; baselines add {pluralize(free, 'free trial')}.")
+    done = len(answered)
+    trials = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
+    console.print(f"{trials}; baselines add {pluralize(free, 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
-    console.print(Text(f"Run folder: {display_path(out)}"), soft_wrap=True)
+    console.print(Text(f"Run folder: {display_path(folder.path)}"), soft_wrap=True)
 
 
 def listing(study: Study, places: Mapping[str, Destination]) -> dict[str, object]:
@@ -128,11 +118,6 @@ def print_rows(rows: list[PlanRow], console: Console, head: str = "judge") -> No
     for line in _lines(rows, console.width, head):
         console.print(line, soft_wrap=True, highlight=False)
     console.print()
-
-
-def by_judge(rows: list[PlanRow]) -> list[PlanRow]:
-    judges = dict.fromkeys(row.judge for row in rows)
-    return [replace(total_row([row for row in rows if row.judge == judge]), judge=judge) for judge in judges]
 
 
 def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import PORT, option
+from steelyard.cli.options import KINDS, PORT, option
 from steelyard.cli.output import plain, print_error
 from steelyard.core.text import pluralize
 
@@ -61,7 +61,7 @@ def selftest(profile: str, as_json: bool) -> None:
 @option("--port", type=PORT, default=8765, metavar="N", help="Port; 0 picks a free one.")
 @option(
     "--key",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=KINDS["file"],
     metavar="FILE",
     help="stimuli.jsonl with labels for planted/rater or planted/chooser.",
 )
@@ -71,10 +71,10 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     import asyncio
     from contextlib import suppress
 
-    from steelyard.commands.planted_labels import pack_stimuli
+    from steelyard.commands.selftest import pack_stimuli
     from steelyard.datasheet.words.text import escape_control_chars
     from steelyard.errors import ConfigError
-    from steelyard.providers.planted.planted import Planted
+    from steelyard.providers.planted.planted_judges import Planted
     from steelyard.providers.planted.server import client_address, serve
     from steelyard.providers.provider import connect, model_info
     from steelyard.stimuli.stimulus_set import StimulusSet

@@ -2,151 +2,139 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import COUNT, PORT, option
-from steelyard.cli.output import display_path
+from steelyard.cli.options import PORT, takes
+from steelyard.cli.output import display_path, on_enter, open_link, system_user
+from steelyard.core.settings import argument, flag, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from steelyard.review.progress import LabellingProgress, ReviewProgress
-    from steelyard.review.session import ReviewSession
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions:
+    folder: Path = argument("DIR", "folder")
+    reviewer: str | None = setting("Name for your votes [your user name].", "NAME")
+    reviewers: int | None = setting("Reviewers required per text [1].", "N", kind="count")
+    blind: bool = flag("Hide the validator's opinion and other reviewers.")
+    label: bool = flag("Label the items of a run, blind to its judges.")
+    draw: int | None = setting(
+        "Items to sample for --label, with known probabilities [all].", "N", kind="count"
+    )
+    status: bool = flag("Print the progress of the review or of labelling; start no server.")
+    export: Path | None = setting("Write all votes as JSONL; start no server.", "FILE", kind="file")
+    taken: Path | None = setting(
+        "Read votes from JSONL; start no server.", "FILE", ("--import",), kind="file"
+    )
+    finish: bool = flag("Save the decisions as a version; start no server.")
+    as_json: bool = flag("Print --status as JSON.", ("--json",))
+    host: str = setting("Address to listen on.", "ADDRESS", default="127.0.0.1")
+    port: int = setting("Port; 0 picks a free one, the same each time.", "N", default=0, type=PORT)
+    allow_remote: bool = flag("Allow a --host that other machines can reach.")
+    no_browser: bool = flag("Print the link without opening a browser.")
+
+    @property
+    def name(self) -> str:
+        return self.reviewer or system_user()
 
 
 @click.command(short_help="Review generated stimuli on a web page.")
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@option("--reviewer", metavar="NAME", help="Name for your votes [your user name].")
-@option("--reviewers", type=COUNT, metavar="N", help="Reviewers required per text [1].")
-@option("--blind", is_flag=True, help="Hide the validator's opinion and other reviewers.")
-@option("--label", is_flag=True, help="Label the items of a run, blind to its judges.")
-@option(
-    "--draw", type=COUNT, metavar="N", help="Items to sample for --label, with known probabilities [all]."
-)
-@option("--status", is_flag=True, help="Print the progress of the review or of labelling; start no server.")
-@option(
-    "--export",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write all votes as JSONL; start no server.",
-)
-@option(
-    "--import",
-    "taken",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Read votes from JSONL; start no server.",
-)
-@option("--finish", is_flag=True, help="Save the decisions as a version; start no server.")
-@option("--json", "as_json", is_flag=True, help="Print --status as JSON.")
-@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
-@option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one, the same each time.")
-@option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
-@option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
-def review(
-    folder: Path,
-    reviewer: str | None,
-    reviewers: int | None,
-    blind: bool,
-    label: bool,
-    draw: int | None,
-    status: bool,
-    export: Path | None,
-    taken: Path | None,
-    finish: bool,
-    as_json: bool,
-    host: str,
-    port: int,
-    allow_remote: bool,
-    no_browser: bool,
-) -> None:
+@takes(ReviewOptions)
+def review(options: ReviewOptions) -> None:
     """Open a local web page to accept, edit, reject or defer the generated texts of a study.
 
     The page confirms a vote only after it is saved. To stop the server press Finish on the page, Enter in the
     terminal once no text is pending, or Ctrl-C; the same command resumes the review. --status is for scripts:
     it exits 0 if no text is pending, or with --label no item, otherwise 1.
     """
-    if draw is not None and not label:
+    if options.draw is not None and not options.label:
         raise ConfigError("--draw: works only with --label; add --label, or remove --draw.")
-    if as_json and not status:
+    if options.as_json and not options.status:
         raise ConfigError("--json: works only with --status; add --status, or remove --json.")
     for_review = {
-        "--reviewers": reviewers,
-        "--blind": blind,
-        "--export": export,
-        "--import": taken,
-        "--finish": finish,
+        "--reviewers": options.reviewers,
+        "--blind": options.blind,
+        "--export": options.export,
+        "--import": options.taken,
+        "--finish": options.finish,
     }
-    for name, value in for_review.items() if label else ():
+    for name, value in for_review.items() if options.label else ():
         if value:
             raise ConfigError(
                 f"{name}: works on generated texts under review, not with --label; remove {name}, or --label."
             )
-    if status:
-        import json
-
-        found = _label_progress(folder, draw, reviewer) if label else _review_progress(folder, reviewers)
-        click.echo(json.dumps(found.to_json(), indent=1) if as_json else found.sentence)
+    if options.status:
+        found = _label_progress(options) if options.label else _review_progress(options)
+        click.echo(json.dumps(found.to_json(), indent=1) if options.as_json else found.sentence)
         sys.exit(1 if found.waiting else 0)
-    if label:
-        _label(folder, draw, reviewer, host, port, allow_remote=allow_remote, browser=not no_browser)
-        return
-    if export is not None or taken is not None or finish:
-        _exchange(folder, reviewers, taken, export, reviewer, finish=finish)
-        return
-    from steelyard.cli.output import on_enter, open_link, system_user
+    if options.label:
+        _label(options)
+    elif options.export is not None or options.taken is not None or options.finish:
+        _exchange(options)
+    else:
+        _review(options)
+
+
+def _review(options: ReviewOptions) -> None:
     from steelyard.review.progress import review_progress
-    from steelyard.review.session import ReviewSession
+    from steelyard.review.session import RefusedError, ReviewSession
     from steelyard.web.review.app import ReviewPages
     from steelyard.web.server import Server, require_loopback, usual_port
 
-    require_loopback(host, remote=allow_remote)
-    name = reviewer or system_user()
-    with closing(ReviewSession(folder, reviewers=reviewers, waits_for_file=False)) as session:
-        server = Server(host, port, usual_port(folder))
+    require_loopback(options.host, remote=options.allow_remote)
+    with closing(ReviewSession(options.folder, reviewers=options.reviewers, waits_for_file=False)) as session:
+        server = Server(options.host, options.port, usual_port(options.folder))
         pages = ReviewPages(
-            session, name, blind=blind, finished=server.stop, stopping=lambda: server.stopping
+            session,
+            options.name,
+            blind=options.blind,
+            finished=server.stop,
+            stopping=lambda: server.stopping,
         )
 
+        def finish() -> None:
+            try:
+                click.echo(f"Finished: version {session.finish(options.name).version}.")
+                server.stop()
+            except RefusedError as refusal:
+                click.echo(f"Not finished: {refusal}")
+
         def ready(url: str) -> None:
-            open_link(f"Reviewing {display_path(folder)}", url, browser=not no_browser, host=host)
-            on_enter(lambda: _finish(session, name, server.stop))
+            _open(options, "Reviewing", url)
+            on_enter(finish)
 
         server.serve(pages.app(), ready)
         click.echo(review_progress(session).sentence)
 
 
-def _label(
-    folder: Path,
-    draw: int | None,
-    reviewer: str | None,
-    host: str,
-    port: int,
-    *,
-    allow_remote: bool,
-    browser: bool,
-) -> None:
-    from steelyard.cli.output import open_link, system_user
+def _open(options: ReviewOptions, what: str, url: str) -> None:
+    what = f"{what} {display_path(options.folder)}"
+    open_link(what, url, browser=not options.no_browser, host=options.host)
+
+
+def _label(options: ReviewOptions) -> None:
     from steelyard.review.labelling import LabelSession
     from steelyard.web.review.label_app import LabelPages
     from steelyard.web.server import Server, require_loopback, usual_port
 
-    require_loopback(host, remote=allow_remote)
-    with closing(LabelSession(folder, size=draw)) as session:
+    require_loopback(options.host, remote=options.allow_remote)
+    with closing(LabelSession(options.folder, size=options.draw)) as session:
         named = session.annotators
-        _refuse_stranger(reviewer, named)
-        server = Server(host, port, usual_port(folder))
-        pages = LabelPages(session, reviewer or (named[0] if len(named) == 1 else system_user()))
-        server.serve(
-            pages.app(),
-            lambda url: open_link(f"Labelling {display_path(folder)}", url, browser=browser, host=host),
-        )
+        _refuse_stranger(options.reviewer, named)
+        server = Server(options.host, options.port, usual_port(options.folder))
+        pages = LabelPages(session, options.reviewer or (named[0] if len(named) == 1 else system_user()))
+        server.serve(pages.app(), lambda url: _open(options, "Labelling", url))
         click.echo(f"Labels: {display_path(session.write())}")
         if session.agreement().shared:
             click.echo(session.agreement().sentence)
@@ -160,60 +148,39 @@ def _refuse_stranger(reviewer: str | None, named: Sequence[str]) -> None:
         )
 
 
-def _finish(session: ReviewSession, reviewer: str, stop: Callable[[], None]) -> None:
-    from steelyard.review.session import RefusedError
-
-    try:
-        click.echo(f"Finished: version {session.finish(reviewer).version}.")
-        stop()
-    except RefusedError as refusal:
-        click.echo(f"Not finished: {refusal}")
-
-
-def _exchange(
-    folder: Path,
-    reviewers: int | None,
-    taken: Path | None,
-    export: Path | None,
-    reviewer: str | None,
-    *,
-    finish: bool,
-) -> None:
-    from steelyard.cli.output import system_user
+def _exchange(options: ReviewOptions) -> None:
     from steelyard.core.atomic_write import atomic_write_text
     from steelyard.review.progress import review_progress
     from steelyard.review.session import RefusedError, ReviewSession
     from steelyard.review.vote_file import export_votes, import_votes
 
-    session = ReviewSession(folder, reviewers=reviewers)
-    try:
-        if taken is not None:
-            result = import_votes(session, taken, reviewer or system_user())
-            click.echo(f"{pluralize(result.kept, 'vote')} taken in, {result.known} known already.")
-        if export is not None:
-            atomic_write_text(export, export_votes(session))
-            click.echo(f"Votes: {display_path(export)}")
-        if finish:
-            click.echo(f"Finished: version {session.finish(reviewer or system_user()).version}.")
-        elif review_progress(session).pending:
-            click.echo(review_progress(session).sentence)
-    except RefusedError as refusal:
-        raise RunError(f"{folder}: not finished: {refusal}") from refusal
-    finally:
-        session.close()
+    with closing(ReviewSession(options.folder, reviewers=options.reviewers)) as session:
+        try:
+            if options.taken is not None:
+                result = import_votes(session, options.taken, options.name)
+                click.echo(f"{pluralize(result.kept, 'vote')} taken in, {result.known} known already.")
+            if options.export is not None:
+                atomic_write_text(options.export, export_votes(session))
+                click.echo(f"Votes: {display_path(options.export)}")
+            if options.finish:
+                click.echo(f"Finished: version {session.finish(options.name).version}.")
+            elif review_progress(session).pending:
+                click.echo(review_progress(session).sentence)
+        except RefusedError as refusal:
+            raise RunError(f"{options.folder}: not finished: {refusal}") from refusal
 
 
-def _review_progress(folder: Path, reviewers: int | None) -> ReviewProgress:
+def _review_progress(options: ReviewOptions) -> ReviewProgress:
     from steelyard.review.progress import review_progress
     from steelyard.review.session import ReviewSession
 
-    with closing(ReviewSession(folder, reviewers=reviewers)) as session:
+    with closing(ReviewSession(options.folder, reviewers=options.reviewers)) as session:
         return review_progress(session)
 
 
-def _label_progress(folder: Path, draw: int | None, reviewer: str | None) -> LabellingProgress:
+def _label_progress(options: ReviewOptions) -> LabellingProgress:
     from steelyard.review.labelling import LabelSession
 
-    with closing(LabelSession(folder, size=draw, may_draw=False)) as session:
-        _refuse_stranger(reviewer, session.annotators)
-        return session.progress(reviewer)
+    with closing(LabelSession(options.folder, size=options.draw, may_draw=False)) as session:
+        _refuse_stranger(options.reviewer, session.annotators)
+        return session.progress(options.reviewer)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.options import StudyOptions, data_overrides
 from steelyard.cli.output import describe_calls, display_path, plain, print_results
-from steelyard.cli.study import consent_of, open_study, print_destinations, run_limits
+from steelyard.cli.study import MeasureOptions, consent_of, open_study, print_destinations, run_limits
 from steelyard.core.foreign_code import without_code
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
@@ -20,41 +21,39 @@ if TYPE_CHECKING:
 
     from steelyard.commands.measure import Measurement, StudyAtProfile
     from steelyard.run_folder.run_folder import RunFolder
-    from steelyard.runner.limits import RunLimits
     from steelyard.runner.planner import PlanRow
     from steelyard.sequential.decide import Decisions
     from steelyard.sequential.decision import Decision, DecisionRule
     from steelyard.study.study import Study
 
 
-def measure_sizes(options: dict[str, Any], limits: RunLimits) -> Measurement:
+def measure_sizes(options: MeasureOptions) -> Measurement:
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import FIRST, measure_until_verdict
 
     sizes, folder = _sizes(options, calls=True)
     print_destinations(options, sizes(FIRST))
     with LiveProgress() as progress:
-        return measure_until_verdict(sizes, folder, limits, progress)
+        return measure_until_verdict(sizes, folder, options.limits, progress)
 
 
-def _sizes(options: dict[str, Any], *, calls: bool) -> tuple[StudyAtProfile, RunFolder]:
+def _sizes(options: StudyOptions, *, calls: bool) -> tuple[StudyAtProfile, RunFolder]:
     from steelyard.commands.measure import FIRST, check_growth, default_folder
-    from steelyard.run_folder.run_folder import RunFolder
 
-    if options["profile"] is not None:
+    if options.profile is not None:
         raise ConfigError("--until: sets the profile itself; remove --profile.")
 
     @cache
     def study_at(profile: str) -> Study:
-        study, _, _ = open_study({**options, "profile": profile}, calls=calls, quiet=profile != FIRST)
+        study, _, _ = open_study(replace(options, profile=profile), calls=calls, quiet=profile != FIRST)
         return study
 
     smallest = study_at(FIRST)
     check_growth(smallest)
-    return study_at, RunFolder(options["out"]) if options["out"] else default_folder(smallest)
+    return study_at, options.folder or default_folder(smallest)
 
 
-def print_sizes(options: dict[str, Any], as_json: bool) -> None:
+def print_sizes(options: StudyOptions, as_json: bool) -> None:
     from rich.console import Console
 
     from steelyard.cli.plan_table import listing, price_list, print_listing, print_rows, total_row
@@ -99,52 +98,51 @@ def print_sizes(options: dict[str, Any], as_json: bool) -> None:
 STYLES = {True: "green", False: "red", None: "yellow"}
 
 
-def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bool, as_json: bool) -> int:
+def decide_rule(text: str, options: MeasureOptions) -> int:
     from steelyard.cli.progress import LiveProgress
     from steelyard.sequential.decide import decide
     from steelyard.sequential.decision import parse_rule
 
     rule = parse_rule(text, _form(options))
-    study, folder = _study(rule, options, calls=not dry_run)
-    if dry_run:
-        _print_plan(study, folder, rule, cap, as_json)
+    study, folder = _study(rule, options, calls=not options.dry_run)
+    if options.dry_run:
+        _print_plan(study, folder, rule, options.cap, options.as_json)
         return 0
     print_destinations(options, study)
     with LiveProgress() as progress:
-        made = decide(study, folder, rule, cap, run_limits(options), progress)
-    if as_json:
+        made = decide(study, folder, rule, options.cap, run_limits(options), progress)
+    if options.as_json:
         click.echo(json.dumps([decision.to_json() for decision in made.decisions], indent=1))
     else:
         _print(made, rule)
     return print_results(made.warnings, made.errors)
 
 
-def _form(options: dict[str, Any]) -> str:
+def _form(options: StudyOptions) -> str:
     """Whose stimuli are drawn: the catalogue's, or those of the data that the options or the study name."""
-    from steelyard.cli.options import data_overrides
     from steelyard.probes.probe import form_of
     from steelyard.sequential.decision import BUILT_IN
     from steelyard.study.study_file import load_config
     from steelyard.study.task_config import build_task
 
-    consent = consent_of(options["yes"])
-    config = load_config(options["study"], data_overrides(options), consent=consent)
+    consent = consent_of(options.yes)
+    config = load_config(options.study, data_overrides(options), consent=consent)
     if config.data is None:
         return BUILT_IN
     return form_of(build_task(config.task, config.data, scores=False))
 
 
-def _study(rule: DecisionRule, options: dict[str, Any], *, calls: bool) -> tuple[Study, RunFolder]:
+def _study(rule: DecisionRule, options: StudyOptions, *, calls: bool) -> tuple[Study, RunFolder]:
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.sequential.decide import PROFILE
 
-    if options["probes"]:
+    if options.probes:
         raise ConfigError("--probe: the rule of --decide names the probe; remove --probe.")
-    if options["profile"] not in (None, PROFILE):
+    if options.profile not in (None, PROFILE):
         raise ConfigError("--profile: --decide samples from the whole catalogue; remove --profile.")
-    study, _, _ = open_study({**options, "probes": [rule.probe], "profile": PROFILE}, calls=calls)
+    study, _, _ = open_study(replace(options, probes=(rule.probe,), profile=PROFILE), calls=calls)
     study = replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline))
-    return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+    return study, options.folder or RunFolder.default(study)
 
 
 def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | None, as_json: bool) -> None:
@@ -165,7 +163,7 @@ def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | 
 def _print(made: Decisions, rule: DecisionRule) -> None:
     from rich.console import Console
 
-    from steelyard.metrics.stats.confidence_sequence import ALPHA
+    from steelyard.metrics.stats.intervals import ALPHA
     from steelyard.sequential.decide import UNITS_PER_LOOK
 
     console = Console()

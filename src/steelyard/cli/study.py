@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from steelyard.cli.output import print_error, warn
+from steelyard.cli.options import StudyOptions, data_overrides, until_setting
+from steelyard.cli.output import FULL, print_error, warn
+from steelyard.core.settings import flag, setting
 
 if TYPE_CHECKING:
     from steelyard.authoring.generation_plan import GenerationPlan
@@ -22,24 +24,23 @@ if TYPE_CHECKING:
 
 
 def open_study(
-    options: dict[str, Any], accept_all: bool = False, *, calls: bool = True, quiet: bool = False
+    options: StudyOptions, accept_all: bool = False, *, calls: bool = True, quiet: bool = False
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study, its folder and its writers; without `calls`, no code of a `python/…` judge is run."""
-    from steelyard.cli.options import data_overrides
     from steelyard.commands import open_study as opening
     from steelyard.run_folder.run_folder import RunFolder
 
-    overrides: dict[str, Any] = {
-        name: options[name] for name in ("profile", "seed", "replicates") if options[name] is not None
-    }
-    overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
+    given = {"profile": options.profile, "seed": options.seed, "replicates": options.replicates}
+    overrides: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    lists = {"judges": options.judges, "probes": options.probes}
+    overrides |= {name: list(value) for name, value in lists.items() if value}
     opened = opening.open_study(
-        options["study"],
+        options.study,
         overrides | data_overrides(options),
         "command line",
-        consent_of(options["yes"]),
-        prompt=options["prompt"],
-        answers=options["answers"],
+        consent_of(options.yes),
+        prompt=options.prompt,
+        answers=options.answers,
         accept_all=accept_all,
         calls=calls,
         runs_code=calls,
@@ -48,7 +49,7 @@ def open_study(
     for note in (*study.notes, *(generation.roles.cautions(study.judges) if generation else ())):
         if not quiet:
             warn(note)
-    folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+    folder = options.folder or RunFolder.default(study)
     return study, folder, generation
 
 
@@ -66,15 +67,14 @@ def consent_of(given: tuple[str, ...]) -> Consent:
     return consent if context is None else context.meta.setdefault(__name__, consent)
 
 
-def print_destinations(
-    options: dict[str, Any], study: Study, generation: GenerationPlan | None = None
-) -> None:
+def print_destinations(options: StudyOptions, study: Study, generation: GenerationPlan | None = None) -> None:
     """Say before the first call where a study file sends calls and keys, and which keys are of a `.env`."""
     from steelyard.core.dotenv import file_of_key
     from steelyard.providers.provider import destinations
 
-    of_file = options["study"] is not None and not options["judges"]
-    judges = [] if of_file else [judge.name for judge in study.judges]
+    judges = [judge.name for judge in study.judges]
+    of_file = options.study is not None and set(options.judges) <= set(judges)
+    judges = [] if of_file else judges
     writers = () if generation is None else generation.roles.models
     for name, place in destinations((*study.judges, *writers)).items():
         if name not in judges or file_of_key(place.key_variable or ""):
@@ -90,18 +90,37 @@ def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress:
     return labelled
 
 
-def run_limits(options: dict[str, Any]) -> RunLimits:
+def run_limits(options: StudyOptions) -> RunLimits:
     from steelyard.runner.limits import RunLimits
 
     return RunLimits(
-        concurrency=options["concurrency"],
-        attempts=options["attempts"],
-        backoff=options["backoff"],
-        call_timeout=options["timeout"],
-        preflight=not (options["no_preflight"] or options["no_pilot"]),
-        budget=options["budget"],
-        engine=options["engine"],
+        concurrency=options.concurrency,
+        attempts=options.attempts,
+        backoff=options.backoff,
+        call_timeout=options.timeout,
+        preflight=not (options.no_preflight or options.no_pilot),
+        budget=options.budget,
+        engine=options.engine,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions(StudyOptions):
+    until: str | None = until_setting()
+    decide: str | None = setting('Stop once a rule such as "dark_current<0.10" is decided.', "RULE")
+    cap: int | None = setting("Maximum number of pairs for --decide [all].", "N", kind="count")
+    batch: bool = flag("Use the vendor's batch API: about half the price, results within hours.")
+    batch_size: int | None = setting("Calls per batch, at most [what the vendor takes].", "N", kind="count")
+    poll: float = setting("Seconds between batch status checks.", "SECONDS", default=60.0, kind="positive")
+    accept_all: bool = flag("Treat generated texts still pending review as accepted.")
+    dry_run: bool = flag("Print the plan and stop.")
+    full: bool = flag(FULL, late=True)
+    as_json: bool = flag("Print datasheet.json instead of the datasheet.", ("--json",), late=True)
+
+    @property
+    def limits(self) -> RunLimits:
+        limits = replace(run_limits(self), batch=self.batch, poll=self.poll)
+        return limits if self.batch_size is None else replace(limits, batch_size=self.batch_size)
 
 
 RERUN_PARAMETERS = (

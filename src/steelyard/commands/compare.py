@@ -15,11 +15,10 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
-from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.multiple_testing import compare
+from steelyard.metrics.comparison.comparison import Comparison, compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.comparison.worths import compare_worths
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.findings import MARGIN
 from steelyard.metrics.instrument.crossing import TRADEOFF
 from steelyard.probes.probe_metadata import metrics_of, reading_order

@@ -15,8 +15,7 @@ from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.importing.jsonl import RecordedSource
 from steelyard.importing.pairs import PairTable, read_pairs
-from steelyard.importing.score_probes import score_probes
-from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, refuse_mixed
+from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, refuse_mixed, score_probes
 from steelyard.probes.probe import PROBES, Probe
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
@@ -45,8 +44,7 @@ class ImportResult:
 class ImportFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.observations = self.path / "observations.jsonl"
-        self.source = self.path / "import.json"
+        self.observations, self.source = RunFolder(path).imported
 
     @classmethod
     def at(cls, path: Path) -> ImportFolder | None:
@@ -121,7 +119,7 @@ def import_verdicts(
     # Imported here, as in `build_datasheet`: what only reads a folder needs no metrics.
     from steelyard.datasheet.assemble import assemble
     from steelyard.run_folder.call_examples import RunCalls, with_examples
-    from steelyard.run_folder.next_step import with_recorded_steps
+    from steelyard.run_folder.recorded_steps import with_recorded_steps
 
     recorded = read_recorded(paths, table)
     calls, observations = recorded.calls, recorded.observations

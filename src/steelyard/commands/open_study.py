@@ -48,14 +48,14 @@ def open_study(
     runs_code: bool = True,
 ) -> OpenedStudy:
     """The study and its writers; without `calls`, no key is asked about."""
-    config, files = open_config(path, overrides, source, consent)
+    config, files, typed = open_config(path, overrides, source, consent)
     generation = generation_plan(config, accept_all)
     with nullcontext() if runs_code else without_code():
         study = build_study(config, Path() if path is None else path.parent, prompt, answers)
     if generation is not None and path is not None:
         generation = replace(generation, source=copy_study(path, overrides, prompt, answers))
     reads = tuple(str(file) for file in files if file.path.exists())
-    opened = OpenedStudy(replace(study, reads=reads), generation, frozenset(overrides))
+    opened = OpenedStudy(replace(study, reads=reads), generation, typed)
     if calls and path is not None:
         check_keys(path, opened.judges_of_file, consent)
     return opened

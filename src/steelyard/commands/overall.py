@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from steelyard.commands.report import current_datasheet
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import ACCURACY
@@ -21,9 +22,13 @@ from steelyard.metrics.run.cost import (
     overall_cost,
 )
 from steelyard.metrics.run.volatility import ACCURACY_MEAN
+from steelyard.metrics.run.volatility import METRICS as OVER_PROBES
+from steelyard.metrics.run.volatility import PROBE as VOLATILITY
 from steelyard.metrics.scores.shares import OWN_LABELS
-from steelyard.run_folder.published_files import read_datasheet
 from steelyard.stimuli.original import ORIGINAL
+
+SPREAD = OVER_PROBES[1:]
+"""Standard deviation over probes and that of sampling alone, least and greatest accuracy."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class DataSetRow:
     probes: tuple[str, ...]
     partial: str | None
     reference: str = ""
+    spread: Mapping[str, float | None] = field(default_factory=dict)
+    """The run's figures of how its accuracy differs between probes, by metric; empty with fewer than two."""
 
     @property
     def cost(self) -> CostRow | None:
@@ -76,6 +83,7 @@ class JudgeOverall:
                     ACCURACY_MEAN.id: row.accuracy,
                     COST_TOTAL.id: row.dollars,
                     COST_PER_POINT.id: row.cost.per_point if row.cost else None,
+                    **row.spread,
                     "probes": list(row.probes),
                     "partial": row.partial,
                     **({"reference": row.reference} if row.reference else {}),
@@ -95,7 +103,7 @@ def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
     for number, folder in enumerate(folders):
         if places[number] in places[:number]:
             raise ConfigError(f"{folder}: found twice, expected each run folder once; leave one out.")
-    sheets = [read_datasheet(folder) for folder in folders]
+    sheets = [current_datasheet(folder) for folder in folders]
     _check_models(sheets)
     named = dict(zip(_names(folders, sheets), sheets, strict=True))
     _check_stimuli(named)
@@ -161,8 +169,10 @@ def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
         return None
     paid = [costs[probe] for probe in costs if probe in right]
     dollars = sum(paid) if len(paid) == len(right) else None
-    probes = tuple(sorted(right))
-    return DataSetRow(name, fmean(right.values()), dollars, probes, sheet.partial, sheet.reference_sentence)
+    probes, mean = tuple(sorted(right)), fmean(right.values())
+    found = {metric.id: sheet.find(judge, metric.id, VOLATILITY, protocol="base") for metric in SPREAD}
+    spread = {name: estimate.value for name, estimate in found.items() if estimate is not None}
+    return DataSetRow(name, mean, dollars, probes, sheet.partial, sheet.reference_sentence, spread)
 
 
 def _labels_itself(judge: str, sheet: Datasheet) -> bool:
@@ -178,7 +188,7 @@ def _why(judge: str, sheet: Datasheet) -> str:
     if judge not in [entry.name for entry in sheet.judges]:
         return "not a judge of this run"
     if _labels_itself(judge, sheet):
-        return OWN_LABELS
+        return str(OWN_LABELS)
     notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.is_overall and e.note)
     early = [sheet.partial] if sheet.partial else []
     return "; ".join([*(notes or ["no probe of labelled single texts"]), *early])

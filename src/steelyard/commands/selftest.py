@@ -1,4 +1,4 @@
-"""`selftest`: judges with known parameters are measured end to end, and the estimates must recover them."""
+"""Planted judges: `selftest` measures them and must recover their parameters; labels to serve one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import sqrt
 from pathlib import Path
 
 from steelyard.commands.measure import measure
+from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
@@ -24,14 +25,19 @@ from steelyard.metrics.pairs.decomposition import (
     POSITIONAL_FALSE_PREFERENCE,
     STABLE_CROSS_SENSITIVITY,
 )
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.probes.probe import PROBES, reads_runs
+from steelyard.probes.suites import SUITES
 from steelyard.providers.planted.decision_model import expected_pair_rates, expected_rates
-from steelyard.providers.planted.planted import Planted
-from steelyard.providers.planted.planted_judges import PROBIT
+from steelyard.providers.planted.planted_judges import DUMMY_SCORER, PROBIT, Planted
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.study.task_config import PACK_ITEMS, pack_scales
+from steelyard.tasks.agent_pack import AGENT_TASK
+from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge
 
 SEED = 8
@@ -75,9 +81,8 @@ def _unmoved(sheet: Datasheet, judge: Judge) -> SelftestCheck:
     estimate = _need(
         sheet.find(judge.name, RESOLUTION_RATIO.id, "ladder", protocol="strict"), RESOLUTION_RATIO.id
     )
-    interval = estimate.interval
-    covers = interval is not None and (interval.low or 0) <= 1 <= (interval.high or 1)
-    return SelftestCheck("probit strict", "resolution ratio", "1", "in interval", _number(estimate), covers)
+    found, covers = _number(estimate), _covers(estimate, 1)
+    return SelftestCheck("probit strict", "resolution ratio", "1", "in interval", found, covers)
 
 
 def _instrument(folder: Path) -> Iterator[SelftestCheck]:
@@ -117,9 +122,8 @@ def _baselines(sheet: Datasheet) -> Iterator[SelftestCheck]:
 
     for metric in (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id):
         estimate = _between_equals(sheet, "coin", metric)
-        interval = estimate.interval
-        covers = interval is not None and (interval.low or 0) <= 0.5 <= (interval.high or 1)
-        yield SelftestCheck("coin", metric, "0.500", "in interval", _with_counts(estimate), covers)
+        found, covers = _with_counts(estimate), _covers(estimate, 0.5)
+        yield SelftestCheck("coin", metric, "0.500", "in interval", found, covers)
     net = _between_equals(sheet, "coin", NET_SLOT_PREFERENCE.id)
     yield SelftestCheck(
         "coin", "position test", "none", "not flagged", str(net.status), net.status != "flagged"
@@ -175,6 +179,11 @@ def _need(estimate: Estimate | None, metric: str) -> Estimate:
     return estimate
 
 
+def _covers(estimate: Estimate, value: float) -> bool:
+    interval = estimate.interval
+    return interval is not None and (interval.low or 0) <= value <= (interval.high or 1)
+
+
 def _number(estimate: Estimate) -> str:
     return "undefined" if estimate.value is None else f"{estimate.value:.3f}"
 
@@ -183,3 +192,24 @@ def _with_counts(estimate: Estimate) -> str:
     if estimate.value is None:
         return "undefined"
     return f"{estimate.value:.3f} ({estimate.numerator}/{estimate.denominator})"
+
+
+def pack_stimuli(seed: int) -> Iterator[Stimulus]:
+    """Every text that a study on the built-in pack shows under a seed: labels of a served planted judge."""
+    # Suites about runs of agents have items of their own.
+    runs = [
+        name for name, suite in SUITES.items() if any(reads_runs(PROBES.build(Spec(p))) for p in suite.probes)
+    ]
+    texts = [name for name in SUITES if name not in runs]
+    for profile in PACK_ITEMS:
+        for scale in pack_scales():
+            yield from _stimuli(seed, profile, texts, scale_name(scale))
+        yield from _stimuli(seed, profile, runs, scale_name(AGENT_TASK.scale))
+
+
+def _stimuli(seed: int, profile: str, suites: list[str], scale: str) -> Iterator[Stimulus]:
+    body = {"name": "served", "seed": seed, "profile": profile, "judges": [DUMMY_SCORER], "probes": suites}
+    study = build_study(StudyConfig.model_validate({**body, "task": {"scale": scale}}), Path())
+    for probe in study.build_probes():
+        for showing in probe.showings(study.design, study.judges[0].protocols):
+            yield showing.stimulus

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -33,8 +33,14 @@ def may_run_code() -> bool:
 
 def import_place(place: str) -> ModuleType:
     """The module of this name, or of this file where it ends in `.py`; the working folder is searched too."""
-    with _working_folder():
+    here, finder = str(Path.cwd()), _FreshFinder(Path.cwd())
+    sys.path.insert(0, here)
+    sys.meta_path.insert(0, finder)
+    try:
         return _from_file(Path(place)) if place.endswith(".py") else import_module(place)
+    finally:
+        sys.meta_path.remove(finder)
+        sys.path.remove(here)
 
 
 def file_of(address: str) -> str | None:
@@ -63,6 +69,29 @@ class _FreshLoader(SourceFileLoader):
         return code
 
 
+class _FreshFinder:
+    """Finds the modules below the working folder, what is installed there apart, for that loader."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.origin is None or not isinstance(spec.loader, SourceFileLoader):
+            return None
+        file = Path(spec.origin)
+        if not file.is_relative_to(self._folder) or INSTALLED & set(file.parts):
+            return None
+        spec.loader = _FreshLoader(name, spec.origin)
+        return spec
+
+
+INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of modules that have versions."""
+
+
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(path)
@@ -81,13 +110,3 @@ def _from_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
-
-
-@contextmanager
-def _working_folder() -> Iterator[None]:
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)

@@ -9,13 +9,20 @@ from difflib import get_close_matches
 from reprlib import Repr
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from steelyard.errors import ConfigError, UsageError
 
 Checked = TypeVar("Checked", bound=BaseModel)
+
+
+class StrictModel(BaseModel):
+    """What people write, as it stands there: no other keys, no conversion of one type into another."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
 
 _EXPECTED = {
     "string_type": "text",

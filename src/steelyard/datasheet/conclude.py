@@ -22,16 +22,20 @@ from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.cues import LENGTH, goes_by_length
-from steelyard.datasheet.questions.labels import ACCURACY, ROTATION
+from steelyard.datasheet.questions.labels import ACCURACY
 from steelyard.datasheet.questions.merit import (
+    EXPECTED,
     MERIT,
     SENSITIVITY,
     merit_figures,
     merit_is_reversed,
+    misses_accepted_texts,
     mostly_ties,
     same_answer,
+    shown_by_author_alone,
     undecided_merit,
 )
+from steelyard.datasheet.questions.other_forms import ROTATION
 from steelyard.datasheet.questions.pairs import NATURAL_PAIRS, POSITION
 from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, Fault, Question
 from steelyard.datasheet.questions.questions import FAULTS, decisions_of
@@ -46,7 +50,7 @@ from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.stimuli.natural import NATURAL_PROBE
 
 MOST_FACTS = 3
-RIGHT = (SENSITIVITY, ACCURACY)
+RIGHT = (SENSITIVITY, EXPECTED, ACCURACY)
 """Questions that say how well a judge with merit tells good from bad."""
 
 
@@ -59,8 +63,8 @@ class NoMerit:
 
 
 REASONS_OF_NO_MERIT = (
-    NoMerit(MERIT, Advice.REVERSED, merit_is_reversed),
     NoMerit(LENGTH, Advice.BY_LENGTH),
+    NoMerit(MERIT, Advice.REVERSED, merit_is_reversed),
     NoMerit(POSITION, Advice.BY_SLOT),
     NoMerit(NATURAL_PAIRS, Advice.BY_SLOT),
     NoMerit(ROTATION, Advice.BY_SLOT),
@@ -130,6 +134,8 @@ class JudgeEvidence:
             return self._conclusion(UNFIT, [fact], Advice.READABLE)
         if self._status(MERIT) == FLAGGED:
             return self._without_merit()
+        if misses_accepted_texts(self.figures):
+            return self._conclusion(UNFIT, [self._fact(EXPECTED, EXPECTED.faults[0])], Advice.MISSES_ANSWERS)
         faults = self._faults()
         known = {fault.cause.title for _, fault in faults}
         flagged = [*(self._fact(q, fault, known) for q, fault in faults), *self._plugin_facts()]
@@ -239,6 +245,10 @@ class JudgeEvidence:
         facts = [*self._partial(), *known, *undecided]
         if self.unfinished is not None:
             return self._conclusion(TOO_LITTLE, facts, Advice.NO_GROUND)
+        if shown_by_author_alone(self.figures):
+            told = "nobody but their author is known to have accepted the texts that this rests on"
+            facts = [*known[: MOST_FACTS - 1], _open_fact("Written texts", told)]
+            return self._conclusion(CARE, facts, Advice.HAVE_ACCEPTED)
         rest = Advice.STILL_OPEN if undecided else Advice.NOTHING_OPEN
         return self._conclusion(NO_FAULT, facts, Advice.SMOKE if self.smoke_test else rest)
 

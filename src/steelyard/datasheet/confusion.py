@@ -1,13 +1,14 @@
-"""The confusion matrix: label by answer, in calls, on items as they are, natural pairs and rotations."""
+"""The confusion matrix: label by answer, in calls, on items as they are, natural pairs, rotations, levels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.core.arrays import Ints, distinct
+from steelyard.stimuli.authored.brief import ORDINAL
 from steelyard.stimuli.best_of import ROTATION
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
@@ -33,20 +34,24 @@ class Confusion:
     answers: tuple[str, ...]
     """Columns: what the judge answered; of a pair the content that it named."""
     calls: tuple[tuple[int, ...], ...]
+    probe: str | None = None
+    """Probe whose texts were written for the labels; None for texts as they are."""
 
 
 def confusions(judge: str, observations: Observations) -> list[Confusion]:
     """The matrices of one judge: of each protocol and scale, whole and by stratum; none without labels."""
     tables: list[Confusion] = []
-    for kind in (ORIGINAL, NATURAL, ROTATION):
-        rows = observations.filter(kinds=(kind,), labelled=True)
+    parts = [(None, observations.filter(kinds=(kind,))) for kind in (ORIGINAL, NATURAL, ROTATION)]
+    for probe, shown_rows in (*parts, (ORDINAL, observations.filter(ORDINAL))):
+        rows = shown_rows.filter(labelled=True)
         rows = rows.filter(calls=~rows.own_label)
         for protocol in rows.protocols_seen:
             mine = rows.filter(protocol=protocol)
             scales = mine.shown.scales
             shown = distinct(scales.codes[mine.stimulus]).tolist()
             for scale, code in sorted((scales.values[code] or "pairwise", code) for code in shown):
-                tables += _of_scale(judge, protocol, scale, mine.filter(stimuli=scales.codes == code))
+                made = _of_scale(judge, protocol, scale, mine.filter(stimuli=scales.codes == code))
+                tables += [replace(each, probe=probe) for each in made if not (probe and each.stratum)]
     return tables
 
 
@@ -65,24 +70,14 @@ def _of_scale(judge: str, protocol: str, scale: str, rows: Observations) -> Iter
 def _matrix(
     judge: str, protocol: str, scale: str, stratum: str | None, labels: Sequence[str], rows: Observations
 ) -> Confusion:
-    answers = (*labels, *LOST)
-    known_labels = rows.shown.labels
+    answers, known_labels = (*labels, *LOST), rows.shown.labels
     places = np.array([_place(labels, word) for word in known_labels.values], dtype=np.int64)
-    label = places[known_labels.codes[rows.stimulus]]
-    answer = _answered(rows, answers)
-    cell = label * len(answers) + answer
-    known = (label >= 0) & (answer >= 0)
+    label, answer = places[known_labels.codes[rows.stimulus]], _answered(rows, answers)
+    cell, known = label * len(answers) + answer, (label >= 0) & (answer >= 0)
     counts = np.bincount(cell[known], minlength=len(labels) * len(answers)).reshape(len(labels), -1)
     shown = [n for n, name in enumerate(answers) if name in labels or counts[:, n].any()]
-    return Confusion(
-        judge,
-        protocol,
-        scale,
-        stratum,
-        tuple(labels),
-        tuple(answers[n] for n in shown),
-        tuple(tuple(int(counts[row, n]) for n in shown) for row in range(len(labels))),
-    )
+    calls = tuple(tuple(int(counts[row, n]) for n in shown) for row in range(len(labels)))
+    return Confusion(judge, protocol, scale, stratum, tuple(labels), tuple(answers[n] for n in shown), calls)
 
 
 def _answered(rows: Observations, answers: Sequence[str]) -> Ints:

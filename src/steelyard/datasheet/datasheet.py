@@ -10,6 +10,7 @@ from typing import Any
 
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, read_fields
 from steelyard.core.text import pluralize
+from steelyard.datasheet import run_facts
 from steelyard.datasheet.conclusion import Conclusion, NextStep, next_steps_in
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.estimate_index import EstimateIndex
@@ -17,14 +18,7 @@ from steelyard.datasheet.examples.example import FindingExample
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.question import Decision
-from steelyard.datasheet.run_facts import (
-    EARLY_STOP,
-    REFERENCE,
-    RunFacts,
-    call_count,
-    describe_reference,
-    partial_words,
-)
+from steelyard.datasheet.run_facts import RunFacts
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.findings import INCONCLUSIVE
@@ -109,19 +103,21 @@ class Datasheet:
         return "Judge Datasheet, smoke test" if self.smoke_test else "Judge Datasheet"
 
     @property
+    def _measured(self) -> list[str]:
+        return [judge.name for judge in self.judges if not judge.baseline]
+
+    @property
     def title(self) -> str:
         """The measured judges, by which reports are named; the study where there are none."""
-        names = [judge.name for judge in self.judges if not judge.baseline]
+        names = self._measured
         if len(names) <= MOST_NAMES:
             return ", ".join(names) or self.name
         return f"{', '.join(names[: MOST_NAMES - 1])} and {len(names) - MOST_NAMES + 1} others"
 
     def __repr__(self) -> str:
-        own = [judge.name for judge in self.judges if not judge.baseline]
         flagged = sum(reading.status == "flagged" for reading in self.findings)
-        return (
-            f"<Datasheet of {', '.join(own)}: {pluralize(len(self.estimates), 'figure')}, {flagged} flagged>"
-        )
+        figures = f"{pluralize(len(self.estimates), 'figure')}, {flagged} flagged"
+        return f"<Datasheet of {', '.join(self._measured)}: {figures}>"
 
     @property
     def units(self) -> str:
@@ -137,58 +133,47 @@ class Datasheet:
     def partial(self) -> str | None:
         """`Partial: 183 of 660 calls` where some were never asked; None for a whole run."""
         facts = self.facts
-        return partial_words(facts.asked, facts.planned) if facts.partial else None
+        return run_facts.partial_words(facts.asked, facts.planned) if facts.partial else None
 
     @property
     def partial_sentence(self) -> str:
         """The sentence that the reports of a partial run begin with; empty for a whole run."""
         if self.partial is None:
             return ""
-        told = f"{self.partial}{self._failed_among}; {self.facts.others}"
-        rule = self.facts.decided
-        return told if rule is None else f"{told}, as {rule} was to be decided: {EARLY_STOP}"
-
-    @property
-    def _failed_among(self) -> str:
-        """`, 10 of them failed`: with those never asked, the calls that the next step counts."""
-        facts = self.facts
-        own = any(judge.name in facts.unfinished for judge in self.judges if not judge.baseline)
+        facts, rule = self.facts, self.facts.decided
+        # With those never asked, the calls that failed are what the next step counts.
+        own = any(judge in facts.unfinished for judge in self._measured)
         failed = facts.asked - facts.calls if own else 0
-        return f", {failed:,} of them failed" if failed > 0 else ""
+        among = f", {failed:,} of them failed" if failed > 0 else ""
+        told = f"{self.partial}{among}; {facts.others}"
+        return told if rule is None else f"{told}, as {rule} was to be decided: {run_facts.EARLY_STOP}"
 
     def unfinished(self, judge: str) -> str | None:
         """`183 of 660 calls`: what was asked of one judge; None where all were."""
         behind = self.facts.unfinished.get(judge)
-        return call_count(behind.asked, behind.planned) if behind else None
-
-    def refused(self, judge: str) -> str | None:
-        """Which fields a judge's server would not take, with the calls that were made without; else None."""
-        fields = self.facts.refused.get(judge)
-        if not fields:
-            return None
-        fields_left = ", ".join(f"{name} in {pluralize(number, 'call')}" for name, number in fields.items())
-        return f"the server would not take {fields_left}, which were made without it"
+        return run_facts.call_count(behind.asked, behind.planned) if behind else None
 
     def caveats(self, judge: str) -> list[str]:
-        """What a reader must know of how a judge was asked, in sentences."""
-        told = (self.refused(judge), self.shortened(judge), *self.facts.notes.get(judge, ()))
-        return [each for each in told if each]
+        """What a reader must know of how a judge was asked, in sentences.
 
-    def shortened(self, judge: str) -> str | None:
-        """What a judge did not get to read of runs longer than its context; None where it read all."""
-        cut = self.facts.shortened.get(judge)
-        if cut is None:
-            return None
-        left_out = f" and {pluralize(cut.messages, 'whole message')}" if cut.messages else ""
-        return (
-            f"runs were shortened to fit its context in {cut.calls:,} of {pluralize(cut.of, 'call')}: "
-            f"{cut.characters:,} characters{left_out} were cut, each cut marked in the prompt"
-        )
+        Fields that its server would not take, what was cut from runs longer than its context, and notes.
+        """
+        facts, told = self.facts, []
+        if fields := facts.refused.get(judge):
+            left = ", ".join(f"{name} in {pluralize(number, 'call')}" for name, number in fields.items())
+            told.append(f"the server would not take {left}, which were made without it")
+        if cut := facts.shortened.get(judge):
+            left_out = f" and {pluralize(cut.messages, 'whole message')}" if cut.messages else ""
+            told.append(
+                f"runs were shortened to fit its context in {cut.calls:,} of {pluralize(cut.of, 'call')}: "
+                f"{cut.characters:,} characters{left_out} were cut, each cut marked in the prompt"
+            )
+        return [*told, *filter(None, facts.notes.get(judge, ()))]
 
     @property
     def reference_sentence(self) -> str:
         """What accuracy is held against, where that is a judge; empty where it is not."""
-        return "" if self.reference is None else describe_reference(self.reference)
+        return "" if self.reference is None else run_facts.describe_reference(self.reference)
 
     @cached_property
     def look_up(self) -> EstimateIndex:
@@ -221,18 +206,18 @@ class Datasheet:
         values |= read_fields(cls, body, "", (*PARTS, *OPTIONAL_PARTS))
         read_fields(RunFacts, body.get("run", {}), "run")
         steps = next_steps_in(body.get("verdicts"))
-        return cls(**{"reference": _named_in(study.get("reference")), **values}, next_steps=steps)
+        sentence = study.get("reference")
+        if (
+            isinstance(sentence, str) and "reference" not in values
+        ):  # not every file names the judge by itself
+            before, after = run_facts.REFERENCE
+            values["reference"] = sentence.removeprefix(before).removesuffix(after)
+        return cls(**values, next_steps=steps)
 
     @classmethod
     def loads(cls, text: str) -> Datasheet:
         """The datasheet that `datasheet.json` holds."""
         return cls.from_json(json.loads(text))
-
-
-def _named_in(sentence: Any) -> str | None:
-    """The judge that the sentence about a reference names, in files that do not name it by itself."""
-    before, after = REFERENCE
-    return sentence.removeprefix(before).removesuffix(after) if isinstance(sentence, str) else None
 
 
 def _with_new_words(body: Any, key: str = "") -> Any:

@@ -35,17 +35,14 @@ class EstimateIndex:
         self._of_judge: dict[str, list[Estimate]] = {}
         self._conditions: dict[tuple[str, str], list[Group]] = {}
         for estimate in estimates:
-            self._enter(estimate)
-
-    def _enter(self, estimate: Estimate) -> None:
-        judge, probe, metric, condition = address(estimate)
-        self._of_judge.setdefault(judge, []).append(estimate)
-        for known in (probe, None):
-            self._exact.setdefault((judge, known, metric, condition), estimate)
-            self._named.setdefault((judge, known, metric), []).append(estimate)
-        if (probe, metric, condition) not in self.rows:
-            self._conditions.setdefault((probe, metric), []).append(estimate.group)
-        self.rows.setdefault((probe, metric, condition), {}).setdefault(judge, estimate)
+            judge, probe, metric, condition = address(estimate)
+            self._of_judge.setdefault(judge, []).append(estimate)
+            for known in (probe, None):
+                self._exact.setdefault((judge, known, metric, condition), estimate)
+                self._named.setdefault((judge, known, metric), []).append(estimate)
+            if (probe, metric, condition) not in self.rows:
+                self._conditions.setdefault((probe, metric), []).append(estimate.group)
+            self.rows.setdefault((probe, metric, condition), {}).setdefault(judge, estimate)
 
     def find(self, judge: str, metric: str, probe: str | None, group: Group) -> Estimate | None:
         """The estimate with exactly this group, of a probe or of any."""
@@ -88,7 +85,8 @@ class MeritTest:
             return f"over the baseline {self.estimate.group[OVER]}"
         if WEIGHED in self.estimate.group:
             return "whatever the length"
-        return "at three steps and more" if STEPS in self.estimate.group else ""
+        elsewhere = " in the other areas" if "areas" in self.estimate.group else ""
+        return f"at three steps and more{elsewhere}" if STEPS in self.estimate.group else ""
 
 
 @dataclass(frozen=True)

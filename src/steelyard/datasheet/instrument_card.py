@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.core.json_dataclasses import from_body
+from steelyard.core.text import pluralize
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,79 @@ class Service:
     """Class of failure to calls."""
     unreadable: Mapping[str, int] = field(default_factory=dict)
     """Reason why a reply held no answer, to calls."""
+
+
+INSTRUMENTS_QUESTION = (
+    "What was measured: prompts, decoding, reader, server and price, as the folder of the run has them."
+)
+
+
+@dataclass(frozen=True)
+class CardText:
+    judge: str
+    facts: tuple[tuple[str, str], ...]
+    """Label and text, one line each."""
+    texts: tuple[tuple[str, str], ...]
+    """Label and text of prompts and rubric, to be shown as they are."""
+
+
+def card_texts(cards: Iterable[InstrumentCard], run: Mapping[str, Any]) -> list[CardText]:
+    """The cards as labelled lines that every renderer shares, with how each judge was served in the run."""
+    services = run.get("instruments", {})
+    return [
+        CardText(card.judge, tuple(_facts(card, from_body(Service, served, where))), tuple(_texts(card)))
+        for card in cards
+        for served, where in [(services.get(card.judge, {}), "run.instruments")]
+    ]
+
+
+def _facts(card: InstrumentCard, service: Service) -> Iterator[tuple[str, str]]:
+    yield "model", card.model
+    if card.members:
+        yield "made of", ", ".join(card.members)
+        return
+    yield "scale", card.scale
+    if card.prompted:
+        yield "temperature", "left to the server" if card.temperature is None else f"{card.temperature:g}"
+        yield "longest answer", pluralize(card.max_tokens, "token")
+        yield "seed", "none" if card.seed is None else str(card.seed)
+    alike = len({each.reader for each in card.prompts}) == 1
+    readers = (each.reader if alike else f"{each.reader} ({each.protocol})" for each in card.prompts)
+    yield "reader", ", ".join(dict.fromkeys(readers))
+    yield from card.settings.items()
+    if card.server is not None:
+        yield "server", card.server
+    yield from _served(service)
+    yield "price", card.price or "not known"
+
+
+def _served(service: Service) -> Iterator[tuple[str, str]]:
+    if service.served:
+        several = len(service.served) > 1
+        yield "served model", _counts(service.served) if several else next(iter(service.served))
+    median, slow = service.latency_p50, service.latency_p95
+    if median is not None and slow is not None:
+        yield "latency", f"{median:,.0f} ms median, {slow:,.0f} ms 95th percentile"
+    if service.refused:
+        yield "refused by the server", f"{_counts(service.refused)}, which were made without"
+    for name, counts in (("failed", service.failed), ("unreadable", service.unreadable)):
+        if counts:
+            yield name, _counts(counts)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} in {pluralize(number, 'call')}" for name, number in counts.items())
+
+
+def _texts(card: InstrumentCard) -> Iterator[tuple[str, str]]:
+    """Prompts and rubric; a judge that is not prompted has a rubric that nobody reads."""
+    if not card.prompted or card.members:
+        return
+    yield "instruction", card.instruction
+    yield "rubric", card.rubric
+    for prompt in card.prompts:
+        if prompt.system is not None:
+            yield f"system prompt, {prompt.protocol}", prompt.system
+        yield f"prompt, {prompt.protocol}", prompt.user
+        if prompt.sent is not None:
+            yield f"prompt of one call as it was sent, {prompt.protocol}", prompt.sent

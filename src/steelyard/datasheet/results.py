@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 
 import numpy as np
@@ -20,9 +20,8 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import MOST_RESPONSES
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
-from steelyard.verdicts.combined import of_judges
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.vote import plurality
+from steelyard.verdicts.vote import of_judges, plurality
 
 Value = str | int | bool | None
 """What a cell holds; None where there is nothing to say."""
@@ -62,35 +61,33 @@ class Results:
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        seen = self.observations
+        seen, answers = self.observations, self._answers
+        repeats, replicate = numbered(seen.replicate)
+        right = compact(answers.has_reference.astype(np.int64) + answers.right)
         return {
             "judge": Column(seen.judges, seen.judge),
             "baseline": Column([name in self.baselines for name in seen.judges], seen.judge),
             **{name: self._stimulus_column(value) for name, value in _OF_STIMULUS.items()},
             "protocol": Column(seen.protocols, seen.protocol),
             "order": self._order(),
-            "replicate": _numbered(seen.replicate),
+            "replicate": Column(repeats.tolist(), replicate),
             "verdict": Column([answer_word(verdict) for verdict in seen.verdicts], seen.verdict),
             "reason": Column([reason_of(verdict) for verdict in seen.verdicts], seen.verdict),
             "winner": self._winner(),
-            "right": self._right(),
+            "right": Column((None, False, True), right),  # none without a verdict or a reference
             "jury": self._jury(),
             **self._data_columns(),
         }
 
     def _data_columns(self) -> dict[str, Column]:
         """`data.NAME` for each column of the data; of several rubrics the id ends the item's name."""
-        names = dict.fromkeys(name for values in self.kept.values() for name in values)
-        items = self.kept
+        items, names = self.kept, dict.fromkeys(name for values in self.kept.values() for name in values)
 
-        def value(name: str) -> Callable[[Stimulus], Value]:
-            def of(stimulus: Stimulus) -> Value:
-                item = str(stimulus.lineage.parent)
-                return items.get(item, items.get(item.rpartition("/")[0], {})).get(name)
+        def value(name: str, stimulus: Stimulus) -> Value:
+            item = str(stimulus.lineage.parent)
+            return items.get(item, items.get(item.rpartition("/")[0], {})).get(name)
 
-            return of
-
-        return {f"data.{name}": self._stimulus_column(value(name)) for name in names}
+        return {f"data.{name}": self._stimulus_column(partial(value, name)) for name in names}
 
     def csv(self) -> Iterator[str]:
         yield ",".join(self.columns) + "\n"
@@ -137,11 +134,6 @@ class Results:
         codes[rotated] = 3 + (answer[rotated] - 1 + turn) % responses
         return Column((None, "u", "v", *map(str, range(1, MOST_RESPONSES + 1))), compact(codes))
 
-    def _right(self) -> Column:
-        """Whether the reference was met; nothing without a verdict or a reference."""
-        answers = self._answers
-        return Column((None, False, True), compact(answers.has_reference.astype(np.int64) + answers.right))
-
     def _jury(self) -> Column:
         """The vote of all judges under test on the same presentation; nothing where one was not asked."""
         seen = self.observations
@@ -175,11 +167,6 @@ _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {
     "label": lambda stimulus: reference_label(stimulus.expectation),
 }
 """Columns that say what was shown; `id` is that of `stimuli.jsonl`."""
-
-
-def _numbered(numbers: Ints) -> Column:
-    values, codes = numbered(numbers)
-    return Column(values.tolist(), codes)
 
 
 _QUOTED = re.compile(r'[",\r\n]')

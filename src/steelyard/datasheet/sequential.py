@@ -31,7 +31,7 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.intervals import ALPHA
 from steelyard.stimuli.allocation import PROFILES
 from steelyard.verdicts.observations import Observations
 

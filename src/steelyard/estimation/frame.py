@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import Span, score, score_of_few
 
@@ -33,6 +33,11 @@ class Figure:
     @property
     def half_width(self) -> float | None:
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def bare(self) -> Figure:
+        """The same without limits."""
+        return replace(self, low=None, high=None)
 
     def within(self, ends: Span) -> Figure:
         """The same with its limits on the scale."""

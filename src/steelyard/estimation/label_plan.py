@@ -18,8 +18,7 @@ from steelyard.core.arrays import Floats
 from steelyard.estimation.frame import Frame
 from steelyard.estimation.post_stratified import bins
 from steelyard.estimation.rogan_gladen import allocation
-from steelyard.metrics.stats.confidence_sequence import ALPHA, sequence_limits
-from steelyard.metrics.stats.intervals import SHARE, Span, Z, score
+from steelyard.metrics.stats.intervals import ALPHA, SHARE, Span, Z, score, sequence_limits
 
 FLOOR, SCORE_FLOOR = 10, 5
 """Labels of each level that a draw by verdict takes at least: of yes or no, and of scores."""

@@ -18,7 +18,7 @@ from steelyard.estimation.designs import judge_only
 from steelyard.estimation.frame import Figure, Frame, independent_units, mean_difference, step_of
 from steelyard.metrics.multiplicity import benjamini_yekutieli
 from steelyard.metrics.stats.agreement import alpha, unit_coincidences
-from steelyard.metrics.stats.cluster_mean import jackknife
+from steelyard.metrics.stats.clusters import jackknife
 from steelyard.metrics.stats.distributions import t_probability
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Span
 

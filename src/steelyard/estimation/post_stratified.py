@@ -131,7 +131,8 @@ def post_stratified(
     label in a level can put the limit of MOVER beyond the truth, so limits of scores reach at least as far as
     those of all levels together. Without the judge there is one level, and its labels stand alone.
     """
-    levels = levels_of(frame, merge=merge) if judge else [_only_level(frame)]
+    whole = Level(1.0, np.arange(frame.size), np.flatnonzero(frame.labelled), frame.y)
+    levels = levels_of(frame, merge=merge) if judge else [whole]
     parts = [_Known.of(level, frame, population=population) for level in levels]
     value = sum(part.share * part.mean for part in parts)
     between = sum(part.share * (part.mean - value) ** 2 for part in parts) / frame.size * population
@@ -162,11 +163,7 @@ def post_stratified(
         if merge:  # levels that are read together may hold what no label shows
             variance += unseen_residual(residual, ends[1] - ends[0]) ** 2 * drawn_weight(frame)
         size = 1 / sum(part.share**2 * effect / part.size for part in parts if part.size)
-        whole = limits_on_scale(value, variance, size, ends, quantile, tail)
-        limits = min(limits[0], whole[0]), max(limits[1], whole[1])
+        together = limits_on_scale(value, variance, size, ends, quantile, tail)
+        limits = min(limits[0], together[0]), max(limits[1], together[1])
     method = "post_stratified_mover" if judge else "wilson"
     return Figure(value, *limits, (limits[1] - limits[0]) / (2 * quantile), method)
-
-
-def _only_level(frame: Frame) -> Level:
-    return Level(1.0, np.arange(frame.size), np.flatnonzero(frame.labelled), frame.y)

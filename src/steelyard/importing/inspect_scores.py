@@ -1,4 +1,4 @@
-"""Scores in Inspect logs as recorded verdicts: the first value is the scorer's, an edit the person's.
+"""Inspect logs as recorded scores and as ratings: the first value is the scorer's, an edit the person's.
 
 Epochs run the agent again, so that each is an item of its own beside others of its sample, and never a
 repeat of the judge. A sample that Steelyard has exported is known by its metadata, and its probe with it.
@@ -12,19 +12,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import DataError
+from steelyard.errors import ConfigError, DataError
 from steelyard.importing.jsonl import Body
-from steelyard.importing.mapped_columns import UNCHANGED, RecordedColumns
+from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, RatingRow
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.tasks.scale import Binary, scale_name
 from steelyard.tasks.sources.cells import is_missing, plain_text
-from steelyard.tasks.sources.inspect_log import is_log, open_log, transcript_scores, valued
-from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import TableRecord
+from steelyard.tasks.sources.inspect_log import (
+    is_log,
+    log_table,
+    open_log,
+    place_of,
+    transcript_scores,
+    valued,
+)
+from steelyard.tasks.sources.table import TableParts, TableRecord
 from steelyard.tasks.transcripts.transcript import ScoreEntry
 
-LETTERS = ("C", "P", "I", "N")
-"""By which Inspect's scorers grade: correct, partly correct, incorrect, no answer."""
+UNCHANGED = {"probe": "stochastic_stability", "variant": "original"}
+LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": None}
+"""By which Inspect's scorers grade: correct, partly correct, incorrect, no answer, which is no grade."""
 BINARY, GRADED = scale_name(Binary()), "0-2"
 GRADES = {BINARY: {"C": 1, "I": 0}, GRADED: {"C": 2, "P": 1, "I": 0}}
 _KNOWN = ("judge", "protocol", "replicate")
@@ -32,6 +39,9 @@ SCORE = "score"
 """Column of the only scorer; those of several are `score.NAME`."""
 OUTCOMES = {"refusal": "abstain", "invalid_response_format": "unreadable"}
 """What became of a call without a value, by Inspect's word for it; every other has failed."""
+MODEL_GRADED = "model_graded"
+MAPPED = ("task", "stratum", "system")
+"""Parts of ratings that `--columns` may take from a sample's metadata."""
 
 
 def holds_log(path: Path) -> bool:
@@ -43,34 +53,123 @@ def holds_log(path: Path) -> bool:
         return False
 
 
+def inspect_rows(path: Path, how: RatingColumns) -> Iterator[RatingRow]:
+    """Ratings of a log: those of judges, and edits as the ratings of the people who made them.
+
+    A scorer is a judge where its name says that a model grades, where Steelyard exported it, or where the
+    caller names it; the kind of any other is not said.
+    """
+    for part in how.columns:
+        if part not in MAPPED:
+            raise ConfigError(
+                f"{path}: --columns {part}=… found, expected task, stratum or system for an Inspect log, "
+                "each a key of the samples' metadata; remove the others."
+            )
+    log = open_log(path)
+    samples = log.samples or []
+    several = any(sample.epoch != 1 for sample in samples)
+    for sample in samples:
+        row, metadata = SampleRow.of(sample), sample.metadata or {}
+        where = f"{path}, {row.where}"
+        for key in how.columns.values():
+            if key not in metadata:
+                known = ", ".join(map(repr, list(metadata)[:12])) or "none"
+                raise DataError(f"{where}: no metadata {key!r}, expected one of {known}; correct --columns.")
+        about = {"item": row.sample + (f"/{row.epoch}" if several else ""), "task": row.sample}
+        about |= {"system": str(log.eval.model)}
+        about |= {
+            part: "" if is_missing(metadata[key]) else plain_text(metadata[key]).strip()
+            for part, key in how.columns.items()
+        }
+        for score in row.scores:
+            judge, shared = str(score.call["judge"]), {**about, "criterion": score.scorer}
+            if not _is_judge(score, judge, how):
+                yield RatingRow(where, judge, "", shared, None, judge)
+                continue
+            if score.verdict.author is None:
+                own = {**shared, "run": str(score.call.get("replicate", ""))}
+                yield RatingRow(where, judge, JUDGE, own, _plain_value(score.verdict, how), judge)
+            if score.reference is not None:
+                person = score.reference.author or "people"
+                yield RatingRow(where, person, HUMAN, shared, _plain_value(score.reference, how), judge)
+
+
+def _is_judge(score: SampleScore, judge: str, how: RatingColumns) -> bool:
+    """Named by the caller; without names, graded by a model as the scorer or the export says."""
+    if how.judges:
+        return bool({judge, score.scorer} & set(how.judges))
+    return score.scorer.startswith(MODEL_GRADED) or "protocol" in score.call
+
+
+def _plain_value(entry: ScoreEntry, how: RatingColumns) -> Any:
+    word = entry.value.strip() if isinstance(entry.value, str) else ""
+    return LETTERS[word] if word in LETTERS and word.lower() not in how.values else entry.value
+
+
 @dataclass(frozen=True)
 class InspectScores:
-    scorer: str | None = None
-    """The scorer to read, by its name in the log; all that grade by letters or whole numbers without it."""
+    """Scores of a log as recorded verdicts; a map of columns takes other parts from the log's columns.
+
+    One that names the score reads its scorer: `--columns score=score.NAME,stratum=category`.
+    """
+
+    judge: str | None = None
+    """The scorer to read, by its name in the log; all that grade by letters or whole numbers without it.
+
+    Beside a map of columns, the name that the judge gets."""
     scale: str | None = None
     """Scale of the scores; without it, letters are binary, and numbers what they range over."""
+    columns: Mapping[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     baselines: set[str] = field(default_factory=set)
     """Judges that stood beside others as baselines in a run that Steelyard exported."""
     scores: bool = True
     """Logs hold scores of single runs, never verdicts on pairs."""
 
-    def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
-        return ((where, body) for _, where, body in self.rows(path))
+    @classmethod
+    def fits(cls, columns: Mapping[str, str]) -> bool:
+        score = columns.get("score", "")
+        return score == SCORE or score.startswith(f"{SCORE}.")
 
-    def rows(self, path: Path) -> Iterator[tuple[tuple[str, int], str, Body]]:
-        rows = [SampleRow.of(sample) for sample in open_log(path).samples or ()]
+    @property
+    def _scorer(self) -> str | None:
+        named = self.columns.get("score")
+        return self.judge if named is None else named.removeprefix(SCORE).removeprefix(".") or None
+
+    def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
+        log = open_log(path)
+        rows = [SampleRow.of(sample) for sample in log.samples or ()]
         several = len({row.epoch for row in rows}) > 1
+        parts = TableParts.required(log_table(log, path), self.columns) if self.columns else None
         scales = self._scales(rows, path)
-        for row in rows:
+        for number, row in enumerate(rows):
             for said in row.scores:
                 if said.scorer in scales and said.verdict.author is None:
-                    if said.baseline and self.scorer is None:
+                    if said.baseline and self._scorer is None and parts is None:
                         self.baselines.add(said.call["judge"])
-                    body = _item(row, several)
+                    body, where = _item(row, several), f"{path}, {row.where}"
                     scale = self.scale or body.get("scale") or scales[said.scorer]
-                    place = row.sample, row.epoch
-                    yield place, f"{path}, {row.where}", {**body, **_answer(said, scale)}
+                    body |= _answer(said, scale)
+                    if parts is not None:
+                        body |= self._mapped(parts, parts.table.records[number], where, scale)
+                    yield where, body
+
+    def _mapped(
+        self, parts: TableParts, record: TableRecord, where: str, scale: str | None
+    ) -> dict[str, Any]:
+        """What columns of the log say; a reference of its own stands in the place of a person's edit."""
+        given: dict[str, Any] = {} if self.judge is None else {"judge": self.judge}
+        for part in ("item", "task", "stratum", "protocol", "judge"):
+            given |= {part: text} if (text := parts.text(record, part)) else {}
+        if self.columns.get("expected") not in (None, self.columns["score"]):
+            cell = parts.cell(record, "expected")
+            given["expected"] = None if cell is None else grade(cell, scale)
+            if cell is not None and given["expected"] is None:
+                raise DataError(
+                    f"{where}: column {self.columns['expected']!r} holds {plain_text(cell)[:60]!r}, expected "
+                    "a whole number or a letter of the scale; correct the map of columns."
+                )
+        return given
 
     def _scales(self, rows: Collection[SampleRow], path: Path) -> dict[str, str | None]:
         values: dict[str, set[Any]] = {}
@@ -78,10 +177,11 @@ class InspectScores:
         for said in (score for row in rows for score in row.scores):
             values.setdefault(said.scorer, set()).update(said.values)
             judges[said.scorer] = said.call["judge"]
-        wanted = {n: given for n, given in values.items() if self.scorer in (None, n, judges[n])}
+        scorer = self._scorer
+        wanted = {n: given for n, given in values.items() if scorer in (None, n, judges[n])}
         if not wanted:
             known = ", ".join(sorted(values)) or "none"
-            lack = "the log holds no scores" if self.scorer is None else f"no scorer {self.scorer!r}"
+            lack = "the log holds no scores" if scorer is None else f"no scorer {scorer!r}"
             raise DataError(f"{path}: {lack} (scorers: {known}); name another log or --judge.")
         kept = {}
         for name in sorted(wanted):
@@ -129,7 +229,7 @@ class SampleRow:
     @classmethod
     def of(cls, sample: Any) -> SampleRow:
         mark = (sample.metadata or {}).get("steelyard")
-        where = f"sample {sample.id}" + (f", epoch {sample.epoch}" if sample.epoch != 1 else "")
+        where = place_of(sample, sample.epoch != 1)
         known = mark if isinstance(mark, Mapping) else {}
         return cls(where, str(sample.id), sample.epoch, tuple(_sample_scores(sample)), known)
 
@@ -203,61 +303,3 @@ def grade(value: Any, scale: str | None) -> int | None:
         return int(word) if word.isdecimal() else GRADES.get(scale or "", {}).get(word)
     whole = isinstance(value, (bool, int, float)) and value >= 0 and value == int(value)
     return int(value) if whole else None
-
-
-@dataclass(frozen=True)
-class MappedLog:
-    """Scores of a log by a map of columns: `--columns score=score.NAME,stratum=category`.
-
-    One scorer is read as `InspectScores` does; what else is mapped is taken from the log's columns.
-    """
-
-    columns: RecordedColumns
-    judge: str | None = None
-    scale: str | None = None
-    remarks: list[str] = field(default_factory=list)
-    baselines: tuple[str, ...] = ()
-    scores: bool = True
-
-    @classmethod
-    def fits(cls, columns: RecordedColumns) -> bool:
-        return columns.score == SCORE or (columns.score or "").startswith(f"{SCORE}.")
-
-    def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
-        table = read_table(path)
-        for part, column in self.columns.used().items():
-            table.require(column, part)
-        records = {(str(r.values["sample"]), r.values["epoch"]): r for r in table.records}
-        scorer = (self.columns.score or "").removeprefix(SCORE).removeprefix(".") or None
-        for (sample, epoch), where, body in InspectScores(scorer, self.scale, self.remarks).rows(path):
-            yield where, {**body, **self._mapped(records[sample, epoch], where, body)}
-
-    def _mapped(self, record: TableRecord, where: str, body: Body) -> dict[str, Any]:
-        given = {
-            part: text
-            for part in ("item", "task", "stratum", "protocol", "judge")
-            if (text := self._text(part, record)) is not None
-        }
-        if self.judge is not None:
-            given.setdefault("judge", self.judge)
-        if self.columns.expected not in (None, self.columns.score):
-            given |= self._reference(record, where, body)
-        return given
-
-    def _reference(self, record: TableRecord, where: str, body: Body) -> dict[str, Any]:
-        """The reference of a column of its own, in the place of a person's edit; letters as of the score."""
-        cell = record.values.get(self.columns.expected or "")
-        if is_missing(cell):
-            return {"expected": None}
-        number = grade(cell, body.get("scale"))
-        if number is None:
-            raise DataError(
-                f"{where}: column {self.columns.expected!r} holds {plain_text(cell)[:60]!r}, expected a "
-                "whole number or a letter of the scale; correct the map of columns."
-            )
-        return {"expected": number}
-
-    def _text(self, part: str, record: TableRecord) -> str | None:
-        column = getattr(self.columns, part)
-        cell = None if column is None else record.values.get(column)
-        return None if is_missing(cell) else plain_text(cell).strip() or None

@@ -1,21 +1,28 @@
-"""Lines of a JSONL file, each with where it stands, and what is wrong with one in a sentence."""
+"""Lines of recorded verdicts: what they hold, where they stand, and what is wrong with one in a sentence."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, Union, get_args, get_type_hints
 
-from pydantic import AfterValidator, BaseModel
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from steelyard.core.validation import checked
 from steelyard.errors import DataError
 
 Line = TypeVar("Line", bound=BaseModel)
+Table = TypeVar("Table")
+Outcome = tuple[Any, Any]
+"""Slot of the first text and answer, or score and why there is none."""
 Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
 _BLOCK = 1 << 22
+BASE = "base"
 EXPORTED = ({"baseline", "verdict", "right"}, {"verdict", "messages"})
 """Keys of every line of a run's results, or of its trials; no line of recorded verdicts has them."""
 
@@ -31,6 +38,80 @@ def _name(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_name)]
+
+
+class RecordedLine(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What every line holds: a call; two fields of its outcome and those of its subject follow."""
+
+    judge: Name
+    protocol: Name | UnsetType = UNSET
+    replicate: Annotated[int, Meta(ge=0, le=1_000_000), Field(ge=0, le=1_000_000)] | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
+class LineFormat(Generic[Table]):
+    """What the lines of a table hold, and the words for what is wrong with them."""
+
+    table: Callable[..., Table]
+    call: type[RecordedLine]
+    disagreement: Callable[[Any], str | None]
+    """The sentence about fields that do not agree with each other; those that are left out are None."""
+    subject: Callable[[Any], Any]
+    """What was judged by a call."""
+    noun: str
+    """The field that names the subject."""
+    repeated: str
+    """The sentence about a call that was made already, with its subject's `name` and `where` it stands."""
+    styles: Callable[[str, Body], Iterator[RecordedLine] | None] | None = None
+    """The calls of a line that is in another style than the project's own."""
+    slots: tuple[str, ...] = ()
+    """First outcomes that tell calls on one subject apart."""
+    by_probe: bool = False
+    """Whether several probes may tell of one call."""
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """The fields of a line as a pydantic model, which words what is wrong with one."""
+        disagreement = self.disagreement
+
+        class Line(BaseModel):
+            model_config = ConfigDict(extra="forbid", strict=True)
+
+            @model_validator(mode="after")
+            def _agree(self) -> Self:
+                if fault := disagreement(self):
+                    raise ValueError(fault)
+                return self
+
+        members: dict[str, Any] = {}
+        hints = get_type_hints(self.call, include_extras=True)
+        for field in sorted(structs.fields(self.call), key=lambda field: not field.required):
+            kind = hints[field.name]
+            if UnsetType in get_args(kind):
+                kind = Union[tuple(part for part in get_args(kind) if part is not UnsetType)]  # noqa: UP007
+            default = {"protocol": BASE, "replicate": 0}.get(field.name)
+            members[field.name] = kind, (... if field.required else default)
+        return create_model(self.call.__name__, __base__=Line, **members)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        hints = get_type_hints(self.call, include_extras=True).items()
+        return tuple(name for name, hint in hints if hint == Name or Name in get_args(hint))
+
+    def agrees(self, line: Any) -> bool:
+        names = (getattr(line, name) for name in self._names)
+        try:
+            return all(n is None or is_name(str(n)) for n in names) and self.disagreement(line) is None
+        except ValueError:
+            return False
+
+    def parse(self, where: str, body: Body) -> Iterator[RecordedLine]:
+        """The calls of a line, or what is wrong with it in a sentence."""
+        calls = None if self.styles is None else self.styles(where, body)
+        return calls or iter([self.call(**dict(parse(self.model, where, body)))])
+
+    def slot(self, outcome: Outcome) -> int:
+        return self.slots.index(outcome[0]) if self.slots else 0
 
 
 class RecordedSource(Protocol):
@@ -72,13 +153,6 @@ def text_lines(path: Path) -> Iterator[str]:
         raise DataError(
             f"{path}: the file is empty, expected one JSON object per line; record some verdicts first."
         )
-
-
-def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
-    for number, line in enumerate(text_lines(path), start=1):
-        if line.strip():
-            where = f"{path}, line {number}"
-            yield where, parse_object(where, line)
 
 
 def parse_object(where: str, line: str) -> Body:

@@ -1,78 +1,67 @@
-"""Verdicts in tables as people keep them: CSV, TSV, Excel, Parquet or JSON, by a map of columns."""
+"""Verdicts as people keep them, as recorded calls: tables by a map of columns, and exports of tools."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from steelyard.core.validation import checked, parse_map
 from steelyard.errors import ConfigError, DataError
+from steelyard.importing.inspect_scores import UNCHANGED
 from steelyard.importing.jsonl import Body
+from steelyard.importing.rating_reader import read_ratings
+from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts
 from steelyard.tasks.scale import BINARY_WORDS, parse_scale
-from steelyard.tasks.sources.cells import is_missing, normal, plain_text
+from steelyard.tasks.sources.cells import normal, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import TableRecord
+from steelyard.tasks.sources.table import TableParts, TableRecord
 
-SCORED = ("item", "score", "expected", "scale")
-COMPARED = ("pair", "answer", "first", "better")
-UNCHANGED = {"probe": "stochastic_stability", "variant": "original"}
+LENGTHS = {"words": "text", "words_1": "text_1", "words_2": "text_2"}
+"""Parts that hold the length of a text, and those that hold the text itself, whose words are counted."""
+SCORED = ("item", "score", "expected", "scale", "words", "text")
+"""Without an item rows are numbered, and a repeat is not known as one."""
+COMPARED = ("pair", "answer", "first", "better", "words_1", "words_2", "text_1", "text_2")
+"""`answer` is the slot that won: 1, 2 or tie; A and B are understood. `first` is the number of the text that
+stood in slot 1, text 1 unless given; `better` that of the text that people found better, or tie."""
+COMMON = ("judge", "task", "stratum", "protocol", "replicate")
+"""Without a judge the file is of one judge; without a replicate repeats are numbered as they come."""
 NATURAL = {"probe": "position", "kind": "natural"}
 WINNERS = {"1": "1", "2": "2", "a": "1", "b": "2", "first": "1", "second": "2", "tie": "tie"}
 BETTER = {"1": "u", "2": "v", "tie": "tie"}
 """The text that is better, by its number; the first text is u."""
 
 
-class RecordedColumns(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    item: str | None = Field(default=None, min_length=1)
-    """Name of the item; without it rows are numbered, and a repeat is not known as one."""
-    score: str | None = Field(default=None, min_length=1)
-    expected: str | None = Field(default=None, min_length=1)
-    pair: str | None = Field(default=None, min_length=1)
-    answer: str | None = Field(default=None, min_length=1)
-    """The slot that won: 1, 2 or tie; A and B are understood."""
-    first: str | None = Field(default=None, min_length=1)
-    """Number of the text that stood in slot 1; without it, always text 1."""
-    better: str | None = Field(default=None, min_length=1)
-    """Number of the text that people found better, or tie; empty cells have none."""
-    judge: str | None = Field(default=None, min_length=1)
-    """Name of the judge; without it, the file is of one judge."""
-    task: str | None = Field(default=None, min_length=1)
-    stratum: str | None = Field(default=None, min_length=1)
-    protocol: str | None = Field(default=None, min_length=1)
-    replicate: str | None = Field(default=None, min_length=1)
-    """0, 1, … for repeats; without it, repeats are numbered as they come."""
-
-    def used(self) -> dict[str, str]:
-        return {part: column for part, column in self.model_dump().items() if column is not None}
-
-
-def parse_recorded_columns(text: str) -> RecordedColumns:
+def parse_recorded_columns(text: str) -> dict[str, str]:
     """The map as the command line writes it: `item=id,score=verdict,expected=human`."""
-    pairs = parse_map(text, "columns", "PART=COLUMN", "item=id,score=verdict,expected=human")
-    columns = checked(RecordedColumns, pairs, "columns")
-    parts = set(columns.used())
-    scored, compared = parts & set(SCORED), parts & set(COMPARED)
+    known = [part for part in (*SCORED, *COMPARED, *COMMON) if part != "scale"]
+    columns = parse_parts(text, "columns", known, "item=id,score=verdict,expected=human")
+    scored, compared = columns.keys() & set(SCORED), columns.keys() & set(COMPARED)
     if scored and compared:
         raise ConfigError(
             f"columns: found {sorted(scored)[0]} of scores and {sorted(compared)[0]} of pairs, expected "
             "parts of one; import them apart."
         )
     for needed in ("score",) if not compared else ("pair", "answer"):
-        if needed not in parts:
+        if needed not in columns:
             raise ConfigError(f"columns: {needed} is not mapped, expected it; name the column.")
+    for words, text in LENGTHS.items():
+        if {words, text} <= columns.keys():
+            raise ConfigError(f"columns: found {words} and {text}, expected one of them; remove one.")
+    given = [number for number in "12" if columns.keys() & {f"words_{number}", f"text_{number}"}]
+    if len(given) == 1:
+        other = "2" if given == ["1"] else "1"
+        raise ConfigError(
+            f"columns: the length of text {given[0]} alone is mapped, expected both; add words_{other} or "
+            f"text_{other}."
+        )
     return columns
 
 
 @dataclass(frozen=True)
 class MappedTable:
-    columns: RecordedColumns
+    columns: Mapping[str, str]
     judge: str | None = None
     """The judge of rows that name none; that of the file unless given."""
     scale: str | None = None
@@ -82,88 +71,144 @@ class MappedTable:
 
     @property
     def scores(self) -> bool:
-        return self.columns.score is not None
+        return "score" in self.columns
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         if self.scale is not None:
             parse_scale(self.scale)
-        table = read_table(path)
-        for part, column in self.columns.used().items():
-            table.require(column, part)
+        parts = TableParts.required(read_table(path), self.columns)
         repeats: Counter[tuple[object, ...]] = Counter()
-        for record in table.records:
-            where = f"{table.name}, {record.where}"
-            body = self._scored(record, where) if self.scores else self._compared(record, where)
-            body["judge"] = self._text("judge", record) or self.judge or Path(table.name).stem
+        for record in parts.table.records:
+            body = self._scored(parts, record) if self.scores else _compared(parts, record)
+            body["judge"] = parts.text(record, "judge") or self.judge or path.stem
             for part in ("task", "stratum", "protocol"):
-                if text := self._text(part, record):
+                if text := parts.text(record, part):
                     body[part] = text
             key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
-            number = self._text("replicate", record)
-            body["replicate"] = (
-                repeats[key] if number is None else _whole(number, where, self.columns.replicate)
-            )
+            number = _whole(parts, record, "replicate")
+            body["replicate"] = repeats[key] if number is None else number
             repeats[key] += 1
-            yield where, body
+            yield parts.where(record), body
 
-    def _scored(self, record: TableRecord, where: str) -> Body:
-        score = self._number("score", record, where)
+    def _scored(self, parts: TableParts, record: TableRecord) -> Body:
+        score = _whole(parts, record, "score")
         verdict: Body = {"score": score} if score is not None else {"score": None, "outcome": "unreadable"}
         scale = {} if self.scale is None else {"scale": self.scale}
-        item = self._text("item", record) or str(record.number)
-        return {
-            **UNCHANGED,
-            **verdict,
-            **scale,
-            "item": item,
-            "expected": self._number("expected", record, where),
-        }
-
-    def _compared(self, record: TableRecord, where: str) -> Body:
-        first = self._slot("first", record, where) or "1"
-        better = self._slot("better", record, where)
-        return {
-            **NATURAL,
-            "pair": self._text("pair", record) or str(record.number),
-            "first": BETTER[first],
-            "answer": self._slot("answer", record, where) or "unreadable",
-            "better": None if better is None else BETTER[better],
-        }
-
-    def _cell(self, part: str, record: TableRecord) -> Any:
-        column = getattr(self.columns, part)
-        cell = None if column is None else record.values.get(column)
-        return None if is_missing(cell) else cell
-
-    def _text(self, part: str, record: TableRecord) -> str | None:
-        cell = self._cell(part, record)
-        return None if cell is None else plain_text(cell).strip() or None
-
-    def _number(self, part: str, record: TableRecord, where: str) -> int | None:
-        cell = self._cell(part, record)
-        if cell is None:
-            return None
-        return _whole(cell, where, getattr(self.columns, part))
-
-    def _slot(self, part: str, record: TableRecord, where: str) -> str | None:
-        cell = self._cell(part, record)
-        if cell is None:
-            return None
-        slot = WINNERS.get(normal(cell))
-        if slot is None or (part == "first" and slot == "tie"):
-            expected = "1 or 2" if part == "first" else "1, 2 or tie"
-            raise _strange(cell, where, getattr(self.columns, part), expected)
-        return slot
+        item = parts.text(record, "item") or str(record.number)
+        words = _length(parts, record, "words")
+        length = {} if words is None else {"words": words}
+        expected = _whole(parts, record, "expected")
+        return {**UNCHANGED, **verdict, **scale, **length, "item": item, "expected": expected}
 
 
-def _whole(cell: Any, where: str, column: str | None) -> int:
+def _compared(parts: TableParts, record: TableRecord) -> Body:
+    better = _slot(parts, record, "better")
+    lengths = [_length(parts, record, part) for part in ("words_1", "words_2")]
+    known = {} if None in lengths else dict(zip(("words_u", "words_v"), lengths, strict=True))
+    return {
+        **NATURAL,
+        **known,
+        "pair": parts.text(record, "pair") or str(record.number),
+        "first": BETTER[_slot(parts, record, "first") or "1"],
+        "answer": _slot(parts, record, "answer") or "unreadable",
+        "better": None if better is None else BETTER[better],
+    }
+
+
+def _slot(parts: TableParts, record: TableRecord, part: str) -> str | None:
+    cell = parts.cell(record, part)
+    if cell is None:
+        return None
+    slot = WINNERS.get(normal(cell))
+    if slot is None or (part == "first" and slot == "tie"):
+        raise _strange(parts, record, part, "1 or 2" if part == "first" else "1, 2 or tie")
+    return slot
+
+
+def _whole(parts: TableParts, record: TableRecord, part: str) -> int | None:
+    cell = parts.cell(record, part)
+    if cell is None:
+        return None
     text = normal(cell)
     word = BINARY_WORDS.get(text, text)
     if not word.isdigit() or not word.isascii():
-        raise _strange(cell, where, column, "a whole number, or a word such as yes, no, true or false")
+        raise _strange(parts, record, part, "a whole number, or a word such as yes, no, true or false")
     return int(word)
 
 
-def _strange(cell: Any, where: str, column: str | None, expected: str) -> DataError:
-    content = plain_text(cell)[:60]
-    return DataError(f"{where}: column {column!r} holds {content!r}, expected {expected}; correct the row.")
+def _length(parts: TableParts, record: TableRecord, part: str) -> int | None:
+    """The length that a column gives, or the words of the text in one; None for an empty cell."""
+    if (cell := parts.cell(record, part)) is not None:
+        number = normal(cell)
+        if not number.isdigit() or not number.isascii():
+            raise _strange(parts, record, part, f"a whole number (map texts as {LENGTHS[part]})")
+        return int(number)
+    text = parts.text(record, LENGTHS[part]) if LENGTHS[part] in parts.columns else None
+    return len(text.split()) if text else None
+
+
+def _strange(parts: TableParts, record: TableRecord, part: str, expected: str) -> DataError:
+    content = plain_text(parts.cell(record, part))[:60]
+    return DataError(
+        f"{parts.where(record)}: column {parts.columns[part]!r} holds {content!r}, expected {expected}; "
+        "correct the row."
+    )
+
+
+@dataclass(frozen=True)
+class ExportedScores:
+    """The export of a tool: each judge's rating is a call, what people said of the same is its reference."""
+
+    judge: str | None = None
+    """The judge to read; all that the tool says are judges without it."""
+    scale: str | None = None
+    remarks: list[str] = field(default_factory=list)
+    baselines: ClassVar[tuple[str, ...]] = ()
+    scores: bool = True
+
+    def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
+        table = read_ratings(path, RatingColumns(judges=(self.judge,) if self.judge else (), verdicts=True))
+        self.remarks.extend(table.remarks)
+        labels: defaultdict[tuple[str, ...], set[float | None]] = defaultdict(set)
+        for row in table.ratings:
+            if row.kind == HUMAN:
+                labels[row.item, row.system, row.criterion].add(row.value)
+        found = [row for row in table.ratings if row.kind == JUDGE and self.judge in (None, row.rater)]
+        if not found:
+            known = ", ".join(table.raters(JUDGE)) or "none"
+            raise DataError(
+                f"{path}: no judge {self.judge or ''!r} found (judges: {known}), expected ratings of one; "
+                "correct --judge, or export ratings of a model."
+            )
+        criteria = {(row.rater, row.criterion) for row in found}
+        several = Counter(rater for rater, _ in criteria)
+        for row in found:
+            where = f"{path}, item {row.item!r} of {row.rater}"
+            said = labels[row.item, row.system, row.criterion]
+            label = next(iter(said)) if len(said) == 1 else None  # people who differ give no reference
+            score = _verdict(row.value, where)
+            apart = [row.system] if len(table.systems) > 1 else []
+            apart += [row.criterion] if len({criterion for _, criterion in criteria}) > 1 else []
+            yield (
+                where,
+                {
+                    **UNCHANGED,
+                    "judge": f"{row.rater}, {row.criterion}" if several[row.rater] > 1 else row.rater,
+                    "item": ", ".join([row.item, *apart]),
+                    "task": row.task or row.item,
+                    "replicate": int(row.run or 0),
+                    "score": score,
+                    **({"outcome": "unreadable"} if score is None else {}),
+                    **({} if self.scale is None else {"scale": self.scale}),
+                    "expected": _verdict(label, where),
+                },
+            )
+
+
+def _verdict(value: float | None, where: str) -> int | None:
+    if value is not None and not (value >= 0 and value.is_integer()):
+        raise DataError(
+            f"{where}: found {value:g}, expected a whole number from 0 on; export pass or fail, or give the "
+            "file to `steelyard estimate`, which reads scores of any size."
+        )
+    return None if value is None else int(value)

@@ -12,7 +12,7 @@ The keys of a line tell its style:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from operator import attrgetter
@@ -20,17 +20,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
-from msgspec.json import Decoder
 from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.core.arrays import Ints
 from steelyard.core.dictionary_encoding import encode_values
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import Body, Lines, Name, is_name, parse
-from steelyard.importing.reader import Outcome, RecordedLine, line_model, read_recorded_calls
-from steelyard.importing.recorded_table import Members, RecordedTable
+from steelyard.importing.jsonl import Body, LineFormat, Lines, Name, RecordedLine, parse
+from steelyard.importing.reader import Members, RecordedTable, read_recorded
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
-from steelyard.stimuli.stimulus import RECORDED, Lineage, Stimulus
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.verdicts.call_answers import answer_word
 from steelyard.verdicts.observations import Observation, Observations
@@ -78,6 +77,9 @@ class RecordedPair:
     base_level: float | None = None
     better: str | None = None
     """`u`, `v`; `tie` where people found neither better; None where nothing better is known."""
+    words_u: int | None = None
+    words_v: int | None = None
+    """Length of each text; None where the file does not say it."""
 
     @property
     def name(self) -> str:
@@ -91,6 +93,7 @@ class RecordedPair:
 FACTS = tuple(f.name for f in fields(RecordedPair))
 _facts = attrgetter(*FACTS)
 Level = Annotated[float, Meta(ge=0), Field(ge=0, allow_inf_nan=False)]
+Length = Annotated[int, Meta(ge=0, le=999_999), Field(ge=0, le=999_999)]
 
 
 class PairCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
@@ -106,6 +109,8 @@ class PairCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
     delta: Level | UnsetType | None = UNSET
     base_level: Level | UnsetType | None = UNSET
     better: Literal["u", "v", "tie"] | UnsetType | None = UNSET
+    words_u: Length | UnsetType | None = UNSET
+    words_v: Length | UnsetType | None = UNSET
 
 
 def disagreement(line: Any) -> str | None:
@@ -124,131 +129,81 @@ def disagreement(line: Any) -> str | None:
             f"a {line.kind} pair has no better text, found delta {line.delta} and better {line.better}; "
             "expected delta 0 and better null; correct it."
         )
+    if (line.words_u is None) != (line.words_v is None):
+        return (
+            f"found words_u {line.words_u} and words_v {line.words_v}, expected the length of both texts or "
+            "of neither; add the other."
+        )
     return None
-
-
-PAIR_MODEL = line_model(PairCall, disagreement)
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class BothOrdersLine(_Strict):
+class PairLine(_Strict):
     item_id: Name
+    gold: Winner | None
+    task: Name | None = None
+    response_1: Any = None
+    response_2: Any = None
+    """The texts, where they are at hand; their words are counted, and no more is kept."""
+
+
+class BothOrdersLine(PairLine):
     judge: Name
     winner_AB: Winner | None  # noqa: N815
     winner_BA: Winner | None  # noqa: N815
-    gold: Winner | None
     prompt: Name = "base"
-    task: Name | None = None
     stage1_AB: Winner | None = None  # noqa: N815
     stage1_BA: Winner | None = None  # noqa: N815
 
 
-class RunsLine(_Strict):
-    item_id: Name
+class RunsLine(PairLine):
     judge: Name
-    gold: Winner | None
     runs: dict[Name, Annotated[list[Winner | None], Field(min_length=2, max_length=2)]] = Field(min_length=1)
     prompt: Name = "base"
-    task: Name | None = None
 
 
-class OneOrderLine(_Strict):
-    """One pair, shown in one order; texts and who wrote them are not read."""
+class OneOrderLine(PairLine):
+    """One pair, shown in one order; who wrote the texts is not read."""
 
-    item_id: Name
-    gold: Winner | None
-    task: Name | None = None
     instruction: Any = None
     input: Any = None
-    response_1: Any = None
-    response_2: Any = None
     models: Any = None
     annotators: Any = None
     app: Any = None
 
 
-class PairFormat:
-    def __init__(self) -> None:
-        self.decode: Callable[[str], RecordedLine] = Decoder(PairCall).decode
-
-    def parse(self, where: str, body: Body) -> Iterator[PairCall]:
-        if "winner_AB" in body or "winner_BA" in body:
-            return _both_orders(where, body)
-        if "runs" in body:
-            return _runs(where, body)
-        if any(key.startswith(VERDICT) for key in body):
-            return _one_order(where, body)
-        if {"item", "score", "variant"} & set(body):
-            raise DataError(
-                f"{where}: found a pointwise score, expected a pairwise verdict as in the first line; "
-                "import scores from files of their own."
-            )
-        return iter([PairCall(**dict(parse(PAIR_MODEL, where, body)))])
-
-    def agrees(self, line: PairCall) -> bool:
-        names = (line.judge, line.protocol, line.pair, line.task, line.stratum)
-        return all(name is None or is_name(str(name)) for name in names) and disagreement(line) is None
-
-    def subject(self, line: PairCall) -> RecordedPair:
-        return RecordedPair(*_facts(line))
-
-    def probe(self, line: PairCall) -> str:
-        """A pair is of one probe."""
-        del line
-        return ""
-
-    def slot(self, outcome: Outcome) -> int:
-        return FIRSTS.index(outcome[0])
-
-    def repeated(self, judge: str, subject: RecordedPair, where: str) -> str:
-        return (
-            f"judge {judge!r} answered pair {subject.pair!r} in this order already ({where}), expected each "
-            "call once; number repeats with 'replicate', or remove one."
-        )
-
-    def conflict(self, subject: RecordedPair, field: str, value: object, first: object, where: str) -> str:
-        return (
-            f"pair {subject.pair!r} has {field} {value!r}, expected {first!r} as in {where}; name the pairs "
-            "apart, or correct one."
-        )
-
-
 def _both_orders(where: str, body: Body) -> Iterator[PairCall]:
-    line = parse(BothOrdersLine, where, body)
-    pair = _natural(line.item_id, line.task, line.gold)
-    yield from _orders(pair, line.judge, line.prompt, line.winner_AB, line.winner_BA)
-    if {"stage1_AB", "stage1_BA"} & line.model_fields_set:
-        # The final winners of such prompts were made from both orders; the first stage is what order moved.
-        first_stage = f"{line.prompt}{FIRST_STAGE}"
-        yield from _orders(pair, line.judge, first_stage, line.stage1_AB, line.stage1_BA)
-
-
-def _runs(where: str, body: Body) -> Iterator[PairCall]:
-    """Runs become replicates, numbered by name: r1, r2, …, r10."""
-    line = parse(RunsLine, where, body)
-    pair = _natural(line.item_id, line.task, line.gold)
-    for replicate, name in enumerate(sorted(line.runs, key=lambda name: (len(name), name))):
-        ab, ba = line.runs[name]
-        yield from _orders(pair, line.judge, line.prompt, ab, ba, replicate)
-
-
-def _orders(
-    pair: Body, judge: str, protocol: str, ab: Winner | None, ba: Winner | None, replicate: int = 0
-) -> Iterator[PairCall]:
     """Two calls from two winners by identity: with the second text in slot 1, winner "1" is in slot 2."""
     slot: dict[str | None, Answer] = {"1": "2", "2": "1", "tie": "tie", None: "unreadable"}
-    call = {**pair, "judge": judge, "protocol": protocol, "replicate": replicate}
-    yield PairCall(**call, first="u", answer=ab or "unreadable")
-    yield PairCall(**call, first="v", answer=slot[ba])
+    for protocol, replicate, (ab, ba), line in _winners(where, body):
+        call = {**_natural(line), "judge": line.judge, "protocol": protocol, "replicate": replicate}
+        yield PairCall(**call, first="u", answer=ab or "unreadable")
+        yield PairCall(**call, first="v", answer=slot[ba])
+
+
+def _winners(
+    where: str, body: Body
+) -> Iterator[tuple[str, int, Sequence[Winner | None], BothOrdersLine | RunsLine]]:
+    """Protocol, replicate and the winner in each order; runs become replicates by name: r1, r2, …, r10."""
+    if "runs" in body and not {"winner_AB", "winner_BA"} & body.keys():
+        runs = parse(RunsLine, where, body)
+        for replicate, name in enumerate(sorted(runs.runs, key=lambda name: (len(name), name))):
+            yield runs.prompt, replicate, runs.runs[name], runs
+        return
+    line = parse(BothOrdersLine, where, body)
+    yield line.prompt, 0, (line.winner_AB, line.winner_BA), line
+    if {"stage1_AB", "stage1_BA"} & line.model_fields_set:
+        # The final winners of such prompts were made from both orders; the first stage is what order moved.
+        yield f"{line.prompt}{FIRST_STAGE}", 0, (line.stage1_AB, line.stage1_BA), line
 
 
 def _one_order(where: str, body: Body) -> Iterator[PairCall]:
     verdicts = {key: value for key, value in body.items() if key.startswith(VERDICT)}
     line = parse(OneOrderLine, where, {key: body[key] for key in body if key not in verdicts})
-    pair = _natural(line.item_id, line.task, line.gold)
+    pair = _natural(line)
     for key, value in verdicts.items():
         judge = key.removeprefix(VERDICT)
         if not judge or value not in list(GOLD):
@@ -259,18 +214,21 @@ def _one_order(where: str, body: Body) -> Iterator[PairCall]:
         yield PairCall(**pair, judge=judge, first="u", answer=value or "unreadable")
 
 
-def _natural(name: str, task: str | None, gold: str | None) -> Body:
+def _natural(line: PairLine) -> Body:
     """A natural pair; `subset#number` names tell the stratum."""
-    subset, mark, _ = name.rpartition("#")
-    facts: Body = {"probe": "position", "pair": name, "kind": "natural", "task": task}
-    return {**facts, "stratum": subset if mark and subset else None, "better": GOLD[gold]}
+    subset, mark, _ = line.item_id.rpartition("#")
+    facts: Body = {"probe": "position", "pair": line.item_id, "kind": "natural", "task": line.task}
+    texts = line.response_1, line.response_2
+    if all(isinstance(text, str) for text in texts):
+        facts |= dict(zip(("words_u", "words_v"), (len(text.split()) for text in texts), strict=True))
+    return {**facts, "stratum": subset if mark and subset else None, "better": GOLD[line.gold]}
 
 
 @dataclass(frozen=True, eq=False)
 class PairTable(RecordedTable[RecordedPair]):
     @property
     def first(self) -> Ints:
-        return self.of_outcomes(lambda outcome: FIRSTS.index(outcome[0]))
+        return self.of_outcomes(PAIRS.slot)
 
     @property
     def answer(self) -> Ints:
@@ -305,8 +263,34 @@ class PairTable(RecordedTable[RecordedPair]):
         return self.stimuli.hash
 
 
+def _styles(where: str, body: Body) -> Iterator[PairCall] | None:
+    if any(key in body for key in ("winner_AB", "winner_BA", "runs")):
+        return _both_orders(where, body)
+    if any(key.startswith(VERDICT) for key in body):
+        return _one_order(where, body)
+    if {"item", "score", "variant"} & set(body):
+        raise DataError(
+            f"{where}: found a pointwise score, expected a pairwise verdict as in the first line; "
+            "import scores from files of their own."
+        )
+    return None
+
+
+PAIRS = LineFormat(
+    PairTable,
+    PairCall,
+    disagreement,
+    lambda line: RecordedPair(*_facts(line)),
+    noun="pair",
+    repeated="answered pair {name!r} in this order already ({where}), expected each call once; number "
+    "repeats with 'replicate', or remove one.",
+    styles=_styles,
+    slots=FIRSTS,
+)
+
+
 def read_pairs(paths: Sequence[Path], lines: Lines | None = None) -> PairTable:
-    return PairTable.of(read_recorded_calls(PairFormat(), paths, lines))
+    return read_recorded(PAIRS, paths, lines)
 
 
 def pair_stimulus(pair: RecordedPair) -> Stimulus:
@@ -322,6 +306,7 @@ def pair_stimulus(pair: RecordedPair) -> Stimulus:
         lineage=Lineage(parent=pair.task or pair.pair, edit="recorded elsewhere", author=RECORDED),
         delta=pair.delta,
         base_level=pair.base_level,
+        recorded=None if pair.words_u is None else RecordedText(pair.words_u, second_words=pair.words_v),
     )
 
 
@@ -353,6 +338,8 @@ def _line(call: Observation) -> dict[str, Any]:
         "base_level": shown.base_level,
         "better": wanted.content if isinstance(wanted, Prefers) else tie,
     }
+    if shown.probe == NATURAL_PROBE and (lengths := shown.pair_lengths):
+        facts |= dict(zip(("words_u", "words_v"), lengths, strict=True))
     return {
         "judge": call.judge,
         "protocol": call.protocol,

@@ -10,23 +10,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from steelyard.core.content_hash import content_hash, short_hash
-from steelyard.core.text import pluralize
 from steelyard.errors import DataError
-from steelyard.importing.rating_reader import parse_value
-from steelyard.importing.ratings import (
-    CODE,
-    HUMAN,
-    JUDGE,
-    KINDS,
-    Rating,
-    RatingColumns,
-    RatingsTable,
-)
+from steelyard.importing.ratings import CODE, HUMAN, JUDGE, KINDS, RatingRow
 from steelyard.tasks.sources.cells import normal
 from steelyard.tasks.sources.delimited import read_text
 
@@ -35,6 +25,7 @@ UNKNOWN = ""
 MODEL_GRADED = ("llm-rubric", "model-graded", "g-eval", "factuality", "select-best", "search-rubric")
 MODEL_GRADED_PARTS = ("context-", "answer-relevance", "conversation-relevance", "trajectory:goal")
 EVENT = "gen_ai.evaluation."
+ENDINGS = (".json", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)
@@ -42,101 +33,56 @@ class Export:
     tool: str
     fits: Callable[[Body], bool]
     """Whether a row, or the whole file, is of this tool."""
-    ratings: Callable[[Body], Iterator[tuple[Rating, Any]]]
-    """Each rating without its value, and the value as it stands in the file."""
+    ratings: Callable[[Body], Iterator[RatingRow]]
     whole: bool = False
     """True where the file is one object."""
 
-
-def read_export(path: Path, how: RatingColumns) -> RatingsTable | None:
-    """The ratings of an export; None where the file is of no known tool."""
-    bodies = _bodies(path)
-    if not bodies:
-        return None
-    export = next((each for each in EXPORTS if each.fits(bodies[0])), None)
-    if export is None:
-        return None
-    if export.whole:
-        bodies = bodies[:1]
-    found: list[Rating] = []
-    left: Counter[str] = Counter()
-    for number, body in enumerate(bodies, start=1):
-        for rating, cell in _read_ratings(path, number, export, body):
-            kind = rating.kind or _told_kind(rating.rater, how)
-            if kind == UNKNOWN:
-                left[rating.rater] += 1
-                continue
-            value = parse_value(cell, f"{path}, row {number}", rating.rater, how.values, compared=False)
-            criterion = rating.criterion if rating.kind else ""  # the caller matched these names
-            if value is not None or kind != HUMAN:
-                found.append(replace(rating, kind=kind, value=value, criterion=criterion))
-    if not found:
-        names = ", ".join(map(repr, left)) or "none"
-        raise DataError(
-            f"{path}: {export.tool} does not say whether people or judges gave the scores {names}; name "
-            "those of judges with --judge and those of people with --people."
-        )
-    remarks = tuple(
-        f"{pluralize(count, 'rating')} {name!r} left out: neither --judge nor --people names it."
-        for name, count in left.items()
-    )
-    return RatingsTable(str(path), tuple(_numbered(found)), remarks)
+    def rows(self, path: Path) -> Iterator[RatingRow]:
+        bodies = _bodies(path)
+        for number, body in enumerate(bodies[:1] if self.whole else bodies, start=1):
+            where = f"{path}, row {number}"
+            try:
+                yield from (row._replace(where=where) for row in self.ratings(body))
+            except (KeyError, TypeError, AttributeError) as error:
+                raise DataError(
+                    f"{where}: not in the form that {self.tool} writes ({type(error).__name__}: {error}); "
+                    "export it again."
+                ) from error
 
 
-def _read_ratings(path: Path, number: int, export: Export, body: Body) -> list[tuple[Rating, Any]]:
+def export_of(path: Path) -> Export | None:
+    """The tool that wrote a file; None where it is of no known tool."""
     try:
-        return list(export.ratings(body))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path}, row {number}: not in the form that {export.tool} writes ({type(error).__name__}: "
-            f"{error}); export it again."
-        ) from error
+        bodies = _bodies(path, first=True) if path.suffix.lower() in ENDINGS else []
+    except DataError:  # whoever reads the file says what is wrong with it
+        return None
+    return next((each for each in EXPORTS if bodies and each.fits(bodies[0])), None)
 
 
-def _bodies(path: Path) -> list[Body]:
-    """The objects of a JSON or JSONL file; none where it holds anything else."""
+def _bodies(path: Path, *, first: bool = False) -> list[Body]:
+    """The objects of a JSON or JSONL file, or its first; none where it holds anything else."""
     text = read_text(path)
     try:
-        body = json.loads(text)
-    except ValueError:
+        body = json.loads(text.split("\n", 1)[0] if first and path.suffix.lower() != ".json" else text)
+    except (ValueError, RecursionError):
         try:
             body = [json.loads(line) for line in text.split("\n") if line.strip()]
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
     if isinstance(body, Mapping):
-        for key in ("data", "assessments", "annotations", "scores"):
-            if isinstance(body.get(key), list):
-                body = body[key]
-                break
-        else:
-            body = [body]
+        lists = [body[key] for key in ("data", "assessments", "annotations", "scores") if key in body]
+        body = next((rows for rows in lists if isinstance(rows, list)), [body])
     rows = body if isinstance(body, list) else []
     return rows if all(isinstance(row, Mapping) for row in rows) else []
 
 
-def _told_kind(rater: str, how: RatingColumns) -> str:
-    return JUDGE if rater in how.judges else HUMAN if rater in how.people else UNKNOWN
+def _row(
+    item: object, rater: str, kind: str, cell: Any, passed: bool | None = None, **about: str
+) -> RatingRow:
+    return RatingRow("", rater, kind, {"item": str(item), **about}, cell, rater, passed)
 
 
-def _numbered(ratings: list[Rating]) -> Iterator[Rating]:
-    """Several ratings of one rater and item are repeats of a judge; of a person the last one counts."""
-    seen: Counter[tuple[str, ...]] = Counter()
-    last = {_key(rating): rating for rating in ratings if rating.kind == HUMAN}
-    for rating in ratings:
-        key = _key(rating)
-        if rating.kind == HUMAN:
-            if last[key] is rating:
-                yield rating
-            continue
-        yield replace(rating, run=str(seen[key])) if seen[key] else rating
-        seen[key] += 1
-
-
-def _key(rating: Rating) -> tuple[str, ...]:
-    return rating.item, rating.system, rating.criterion, rating.rater
-
-
-def _promptfoo(body: Body) -> Iterator[tuple[Rating, Any]]:
+def _promptfoo(body: Body) -> Iterator[RatingRow]:
     """A person's rating overwrites `success` and `pass` of the row, so single assertions are read.
 
     A row that stands there again is another answer of the system to the same test.
@@ -158,27 +104,24 @@ def _promptfoo(body: Body) -> Iterator[tuple[Rating, Any]]:
             rater = str(rule.get("metric") or kind)
             named[rater] += 1
             rater += f"#{named[rater]}" if named[rater] > 1 else ""
-            who = HUMAN if kind == "human" else JUDGE if _is_graded(kind) else CODE
-            yield Rating(item, rater, who, None, system=system, task=test), part.get("pass")
+            graded = kind.removeprefix("not-").startswith((*MODEL_GRADED, *MODEL_GRADED_PARTS))
+            who = HUMAN if kind == "human" else JUDGE if graded else CODE
+            yield _row(item, rater, who, part.get("pass"), system=system, task=test)
 
 
-def _is_graded(kind: str) -> bool:
-    kind = kind.removeprefix("not-")
-    return kind.startswith((*MODEL_GRADED, *MODEL_GRADED_PARTS))
-
-
-def _deepeval(body: Body) -> Iterator[tuple[Rating, Any]]:
+def _deepeval(body: Body) -> Iterator[RatingRow]:
     """Test cases are named by position, so the item is what was asked and answered."""
     for case in body["testCases"]:
         said = {name: str(case.get(name)) for name in ("input", "actualOutput")}
         for metric in case.get("metricsData") or []:
             kind = JUDGE if metric.get("evaluationModel") else CODE
             name = str(metric["name"])
-            cell = None if metric.get("error") else metric.get("score")
-            yield Rating(short_hash(content_hash(said)), name, kind, None, criterion=name), cell
+            lost = bool(metric.get("error"))
+            cell, passed = (None, None) if lost else (metric.get("score"), metric.get("success"))
+            yield _row(short_hash(content_hash(said)), name, kind, cell, passed, criterion=name)
 
 
-def _mlflow(body: Body) -> Iterator[tuple[Rating, Any]]:
+def _mlflow(body: Body) -> Iterator[RatingRow]:
     """A judge's assessment that a person overrode is not valid any more, and still the judge's verdict."""
     if "feedback" not in body:
         return
@@ -186,41 +129,37 @@ def _mlflow(body: Body) -> Iterator[tuple[Rating, Any]]:
     kind = KINDS.get(normal(source["source_type"]), UNKNOWN)
     name = str(body["assessment_name"])
     cell = None if feedback.get("error") else feedback.get("value")
-    yield (
-        Rating(str(body["trace_id"]), str(source.get("source_id") or name), kind, None, criterion=name),
-        cell,
-    )
+    yield _row(body["trace_id"], str(source.get("source_id") or name), kind, cell, criterion=name)
 
 
-def _phoenix(body: Body) -> Iterator[tuple[Rating, Any]]:
+def _phoenix(body: Body) -> Iterator[RatingRow]:
     kind = KINDS.get(normal(body["annotator_kind"]), UNKNOWN)
     result, name = body.get("result") or {}, str(body["name"])
     rater = str(body.get("identifier") or name)
     cell = result.get("score") if result.get("score") is not None else result.get("label")
-    yield Rating(str(body["span_id"]), rater, kind, None, criterion=name), cell
+    yield _row(body["span_id"], rater, kind, cell, criterion=name)
 
 
-def _langfuse(body: Body) -> Iterator[tuple[Rating, Any]]:
+def _langfuse(body: Body) -> Iterator[RatingRow]:
     """Judges of an SDK post as API: of those the caller says what they are."""
     kind = {"ANNOTATION": HUMAN, "EVAL": JUDGE}.get(str(body["source"]), UNKNOWN)
     name, subject = str(body["name"]), body.get("subject") or {}
     rater = str(body.get("authorUserId") or name) if kind == HUMAN else name
-    item = str(body.get("traceId") or subject.get("id"))
     cell = body.get("stringValue") if body.get("value") is None else body.get("value")
-    yield Rating(item, rater, kind, None, criterion=name), cell
+    yield _row(body.get("traceId") or subject.get("id"), rater, kind, cell, criterion=name)
 
 
-def _langsmith(body: Body) -> Iterator[tuple[Rating, Any]]:
+def _langsmith(body: Body) -> Iterator[RatingRow]:
     cell = body.get("score") if body.get("score") is not None else body.get("value")
-    yield Rating(str(body["run_id"]), str(body["key"]), UNKNOWN, None), cell
+    yield _row(body["run_id"], str(body["key"]), UNKNOWN, cell)
 
 
-def _opentelemetry(body: Body) -> Iterator[tuple[Rating, Any]]:
+def _opentelemetry(body: Body) -> Iterator[RatingRow]:
     about = body["attributes"]
     name = str(about.get(f"{EVENT}name"))
     cell = about.get(f"{EVENT}score.value", about.get(f"{EVENT}score.label"))
-    item = str(about.get("gen_ai.response.id") or body.get("trace_id") or body.get("traceId"))
-    yield Rating(item, name, UNKNOWN, None), None if about.get("error.type") else cell
+    item = about.get("gen_ai.response.id") or body.get("trace_id") or body.get("traceId")
+    yield _row(item, name, UNKNOWN, None if about.get("error.type") else cell)
 
 
 def _has(*keys: str) -> Callable[[Body], bool]:

@@ -1,4 +1,4 @@
-"""Ratings read from CSV, JSONL, Parquet, Excel or JSON.
+"""The reader of ratings: who said what of which item, in tables, exports of tools and Inspect logs.
 
 A long table has one row for each rating, with the columns `item`, `rater`, `kind` and `value`. A wide table
 has one row for each item, and the caller names the columns that judges and people wrote. The kind of a rater
@@ -7,8 +7,8 @@ is never guessed.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from math import isfinite
@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.core.text import pluralize
-from steelyard.errors import DataError
+from steelyard.errors import ConfigError, DataError
+from steelyard.importing.inspect_scores import holds_log, inspect_rows
+from steelyard.importing.rating_exports import export_of
 from steelyard.importing.ratings import (
     HUMAN,
     JUDGE,
@@ -26,12 +28,13 @@ from steelyard.importing.ratings import (
     Categories,
     Rating,
     RatingColumns,
+    RatingRow,
     RatingsTable,
 )
 from steelyard.tasks.scale import BINARY_WORDS
 from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableRecord, filter_rows
+from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
 
 LOST = ("unreadable", "failed", "error", "abstained", "none", "null", "nan", "n/a")
 """Words of a judge that gave no verdict; a failure is never a grade."""
@@ -40,41 +43,24 @@ WINS = {
     **dict.fromkeys(("b", "model_b", "system_b", "second", "2", "0"), 0.0),
     **dict.fromkeys(("tie", "tie_bothbad", "tie (bothbad)", "both_bad", "both", "draw", "0.5"), 0.5),
 }
+LABEL_NAMES = {"value": ("label",), "rater": ("annotator",)}
+"""Other names of columns in a file of labels: those that Steelyard writes."""
 
 
 def read_ratings(path: Path, how: RatingColumns) -> RatingsTable:
-    table = read_table(path)
-    return table_ratings(filter_rows(table, how.where) if how.where else table, how)
-
-
-def table_ratings(table: Table, how: RatingColumns) -> RatingsTable:
-    for part, column in how.columns.items():
-        table.require(column, part)
-    return _Reader(table, how).ratings()
-
-
-def item_texts(
-    path: Path, how: RatingColumns, parts: Mapping[str, str]
-) -> dict[tuple[str, str, str], dict[str, str]]:
-    """Texts of a file by item and systems, by part; the first row that has a text counts."""
-    table = read_table(path)
-    table = filter_rows(table, how.where) if how.where else table
-    for part, column in parts.items():
-        table.require(column, part)
-    reader = _Reader(table, how)
-    found: dict[tuple[str, str, str], dict[str, str]] = {}
-    for record in table.records:
-        shared = reader.shared(record)
-        texts = found.setdefault((shared["item"], shared["system"], shared["versus"]), {})
-        for part, column in parts.items():
-            cell = record.values.get(column)
-            if not is_missing(cell):
-                texts.setdefault(part, plain_text(cell))
-    return found
-
-
-LABEL_NAMES = {"value": ("label",), "rater": ("annotator",)}
-"""Other names of columns in a file of labels: those that Steelyard writes."""
+    log, export = holds_log(path), export_of(path)
+    if not log and export is None:
+        table = _chosen(path, how)
+        for part, column in how.columns.items():
+            table.require(column, part)
+        return _ratings(table.name, _TableRows(table, how), how)
+    if how.where or (how.columns and not log):
+        raise ConfigError(
+            f"{path}: {'--where' if how.where else '--columns'} found, expected none for the export of a "
+            "tool, whose columns are known; remove it, or write the ratings as a table."
+        )
+    rows = inspect_rows(path, how) if export is None else export.rows(path)
+    return _ratings(str(path), rows, how, tool="Inspect" if export is None else export.tool)
 
 
 def label_ratings(path: Path, how: RatingColumns, own: Mapping[str, str] | None = None) -> RatingsTable:
@@ -100,121 +86,89 @@ def label_ratings(path: Path, how: RatingColumns, own: Mapping[str, str] | None 
                 f"{table.name}: no column {part!r} for labels; found {found}; rename it, or add "
                 f"--label-columns {part}=COLUMN."
             )
-    reader = _Reader(table, how, columns)
-    return reader.ratings(reader.label_rows())
+    return _ratings(table.name, _TableRows(table, how, columns).long(labels=True), how)
 
 
-class _Reader:
-    """The rows of one file as ratings."""
+def item_texts(
+    path: Path, how: RatingColumns, parts: Mapping[str, str]
+) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Texts of a file by item and systems, by part; the first row that has a text counts."""
+    table = _chosen(path, how)
+    texts, rows = TableParts.required(table, parts), _TableRows(table, how)
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    for record in table.records:
+        about = rows.about(record)
+        own = found.setdefault((about["item"], about["system"], about["versus"]), {})
+        for part in parts:
+            if (cell := texts.cell(record, part)) is not None:
+                own.setdefault(part, plain_text(cell))
+    return found
+
+
+def _chosen(path: Path, how: RatingColumns) -> Table:
+    table = read_table(path)
+    return filter_rows(table, how.where) if how.where else table
+
+
+class _TableRows:
+    """The rows of a table as ratings, long where it has the columns `rater` and `kind`."""
 
     def __init__(self, table: Table, how: RatingColumns, columns: Mapping[str, str] | None = None) -> None:
-        self.table, self.how = table, how
         if columns is None:
             columns = {part: how.columns.get(part, part) for part in PARTS}
         self.columns = {part: column for part, column in columns.items() if column in table.columns}
-        self._scales: defaultdict[tuple[str, str], dict[bool, str]] = defaultdict(dict)
+        self.table, self.how, self.parts = table, how, TableParts(table, self.columns)
 
-    def ratings(self, rows: Iterator[Rating] | None = None) -> RatingsTable:
-        if rows is None:
-            rows = self._long() if {"rater", "kind"} <= self.columns.keys() else self._wide()
-        ratings = list(_numbered(self.table.name, rows))
-        kept = tuple(row for row in ratings if not row.versus or row.versus != row.system)
-        alone = len({(row.item, row.system) for row in ratings}) - len(
-            {(row.item, row.system) for row in kept}
-        )
-        told = f"{pluralize(alone, 'comparison')} of a system with itself left out."
-        return RatingsTable(self.table.name, kept, (told,) if alone else ())
+    def __iter__(self) -> Iterator[RatingRow]:
+        return self.long() if {"rater", "kind"} <= self.columns.keys() else self._wide()
 
-    def label_rows(self) -> Iterator[Rating]:
-        for record in self.table.records:
-            rater = self._text(record, "rater") or "people"
-            kind = self._kind(record, rater) if "kind" in self.columns else HUMAN
-            yield from self._rating(record, self.shared(record), rater, kind, self.columns["value"])
-
-    def _long(self) -> Iterator[Rating]:
-        table = self.table
-        answer = self.columns.get("value") or ("winner" if "winner" in table.columns else None)
-        if answer is None:
+    def long(self, *, labels: bool = False) -> Iterator[RatingRow]:
+        """One rating a row; `labels` are of people where nothing else is said."""
+        column = self.columns.get("value") or ("winner" if "winner" in self.table.columns else None)
+        if column is None:
             raise DataError(
-                f"{table.name}: columns rater and kind without value, expected what each rater said; rename "
-                "that column to value, or add --columns value=COLUMN."
+                f"{self.table.name}: columns rater and kind without value, expected what each rater said; "
+                "rename that column to value, or add --columns value=COLUMN."
             )
-        for record in table.records:
-            rater = self._text(record, "rater")
-            if not rater:
-                raise DataError(
-                    f"{table.name}, {record.where}: the rater is empty, expected a name; fill it."
-                )
-            yield from self._rating(record, self.shared(record), rater, self._kind(record, rater), answer)
+        for record in self.table.records:
+            where, rater = self.parts.where(record), self.parts.text(record, "rater")
+            if not rater and not labels:
+                raise DataError(f"{where}: the rater is empty, expected a name; fill it.")
+            rater = rater or "people"
+            kind = HUMAN if labels and "kind" not in self.columns else self._kind(record, rater)
+            yield RatingRow(where, rater, kind, self.about(record), record.values.get(column), column)
 
-    def _wide(self) -> Iterator[Rating]:
-        table = self.table
+    def _wide(self) -> Iterator[RatingRow]:
         raters = [*((name, JUDGE) for name in self.how.judges), *((name, HUMAN) for name in self.how.people)]
         if not raters:
-            found = ", ".join(map(repr, table.columns[:12]))
+            found = ", ".join(map(repr, self.table.columns[:12]))
             raise DataError(
-                f"{table.name}: no columns rater and kind, expected who rated and whether that was a person "
-                f"or a judge; found {found}; name the judge's column with --judge and people's with --people."
+                f"{self.table.name}: no columns rater and kind, expected who rated and whether that was a "
+                f"person or a judge; found {found}; name the judge's column with --judge and people's with "
+                "--people."
             )
         for name, kind in raters:
-            table.require(name, "the judge" if kind == JUDGE else "people")
-        for record in table.records:
-            shared = self.shared(record)
+            self.table.require(name, "the judge" if kind == JUDGE else "people")
+        for record in self.table.records:
+            where, about = self.parts.where(record), self.about(record)
             for name, kind in raters:
-                yield from self._rating(record, shared, name, kind, name)
+                yield RatingRow(where, name, kind, about, record.values.get(name), name)
 
-    def _rating(
-        self, record: TableRecord, shared: Mapping[str, Any], rater: str, kind: str, column: str
-    ) -> Iterator[Rating]:
-        where, words, cell = f"{self.table.name}, {record.where}", self.how.values, record.values.get(column)
-        value = parse_value(cell, where, column, words, compared=bool(shared["versus"]))
-        if isinstance(words, Categories):
-            if value is None and kind == HUMAN and not is_missing(cell):
-                raise DataError(
-                    f"{where}: column {column!r} holds {plain_text(cell)!r} of a person, expected a "
-                    "category; leave the cell empty where nobody rated, or make the word a category with "
-                    "--values WORD=NUMBER."
-                )
-        elif value is not None and not shared["versus"]:
-            self._refuse_two_scales(rater, str(shared.get("criterion", "")), cell, value)
-        if value is not None or kind != HUMAN:  # an empty cell of a person is an item that nobody labelled
-            yield Rating(rater=rater, kind=kind, value=value, **shared)
-
-    def _refuse_two_scales(self, rater: str, criterion: str, cell: Any, value: float) -> None:
-        """`pass` is 1 on a scale of yes and no; beside a 4 nobody knows what it is."""
-        word = _normal_text(cell) if isinstance(cell, str) else ""
-        is_word = word in BINARY_WORDS and word not in self.how.values
-        if not is_word and (value in (0.0, 1.0) or word in self.how.values):
-            return
-        seen = self._scales[rater, criterion]
-        seen.setdefault(is_word, repr(word) if is_word else f"{value:g}")
-        if len(seen) > 1:
-            raise DataError(
-                f"{self.table.name}: rater {rater!r} gave {seen[True]} and {seen[False]}, expected words or "
-                "scores; say what the words mean with --values WORD=NUMBER, or correct the rows."
-            )
-
-    def shared(self, record: TableRecord) -> dict[str, Any]:
+    def about(self, record: TableRecord) -> dict[str, Any]:
         """What every rating of a row has: its item, systems, task and the like."""
-        item = self._text(record, "item")
+        text = self.parts.text
+        item = text(record, "item")
         if not item:
             if "item" in self.columns:
-                where = f"{self.table.name}, {record.where}"
-                raise DataError(f"{where}: the item is empty, expected its id; fill it.")
+                raise DataError(f"{self.parts.where(record)}: the item is empty, expected its id; fill it.")
             item = str(record.number)
-        system = self._text(record, "system_a") or self._text(record, "system")
-        shared = {"item": item, "system": system, "versus": self._text(record, "system_b")}
-        shared |= {part: self._text(record, part) for part in _TEXTS if part in self.columns}
+        system = text(record, "system_a") or text(record, "system")
+        shared = {"item": item, "system": system, "versus": text(record, "system_b")}
+        shared |= {part: text(record, part) for part in _TEXTS if part in self.columns}
         return {**shared, "p_drawn": self._odds(record)}
 
-    def _text(self, record: TableRecord, part: str) -> str:
-        if part not in self.columns:
-            return ""
-        cell = record.values.get(self.columns[part])
-        return cell.strip() if isinstance(cell, str) else "" if is_missing(cell) else plain_text(cell).strip()
-
     def _odds(self, record: TableRecord) -> float | None:
-        text = self._text(record, "p_drawn")
+        text = self.parts.text(record, "p_drawn")
         if not text:
             return None
         try:
@@ -223,18 +177,18 @@ class _Reader:
             odds = 0.0
         if not 0 < odds <= 1:
             raise DataError(
-                f"{self.table.name}, {record.where}: p_drawn is {text!r}, expected the item's chance of "
-                "being drawn, above 0 and at most 1; correct it."
+                f"{self.parts.where(record)}: p_drawn is {text!r}, expected the item's chance of being "
+                "drawn, above 0 and at most 1; correct it."
             )
         return odds
 
     def _kind(self, record: TableRecord, rater: str) -> str:
-        word = self._text(record, "kind")
+        word = self.parts.text(record, "kind")
         kind = KINDS.get(_normal_text(word))
         if kind is None:
             raise DataError(
-                f"{self.table.name}, {record.where}: rater {rater!r} is of kind {word!r}, expected human, "
-                "judge or code; the kind is never guessed, so write it."
+                f"{self.parts.where(record)}: rater {rater!r} is of kind {word!r}, expected human, judge or "
+                "code; the kind is never guessed, so write it."
             )
         return kind
 
@@ -244,9 +198,70 @@ _normal_text = lru_cache(4096)(normal)
 """Of texts: the words and scores of a file are few."""
 
 
-def parse_value(
-    cell: Any, where: str, column: str, words: Mapping[str, float], *, compared: bool
-) -> float | None:
+def _ratings(name: str, rows: Iterable[RatingRow], how: RatingColumns, tool: str = "") -> RatingsTable:
+    """The rows as ratings; `tool` is what wrote the file, where it may leave open who rated."""
+    found: list[Rating] = []
+    left: Counter[str] = Counter()
+    scales: defaultdict[tuple[str, str], dict[bool, str]] = defaultdict(dict)
+    for row in rows:
+        kind, about = row.kind, row.about
+        if not kind and row.rater in (*how.judges, *how.people):
+            kind = JUDGE if row.rater in how.judges else HUMAN
+            about = {**about, "criterion": ""}  # the caller matched these names
+        elif not kind:
+            left[row.rater] += 1
+            continue
+        compared = bool(about.get("versus"))
+        cell = row.passed if how.verdicts and row.passed is not None else row.cell
+        value = _parse_value(cell, row, how.values, compared=compared)
+        if isinstance(how.values, Categories):
+            if value is None and kind == HUMAN and not is_missing(cell):
+                raise DataError(
+                    f"{row.where}: column {row.column!r} holds {plain_text(cell)!r} of a person, expected a "
+                    "category; leave the cell empty where nobody rated, or make the word a category with "
+                    "--values WORD=NUMBER."
+                )
+        elif value is not None and not compared:
+            _refuse_two_scales(
+                name, row.rater, cell, value, how, scales[row.rater, about.get("criterion", "")]
+            )
+        if value is not None or kind != HUMAN:  # an empty cell of a person is an item that nobody labelled
+            found.append(Rating(rater=row.rater, kind=kind, value=value, **about))
+    if tool and not found:
+        names = ", ".join(map(repr, left)) or "none"
+        raise DataError(
+            f"{name}: {tool} does not say whether judges, people or code gave the scores {names}; name those "
+            "of judges with --judge and those of people with --people."
+        )
+    remarks = [
+        f"{pluralize(count, 'rating')} {rater!r} left out: neither --judge nor --people names it."
+        for rater, count in left.items()
+    ]
+    ratings = list(_numbered(name, found, tool=bool(tool)))
+    kept = tuple(row for row in ratings if not row.versus or row.versus != row.system)
+    alone = len({(row.item, row.system) for row in ratings}) - len({(row.item, row.system) for row in kept})
+    if alone:
+        remarks.append(f"{pluralize(alone, 'comparison')} of a system with itself left out.")
+    return RatingsTable(name, kept, tuple(remarks))
+
+
+def _refuse_two_scales(
+    name: str, rater: str, cell: Any, value: float, how: RatingColumns, seen: dict[bool, str]
+) -> None:
+    """`pass` is 1 on a scale of yes and no; beside a 4 nobody knows what it is."""
+    word = _normal_text(cell) if isinstance(cell, str) else ""
+    is_word = word in BINARY_WORDS and word not in how.values
+    if not is_word and (value in (0.0, 1.0) or word in how.values):
+        return
+    seen.setdefault(is_word, repr(word) if is_word else f"{value:g}")
+    if len(seen) > 1:
+        raise DataError(
+            f"{name}: rater {rater!r} gave {seen[True]} and {seen[False]}, expected words or scores; say "
+            "what the words mean with --values WORD=NUMBER, or correct the rows."
+        )
+
+
+def _parse_value(cell: Any, row: RatingRow, words: Mapping[str, float], *, compared: bool) -> float | None:
     if is_missing(cell):
         return None
     text = _normal_text(cell) if isinstance(cell, str) else normal(cell)
@@ -267,22 +282,29 @@ def parse_value(
             return words.code(text, plain_text(cell).strip())
     expected = "a, b or tie" if compared else f"a number up to {LARGEST:g}, or a word such as pass or fail"
     raise DataError(
-        f"{where}: column {column!r} holds {plain_text(cell)[:60]!r}, expected {expected}; correct the "
-        "row, or say what the word means with --values WORD=NUMBER."
+        f"{row.where}: column {row.column!r} holds {plain_text(cell)[:60]!r}, expected {expected}; correct "
+        "the row, or say what the word means with --values WORD=NUMBER."
     )
 
 
-def _numbered(name: str, rows: Iterator[Rating]) -> Iterator[Rating]:
-    """Repeats of a judge are numbered; a person who rated an item twice is refused."""
+def _numbered(name: str, rows: Iterable[Rating], *, tool: bool) -> Iterator[Rating]:
+    """Repeats of a judge are numbered; a person who rated an item twice is refused.
+
+    A tool keeps what a person corrected: there the last rating counts. It may also have a judge and a person
+    of one name.
+    """
+    if tool:
+        last = {_place(row): row for row in rows if row.kind == HUMAN}
+        rows = [row for row in rows if row.kind != HUMAN or last[_place(row)] is row]
     kinds: dict[str, str] = {}
     seen: defaultdict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for row in rows:
-        if kinds.setdefault(row.rater, row.kind) != row.kind:
+        if not tool and kinds.setdefault(row.rater, row.kind) != row.kind:
             raise DataError(
                 f"{name}: rater {row.rater!r} is of kind {kinds[row.rater]} and of kind {row.kind}, expected "
                 "one kind; give one of the two another name."
             )
-        items = seen[row.system, row.versus, row.criterion, row.rater, row.run]
+        items = seen[row.system, row.versus, row.criterion, row.rater, row.kind, row.run]
         times = items.get(row.item, 0)
         if times and row.kind == HUMAN:
             raise DataError(
@@ -299,3 +321,7 @@ def _numbered(name: str, rows: Iterator[Rating]) -> Iterator[Rating]:
         else:
             yield row
         items[row.item] = times + 1
+
+
+def _place(row: Rating) -> tuple[str, ...]:
+    return row.item, row.system, row.criterion, row.rater

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError
@@ -46,6 +46,21 @@ class Rating:
     p_drawn: float | None = None
 
 
+class RatingRow(NamedTuple):
+    """A rating as a file has it, before its value is read."""
+
+    where: str
+    rater: str
+    kind: str
+    """Empty where the file does not say it."""
+    about: Mapping[str, Any]
+    """Item, systems and other fields of the rating."""
+    cell: Any
+    column: str
+    passed: bool | None = None
+    """Pass or fail by the tool's own threshold, where the cell is a score and the tool has one."""
+
+
 @dataclass(frozen=True)
 class RatingsTable:
     name: str
@@ -53,6 +68,8 @@ class RatingsTable:
     remarks: tuple[str, ...] = ()
     stopped_early: bool = False
     """Whether labelling may have stopped by a rule that was declared before the first label."""
+    words: Mapping[float, str] = field(default_factory=dict)
+    """Nominal ratings: words by the numbers that stand for them."""
 
     def raters(self, kind: str) -> dict[str, int]:
         """Raters of a kind, each with its number of ratings."""
@@ -100,6 +117,8 @@ class RatingColumns:
     people: Sequence[str] = ()
     values: Mapping[str, float] = field(default_factory=dict)
     where: Where = field(default_factory=dict)
+    verdicts: bool = False
+    """Whether a tool's pass or fail counts in the place of its score."""
 
     @classmethod
     def parse(
@@ -123,10 +142,15 @@ class RatingColumns:
         return cls(parts, tuple(judges), tuple(people), Categories(numbers) if nominal else numbers, keep)
 
 
-def parse_parts(text: str | None, option: str = "--columns") -> dict[str, str]:
+def parse_parts(
+    text: str | None,
+    option: str = "--columns",
+    known: Sequence[str] = PARTS,
+    example: str = "item=id,task=topic",
+) -> dict[str, str]:
     """Columns by part, as the command line writes them."""
-    parts = parse_map(text or "", option, "PART=COLUMN", "item=id,task=topic")
+    parts = parse_map(text or "", option, "PART=COLUMN", example)
     for part in parts:
-        if part not in PARTS:
-            raise ConfigError(f"{option}: {unknown_key(part, PARTS)}")
+        if part not in known:
+            raise ConfigError(f"{option}: {unknown_key(part, known)}")
     return parts

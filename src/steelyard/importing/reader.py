@@ -1,4 +1,4 @@
-"""The reader of recorded verdicts: msgspec decodes a line, and pydantic re-reads one only to word its error.
+"""Tables of recorded verdicts: msgspec decodes a line, and pydantic re-reads one only to word its error.
 
 Calls go straight into columns. What many lines share (a judge, a protocol, an outcome, the subject that was
 judged) is checked where it first occurs and looked up from then on.
@@ -6,60 +6,47 @@ judged) is checked where it first occurs and looked up from then on.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, Union, get_args, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, structs
+from msgspec import UNSET, MsgspecError, structs
+from msgspec.json import Decoder
 from msgspec.structs import astuple
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from steelyard.core.arrays import Ints, in_order
+from steelyard.core.content_hash import ContentHasher
+from steelyard.core.dictionary_encoding import (
+    DictionaryWriter,
+    Part,
+    encode,
+    encode_values,
+    fixed,
+    sorted_members,
+)
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import Body, Lines, Name, parse_object, text_lines
+from steelyard.importing.jsonl import (
+    BASE,
+    Body,
+    LineFormat,
+    Lines,
+    Outcome,
+    RecordedLine,
+    Table,
+    parse_object,
+    text_lines,
+)
 
-BASE = "base"
 HEAD = 5
 """Fields of a line that are of the call; those behind them are of its subject."""
 WIDTH = 6
 """Numbers that are kept of a row."""
-
-
-class RecordedLine(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What every line holds: a call; two fields of its outcome and those of its subject follow."""
-
-    judge: Name
-    protocol: Name | UnsetType = UNSET
-    replicate: Annotated[int, Meta(ge=0, le=1_000_000), Field(ge=0, le=1_000_000)] | UnsetType = UNSET
-
-
-def line_model(line: type[RecordedLine], disagreement: Callable[[Any], str | None]) -> type[BaseModel]:
-    """The fields of a line as a pydantic model, which words what is wrong with one.
-
-    `disagreement` is the sentence about fields that do not agree with each other.
-    """
-
-    class Line(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True)
-
-        @model_validator(mode="after")
-        def _agree(self) -> Self:
-            if fault := disagreement(self):
-                raise ValueError(fault)
-            return self
-
-    members: dict[str, Any] = {}
-    hints = get_type_hints(line, include_extras=True)
-    for field in sorted(structs.fields(line), key=lambda field: not field.required):
-        parts = get_args(hints[field.name]) if UnsetType in get_args(hints[field.name]) else ()
-        kind = Union[tuple(part for part in parts if part is not UnsetType)] if parts else hints[field.name]  # noqa: UP007
-        default = {"protocol": BASE, "replicate": 0}.get(field.name)
-        members[field.name] = kind, (... if field.required else default)
-    return create_model(line.__name__, __base__=Line, **members)
 
 
 class RecordedSubject(Protocol):
@@ -73,37 +60,12 @@ class RecordedSubject(Protocol):
 
 
 Subject = TypeVar("Subject", bound=RecordedSubject)
-Outcome = tuple[Any, Any]
-"""Slot of the first text and answer, or score and why there is none."""
-
-
-class LineFormat(Protocol[Subject]):
-    decode: Callable[[str], RecordedLine]
-
-    def parse(self, where: str, body: Body) -> Iterator[RecordedLine]:
-        """The calls of a line, or what is wrong with it in a sentence."""
-
-    def agrees(self, line: Any) -> bool:
-        """Whether the fields of a line agree with each other; those that are left out are None."""
-
-    def subject(self, line: Any) -> Subject:
-        """What was judged."""
-
-    def probe(self, line: Any) -> str:
-        """The probe that the call was made for, where that tells one call from another."""
-
-    def slot(self, outcome: Outcome) -> int:
-        """What else tells calls on one subject apart."""
-
-    def repeated(self, judge: str, subject: Subject, where: str) -> str:
-        """The sentence about a call that was made already."""
-
-    def conflict(self, subject: Subject, field: str, value: object, first: object, where: str) -> str:
-        """The sentence about a subject of which two lines say two things."""
+Members = tuple[dict[str, list[str]], Ints]
+"""Keys to their values in JSON, empty where a line lacks the key, and which of the values each call has."""
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedCalls(Generic[Subject]):
+class RecordedTable(Generic[Subject]):
     """Checked calls in columns, sorted by judge, protocol, probe, subject, replicate and slot."""
 
     where: Callable[[int], str]
@@ -123,10 +85,64 @@ class RecordedCalls(Generic[Subject]):
     outcome: Ints
     replicate: Ints
 
+    def __len__(self) -> int:
+        return len(self.judge)
 
-def read_recorded_calls(
-    form: LineFormat[Subject], paths: Sequence[Path], lines: Lines | None = None
-) -> RecordedCalls[Subject]:
+    @abstractmethod
+    def members(self) -> Iterator[Members]:
+        """What lines say between judge and protocol and the number of the repeat."""
+
+    def of_outcomes(self, code: Callable[[Outcome], int]) -> Ints:
+        codes: Ints = np.array(list(map(code, self.outcomes)), dtype=np.int64)[self.outcome]
+        return codes
+
+    def lines(self) -> Iterator[str]:
+        """Text of `observations.jsonl`, in parts; what is not known is left out."""
+        parts = [fixed("{", len(self))]
+        for columns, codes in self._members:
+            known = [_members(f'"{key}": ', values, ", ") for key, values in columns.items()]
+            parts.append((list(map("".join, zip(*known, strict=True))), codes))
+        parts += [fixed('"replicate": ', len(self)), encode(self.replicate), fixed("}\n", len(self))]
+        return DictionaryWriter(parts).chunks()
+
+    @cached_property
+    def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
+        """Content hash of the list of all calls, and of those of each judge and protocol."""
+        replicates, replicate = encode(self.replicate)
+        parts: dict[str, Part] = {"replicate": (_members('"replicate":', replicates), replicate)}
+        for columns, codes in self._members:
+            for key, values in columns.items():
+                parts[key] = _members(f'"{key}":', values), codes
+        rows = len(self)
+        lines = DictionaryWriter([fixed(",{", rows), *sorted_members(parts, "judge"), fixed("}", rows)])
+        whole, each = ContentHasher(), {}
+        for judge, protocol, part in self.conditions():
+            condition = ContentHasher()
+            for text in lines.chunks(part.start, part.stop):
+                items = text.encode("ascii")
+                condition.update(items)
+                whole.update(items)
+            each[judge, protocol] = condition.digest()
+        return whole.digest(), each
+
+    @property
+    def _members(self) -> list[Members]:
+        return [
+            ({"judge": encode_values(self.judges)}, self.judge),
+            ({"protocol": encode_values(self.protocols)}, self.protocol),
+            *self.members(),
+        ]
+
+    def conditions(self) -> list[tuple[str, str, slice]]:
+        starts = np.flatnonzero(np.diff(self.judge * len(self.protocols) + self.protocol)) + 1
+        ends = [0, *starts.tolist(), len(self)] if len(self) else []
+        return [
+            (self.judges[self.judge[start]], self.protocols[self.protocol[start]], slice(start, end))
+            for start, end in pairwise(ends)
+        ]
+
+
+def read_recorded(form: LineFormat[Table], paths: Sequence[Path], lines: Lines | None = None) -> Table:
     """All calls of the files; `lines` gives the lines of files that are no JSONL, as objects."""
     reader = _Reader(form)
     try:
@@ -140,17 +156,17 @@ def read_recorded_calls(
         reader.refuse_repeats()  # of two faults the one that stands first is told
         raise
     reader.refuse_repeats()
-    return reader.calls()
+    return reader.table()
 
 
-class _Reader(Generic[Subject]):
-    def __init__(self, form: LineFormat[Subject]) -> None:
-        self._form = form
+class _Reader(Generic[Table]):
+    def __init__(self, form: LineFormat[Table]) -> None:
+        self._form, self._decode = form, Decoder(form.call).decode
         self._judges: dict[str, int] = {}
         self._protocols: dict[str, int] = {}
         self._probes: dict[str, int] = {}
         self._outcomes: dict[Outcome, int] = {}
-        self._subjects: list[Subject] = []
+        self._subjects: list[Any] = []
         self._by_name: dict[Hashable, int] = {}
         self._first_rows: list[int] = []
         # What a line says in the words of its file, to the number of it and to the keys that it took.
@@ -170,7 +186,7 @@ class _Reader(Generic[Subject]):
 
     def read_file(self, path: Path) -> None:
         self._files.append((len(self._rows) // WIDTH, path))
-        decode, extend = self._form.decode, self._rows.extend
+        decode, extend = self._decode, self._rows.extend
         judges, protocols = self._judges, self._said_protocols
         outcomes, subjects = self._said_outcomes, self._said_subjects
         for number, text in enumerate(text_lines(path), start=1):
@@ -195,7 +211,7 @@ class _Reader(Generic[Subject]):
             return
         where = f"{self._files[-1][1]}, line {number}"
         try:
-            decoded = self._form.decode(text)
+            decoded = self._decode(text)
             line = decoded if self._form.agrees(_filled(decoded)) else None
         except MsgspecError:
             line = None
@@ -222,7 +238,7 @@ class _Reader(Generic[Subject]):
 
     def _learn(self, line: Any, values: tuple[Any, ...]) -> str | None:
         """Number what occurs for the first time; the sentence about what contradicts earlier lines."""
-        form, protocol = self._form, line.protocol or BASE
+        protocol = line.protocol or BASE
         _number(self._judges, line.judge)
         self._said_protocols[values[1]] = _number(self._protocols, protocol), values[1] is not UNSET
         said = values[3:6]
@@ -231,23 +247,27 @@ class _Reader(Generic[Subject]):
             self._said_outcomes[said] = number, _count_set(values[3:HEAD])
         if values[HEAD:] in self._said_subjects:
             return None
-        subject = form.subject(line)
+        subject = self._form.subject(line)
         number = _number(self._by_name, subject.name)
         if number == len(self._subjects):
             self._subjects.append(subject)
             self._first_rows.append(len(self._rows) // WIDTH)
         self._said_subjects[values[HEAD:]] = len(self._subject_of), _count_set(values[HEAD:])
         self._subject_of.append(number)
-        self._probe_of.append(_number(self._probes, form.probe(line)))
+        self._probe_of.append(_number(self._probes, line.probe if self._form.by_probe else ""))
         known = self._subjects[number]
         if known == subject:
             return None
         name, first, value = next(
             (f.name, getattr(known, f.name), getattr(subject, f.name))
-            for f in fields(subject)  # type: ignore[arg-type]
+            for f in fields(subject)
             if getattr(known, f.name) != getattr(subject, f.name)
         )
-        return form.conflict(subject, name, value, first, self._where(self._first_rows[number]))
+        noun, where = self._form.noun, self._where(self._first_rows[number])
+        return (
+            f"{noun} {getattr(subject, noun)!r} has {name} {value!r} here, expected {first!r} as in {where}; "
+            f"name the {noun}s apart, or correct one."
+        )
 
     def _where(self, row: int) -> str:
         if row in self._places:
@@ -269,12 +289,11 @@ class _Reader(Generic[Subject]):
         if not wrong.any():
             return
         row = int(np.argmax(wrong))
-        words = self._form.repeated(
-            list(self._judges)[judge[row]], self._subjects[subject[row]], self._where(int(first[row]))
-        )
-        raise DataError(f"{self._where(row)}: {words}")
+        name = getattr(self._subjects[subject[row]], self._form.noun)
+        words = self._form.repeated.format(name=name, where=self._where(int(first[row])))
+        raise DataError(f"{self._where(row)}: judge {list(self._judges)[judge[row]]!r} {words}")
 
-    def calls(self) -> RecordedCalls[Subject]:
+    def table(self) -> Table:
         judge, protocol, outcome, said, replicate, _ = self._columns
         subject, probe = np.array(self._subject_of)[said], np.array(self._probe_of)[said]
         judges, judge = _sorted(self._judges, judge)
@@ -292,7 +311,7 @@ class _Reader(Generic[Subject]):
         columns = (judge, protocol, probe, place[subject], outcome, replicate)
         subjects = tuple(self._subjects[number] for number in order)
         names = judges, protocols, probes, subjects, tuple(self._outcomes)
-        return RecordedCalls(self._where, rows, *names, *(column[rows] for column in columns))
+        return self._form.table(self._where, rows, *names, *(column[rows] for column in columns))
 
 
 _Said = tuple[int, int]
@@ -327,3 +346,7 @@ def _sorted(numbers: dict[str, int], column: Ints) -> tuple[tuple[str, ...], Int
     place = np.empty(len(names), dtype=np.int64)
     place[[numbers[name] for name in names]] = np.arange(len(names))
     return tuple(names), place[column]
+
+
+def _members(key: str, values: Iterable[str], end: str = "") -> list[str]:
+    return [f"{key}{value}{end}" if value else "" for value in values]

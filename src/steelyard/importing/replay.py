@@ -12,8 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.pairs import PairTable, RecordedPair, read_pairs
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import ORDERS, Trial
 
@@ -89,20 +88,16 @@ def recorded_answers(judge: Judge, trials: Iterable[Trial]) -> dict[str, str]:
         row = recording.rows.get((trial.protocol, trial.stimulus.id, trial.order, trial.replicate))
         if row is not None:
             table = recording.table
-            _check_same(table, row, trial.stimulus)
+            pair = table.subjects[table.subject[row]]
+            for name in ("probe", "kind", "delta", "base_level"):
+                recorded, shown = getattr(pair, name), getattr(trial.stimulus, name)
+                if recorded is not None and recorded != shown:
+                    raise DataError(
+                        f"{table.where(int(table.read[row]))}: pair {pair.pair!r} has {name} {recorded!r}, "
+                        f"expected {shown!r} as in this study; replay it on the stimuli it was recorded on."
+                    )
             answers[trial.key.removeprefix("sha256:")] = str(table.outcomes[table.outcome[row]][1])
     return answers
-
-
-def _check_same(table: PairTable, row: int, stimulus: Stimulus) -> None:
-    pair: RecordedPair = table.subjects[table.subject[row]]
-    for name in ("probe", "kind", "delta", "base_level"):
-        recorded, shown = getattr(pair, name), getattr(stimulus, name)
-        if recorded is not None and recorded != shown:
-            raise DataError(
-                f"{table.where(int(table.read[row]))}: pair {pair.pair!r} has {name} {recorded!r}, expected "
-                f"{shown!r} as in this study; replay it on the stimuli it was recorded on."
-            )
 
 
 def _state(path: Path) -> tuple[int, int]:

@@ -1,9 +1,9 @@
-"""Recorded scores of single texts: their lines, and the table that the calls make."""
+"""Recorded scores of single texts: their lines, the table that the calls make, and its probes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
@@ -12,16 +12,20 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import UNSET, Meta, UnsetType
-from msgspec.json import Decoder
 from pydantic import AfterValidator, Field
 
 from steelyard.core.arrays import distinct
 from steelyard.core.dictionary_encoding import encode_values, spell
-from steelyard.errors import ConfigError, DataError
-from steelyard.importing.jsonl import Body, Lines, Name, is_name, parse
+from steelyard.core.registry import Spec
+from steelyard.errors import ConfigError, DataError, UnknownNameError
+from steelyard.importing.jsonl import LineFormat, Lines, Name, RecordedLine
 from steelyard.importing.pairs import REASON
-from steelyard.importing.reader import Outcome, RecordedLine, first_rows, line_model, read_recorded_calls
-from steelyard.importing.recorded_table import Members, RecordedTable
+from steelyard.importing.reader import Members, RecordedTable, first_rows, read_recorded
+from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
+from steelyard.probes import vacuum
+from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, forms_of, shows_unchanged
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus
@@ -96,12 +100,7 @@ FACTS = (*(name for name in _FACTS if name != "probe"), "kind")
 
 
 @lru_cache(maxsize=256)
-def _answers(scale: str) -> frozenset[str]:
-    return frozenset(parse_scale(scale).answers)
-
-
-@lru_cache(maxsize=256)
-def _scale(text: str) -> str:
+def _answers(text: str) -> frozenset[str]:
     try:
         parsed = parse_scale(text)
     except ConfigError as error:
@@ -113,6 +112,11 @@ def _scale(text: str) -> str:
         )
     if isinstance(parsed, Pairwise):
         raise ValueError(f"found {text!r}, expected binary or a range such as 1-6; correct it.")
+    return frozenset(parsed.answers)
+
+
+def _scale(text: str) -> str:
+    _answers(text)
     return text
 
 
@@ -164,52 +168,6 @@ def disagreement(line: Any) -> str | None:
         if answers is not None and value is not None and str(value) not in answers:
             return f"{name} is {value}, expected an answer of the scale {line.scale}; correct it."
     return None
-
-
-SCORE_MODEL = line_model(ScoreCall, disagreement)
-
-
-class ScoreFormat:
-    def __init__(self) -> None:
-        self.decode: Callable[[str], RecordedLine] = Decoder(ScoreCall).decode
-
-    def parse(self, where: str, body: Body) -> Iterator[ScoreCall]:
-        yield ScoreCall(**dict(parse(SCORE_MODEL, where, body)))
-
-    def agrees(self, line: ScoreCall) -> bool:
-        names = (line.judge, line.protocol, line.probe, line.item, line.task, line.stratum)
-        try:
-            sound = line.scale is None or _scale(str(line.scale))
-        except ValueError:
-            return False
-        return bool(sound) and all(n is None or is_name(str(n)) for n in names) and disagreement(line) is None
-
-    def subject(self, line: Any) -> ScoredText:
-        """The text; an item as it is, is one text under all probes."""
-        original = line.variant == ORIGINAL
-        facts = {name: getattr(line, name) for name in _FACTS}
-        facts |= {"probe": ORIGINAL, "edit": None, "level": None} if original else {}
-        return ScoredText(**{**facts, "variant": line.kind or line.variant or "", "run": line.run or None})
-
-    def probe(self, line: ScoreCall) -> str:
-        """Several probes may tell of one call on an item as it is."""
-        return line.probe
-
-    def slot(self, outcome: Outcome) -> int:
-        del outcome
-        return 0
-
-    def repeated(self, judge: str, subject: ScoredText, where: str) -> str:
-        return (
-            f"judge {judge!r} scored this text of item {subject.item!r} already ({where}), expected each "
-            "call once; number repeats with 'replicate', tell edits apart with 'edit', or remove one."
-        )
-
-    def conflict(self, subject: ScoredText, field: str, value: object, first: object, where: str) -> str:
-        return (
-            f"item {subject.item!r} has {field} {value!r} here, expected {first!r} as in {where}; name the "
-            "items apart, or correct one."
-        )
 
 
 def holds_scores(path: Path) -> bool:
@@ -278,34 +236,44 @@ class ScoreTable(RecordedTable[ScoredText]):
     def distinct_texts(self) -> list[ScoredText]:
         return [self.subjects[number] for number in dict.fromkeys(self.subject.tolist())]
 
-    def with_scale(self) -> tuple[ScoreTable, tuple[str, ...]]:
-        without = np.array([text.scale is None for text in self.subjects], dtype=np.bool_)
-        if not without.any():
-            return self, ()
-        scores = {self.outcomes[code][0] for code in distinct(self.outcome[without[self.subject]]).tolist()}
-        labels = {text.expected for text in self.subjects if text.scale is None}
-        scale = scale_found({value for value in scores | labels if value is not None})
-        texts = tuple(text if text.scale else replace(text, scale=scale) for text in self.subjects)
-        return replace(self, subjects=texts), assumed(scale)
+
+def _subject(line: Any) -> ScoredText:
+    """The text; an item as it is, is one text under all probes."""
+    facts = {name: getattr(line, name) for name in _FACTS}
+    facts |= {"probe": ORIGINAL, "edit": None, "level": None} if line.variant == ORIGINAL else {}
+    return ScoredText(**{**facts, "variant": line.kind or line.variant or "", "run": line.run or None})
+
+
+SCORES = LineFormat(
+    ScoreTable,
+    ScoreCall,
+    disagreement,
+    _subject,
+    noun="item",
+    repeated="scored this text of item {name!r} already ({where}), expected each call once; number repeats "
+    "with 'replicate', tell edits apart with 'edit', or remove one.",
+    by_probe=True,
+)
 
 
 def read_scores(paths: Sequence[Path], lines: Lines | None = None) -> tuple[ScoreTable, tuple[str, ...]]:
-    return ScoreTable.of(read_recorded_calls(ScoreFormat(), paths, lines)).with_scale()
-
-
-def scale_found(values: Collection[int]) -> str:
-    if set(values) <= {0, 1}:
-        return "binary"
-    low, high = min(values), max(values)
-    return f"{low}-{high}" if low < high else f"0-{high}"
-
-
-def assumed(scale: str | None) -> tuple[str, ...]:
-    if scale in (None, "binary"):
-        return ()
-    return (
-        f"no line names a scale; taken from the scores found: {scale}; add the key 'scale' to name another.",
+    """The table, with the scale that is taken from the scores where lines name none, and what was assumed."""
+    table = read_recorded(SCORES, paths, lines)
+    without = np.array([text.scale is None for text in table.subjects], dtype=np.bool_)
+    if not without.any():
+        return table, ()
+    given = {table.outcomes[code][0] for code in distinct(table.outcome[without[table.subject]]).tolist()}
+    given |= {text.expected for text in table.subjects if text.scale is None}
+    values = given - {None}
+    scale = BINARY
+    if not values <= {0, 1}:
+        low, high = min(values), max(values)
+        scale = f"{low}-{high}" if low < high else f"0-{high}"
+    texts = tuple(text if text.scale else replace(text, scale=scale) for text in table.subjects)
+    told = (
+        f"no line names a scale; taken from the scores found: {scale}; add the key 'scale' to name another."
     )
+    return replace(table, subjects=texts), () if scale == BINARY else (told,)
 
 
 def refuse_mixed(texts: Iterable[ScoredText], where: str) -> None:
@@ -346,3 +314,51 @@ def _expectation(shown: ScoredText) -> Expectation:
         return Label(str(shown.expected))
     vacuum_kind = shown.variant not in (ORIGINAL, PERTURBED)
     return Label(parse_scale(shown.scale or "binary").answers[0]) if vacuum_kind else Unknown()
+
+
+def score_probes(table: ScoreTable) -> list[Probe]:
+    wide = len(table.probes)
+    codes = distinct(table.protocol * wide + table.probe).tolist()
+    conditions = [(table.protocols[code // wide], table.probes[code % wide]) for code in codes]
+    figures = sorted(conditions, key=lambda condition: (condition[0] != "base", condition))
+    return [_probe(name, protocol, unchanged=name not in table.edited) for protocol, name in figures]
+
+
+class RecordedProbe:
+    question = "What do the recorded scores amount to?"
+    metrics: tuple[Metric, ...] = METRICS
+    forms: tuple[str, ...] = (POINTWISE,)
+
+    def __init__(self, name: str, protocol: str, *, unchanged: bool) -> None:
+        self.name = name
+        self.protocol = protocol
+        self.unchanged = unchanged
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        del design, protocols
+        return ()
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        if self.name == "vacuum":
+            return vacuum.arm_estimates(
+                EstimateContext.for_protocol(judge, "vacuum", self.protocol, seed), observations
+            )
+        return pointwise_estimates(
+            EstimateContext.for_protocol(judge, self.name, self.protocol, seed),
+            observations,
+            unchanged=self.unchanged,
+        )
+
+
+def _probe(name: str, protocol: str, *, unchanged: bool) -> Probe:
+    try:
+        registered = PROBES.build(Spec(name))
+    except UnknownNameError:
+        return RecordedProbe(name, protocol, unchanged=unchanged)
+    if POINTWISE not in forms_of(registered):
+        raise DataError(
+            f"recorded scores: probe {name!r} compares pairs, found scores of single texts; rename the probe."
+        )
+    if protocol == "base":
+        return registered
+    return RecordedProbe(name, protocol, unchanged=shows_unchanged(registered))

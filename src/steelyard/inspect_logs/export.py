@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.errors import ConfigError, StoreError
-from steelyard.inspect_logs.messages import MARK, UNSCORED, chat_messages, require_inspect
+from steelyard.inspect_logs.messages import MARK, chat_messages, require_inspect, score_of
 from steelyard.run_folder.call_examples import RunCalls
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
@@ -20,9 +20,6 @@ from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.transcripts.transcript import Block, Turn
-from steelyard.verdicts.call_answers import reason_of
-from steelyard.verdicts.observations import Observation
-from steelyard.verdicts.verdict import Decided
 
 NO_MODEL = "none/none"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -83,45 +80,30 @@ def _scores(run: RunFolder) -> Scores:
         for seen in run_calls.observations:
             if len(seen.stimulus.texts) == 1:
                 words = run_calls.record(seen)
-                named = scores.setdefault(seen.stimulus.id, {})
-                named[_scorer(seen)] = _score(seen, words.reply or words.message, seen.judge in baselines)
+                call: dict[str, Any] = {"judge": seen.judge, "protocol": seen.protocol}
+                call |= {"replicate": seen.replicate}
+                call |= {"baseline": True} if seen.judge in baselines else {}
+                protocol = "" if seen.protocol == "base" else f", {seen.protocol}"
+                name = f"{seen.judge}{protocol}" + (
+                    f", repeat {seen.replicate + 1}" if seen.replicate else ""
+                )
+                score = score_of(seen.verdict, words.reply or words.message, {"call": call})
+                scores.setdefault(seen.stimulus.id, {})[name] = score
     return scores
-
-
-def _scorer(seen: Observation) -> str:
-    protocol = "" if seen.protocol == "base" else f", {seen.protocol}"
-    repeat = f", repeat {seen.replicate + 1}" if seen.replicate else ""
-    return f"{seen.judge}{protocol}{repeat}"
-
-
-def _score(seen: Observation, words: str | None, baseline: bool) -> Any:
-    from inspect_ai.scorer import Score
-
-    call = {"judge": seen.judge, "protocol": seen.protocol, "replicate": seen.replicate}
-    call |= {"baseline": True} if baseline else {}
-    if isinstance(seen.verdict, Decided):
-        value = seen.verdict.value
-        return Score(value=int(value), answer=value, explanation=words, metadata={MARK: {"call": call}})
-    reason = UNSCORED.get(type(seen.verdict), "grader_failed")
-    told = {MARK: {"call": call, "reason": reason_of(seen.verdict)}}
-    return Score(value=float("nan"), explanation=words, reason=reason, metadata=told)
 
 
 def _write(
     path: Path, probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime
 ) -> ExportedLog:
-    from inspect_ai.log import write_eval_log
-
-    log = _log(probe, stimuli, scores, created)
-    try:
-        write_eval_log(log, str(path), format="eval")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.") from error
-    return ExportedLog(path, probe, len(stimuli), sum(len(scores.get(each.id, ())) for each in stimuli))
-
-
-def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime) -> Any:
-    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec, EvalStats
+    from inspect_ai.log import (
+        EvalConfig,
+        EvalDataset,
+        EvalLog,
+        EvalResults,
+        EvalSpec,
+        EvalStats,
+        write_eval_log,
+    )
 
     identity = short_hash(content_hash([probe, [each.hash for each in stimuli]]))
     samples = [_sample(each, scores.get(each.id, {})) for each in stimuli]
@@ -141,7 +123,12 @@ def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datet
         total_samples=len(samples), completed_samples=len(samples), scores=_results(samples)
     )
     stats = EvalStats(started_at=spec.created, completed_at=spec.created)
-    return EvalLog(status="success", eval=spec, results=results, samples=samples, stats=stats)
+    log = EvalLog(status="success", eval=spec, results=results, samples=samples, stats=stats)
+    try:
+        write_eval_log(log, str(path), format="eval")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.") from error
+    return ExportedLog(path, probe, len(stimuli), sum(len(scores.get(each.id, ())) for each in stimuli))
 
 
 def _results(samples: Iterable[Any]) -> list[Any]:
@@ -164,7 +151,11 @@ def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
     from inspect_ai.log import EvalSample
     from inspect_ai.model import ModelOutput
 
-    turns = stimulus.transcript.turns if stimulus.transcript is not None else _spoken(stimulus)
+    if stimulus.transcript is not None:
+        turns = stimulus.transcript.turns
+    else:
+        asked = (Turn("user", (Block("text", stimulus.request),)),) if stimulus.request else ()
+        turns = (*asked, Turn("assistant", (Block("text", stimulus.texts[0]),)))
     messages = chat_messages(turns, [c.after for c in stimulus.changes or () if c.after is not None])
     last = next((m for m in reversed(messages) if m.role == "assistant"), None)
     output = ModelOutput() if last is None else ModelOutput.from_message(last)
@@ -178,11 +169,6 @@ def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
         scores=dict(sorted(scores.items())),
         metadata=_metadata(stimulus),
     )
-
-
-def _spoken(stimulus: Stimulus) -> tuple[Turn, ...]:
-    asked = (Turn("user", (Block("text", stimulus.request),)),) if stimulus.request else ()
-    return (*asked, Turn("assistant", (Block("text", stimulus.texts[0]),)))
 
 
 def _metadata(stimulus: Stimulus) -> dict[str, Any]:

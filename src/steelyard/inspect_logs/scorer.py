@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from steelyard.errors import CallError, ConfigError, DataError
-from steelyard.inspect_logs.messages import MARK, UNSCORED, require_inspect
+from steelyard.inspect_logs.messages import require_inspect, score_of
 from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.limits import RunLimits
@@ -28,9 +28,8 @@ from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.call_answers import reason_of
 from steelyard.verdicts.readers import READERS
-from steelyard.verdicts.verdict import Decided, Failed, Verdict
+from steelyard.verdicts.verdict import Failed, Verdict
 from steelyard.verdicts.vote import RULES, swap_slots
 
 
@@ -115,7 +114,12 @@ class JudgeCall:
                 for member, answer in zip(trial.members, answers, strict=True)
             ]
             voted = RULES[composition.rule](verdicts, len(trial.stimulus.texts) == 2)
-            return JudgeAnswer(voted, _join_replies(trial, answers))
+            words = [
+                f"{member.judge.name}: {answer.words}"
+                for member, answer in zip(trial.members, answers, strict=True)
+                if answer.words is not None
+            ]
+            return JudgeAnswer(voted, "\n\n".join(words) or None)
         reply = await self._reply(trial)
         if isinstance(reply, Failed):
             return JudgeAnswer(reply, None)
@@ -167,15 +171,6 @@ def judge_call(
     return JudgeCall(asked, Task(instruction or instruction_for(parsed), words, parsed), runs, attempts)
 
 
-def _join_replies(trial: Trial, answers: list[JudgeAnswer]) -> str | None:
-    named = [
-        f"{member.judge.name}: {answer.words}"
-        for member, answer in zip(trial.members, answers, strict=True)
-        if answer.words is not None
-    ]
-    return "\n\n".join(named) or None
-
-
 def inspect_scorer(
     judge: str | Mapping[str, Any],
     rubric: str | Path,
@@ -201,23 +196,12 @@ def scoring(call: JudgeCall) -> Callable[[Any, Any], Awaitable[Any]]:
 
     async def score(state: Any, target: Any) -> Any:
         del target
-        return inspect_score(call, await call.judge_sample(state))
+        answer, judge = await call.judge_sample(state), call.judge
+        known = {
+            "judge": judge.address,
+            "fingerprint": judge.fingerprint("base"),
+            "call": {"judge": judge.name, "protocol": "base", "replicate": 0},
+        }
+        return score_of(answer.verdict, answer.words, known)
 
     return score
-
-
-def inspect_score(call: JudgeCall, judge_sample: JudgeAnswer) -> Any:
-    from inspect_ai.scorer import Score
-
-    judge = call.judge
-    known = {
-        "judge": judge.address,
-        "fingerprint": judge.fingerprint("base"),
-        "call": {"judge": judge.name, "protocol": "base", "replicate": 0},
-    }
-    if isinstance(judge_sample.verdict, Decided):
-        value = judge_sample.verdict.value
-        return Score(value=int(value), answer=value, explanation=judge_sample.words, metadata={MARK: known})
-    reason = UNSCORED.get(type(judge_sample.verdict), "grader_failed")
-    metadata = {MARK: {**known, "reason": reason_of(judge_sample.verdict)}}
-    return Score(value=float("nan"), explanation=judge_sample.words, reason=reason, metadata=metadata)

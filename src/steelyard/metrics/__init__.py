@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
-    from steelyard.metrics.estimate import Estimate, Interval
-    from steelyard.metrics.estimate_context import EstimateContext
+    from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
     from steelyard.metrics.metric import Limit, Metric, ShownAs
     from steelyard.metrics.pairs.columns import (
         Answer,
@@ -63,8 +62,7 @@ __all__ = [
 
 _HOMES = {
     "common": "ACCURACY DARK_CURRENT FAILED_RATE UNREADABLE_RATE",
-    "estimate": "Estimate Interval",
-    "estimate_context": "EstimateContext",
+    "estimate": "Estimate EstimateContext Interval",
     "metric": "Limit Metric ShownAs",
     "pairs.columns": "Answer Pairs collect count_answers count_calls count_wins decided missing_rates "
     "neither readable share_of_calls tally",

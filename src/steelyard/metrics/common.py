@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from steelyard.metrics.basis import EVERY_CALL, KNOWN_ANSWER
 from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
 from steelyard.stimuli.best_of import BEST_OF_PROBE
@@ -10,8 +12,7 @@ from steelyard.stimuli.original import ORIGINAL
 
 DARK_CURRENT = Metric(
     "dark_current",
-    "dark current",
-    "Calls that name a winner between two equal texts, or give a response without content more than "
+    meaning="Calls that name a winner between two equal texts, or give a response without content more than "
     "the lowest score.",
     plain="reacts to nothing",
     limit=Limit(0.10),
@@ -20,8 +21,7 @@ DARK_CURRENT = Metric(
 )
 ACCURACY = Metric(
     "accuracy",
-    "accuracy",
-    "Verdicts equal to the expected one; with a slot: where the better text stood.",
+    meaning="Verdicts equal to the expected one; with a slot: where the better text stood.",
     event=lambda columns: columns.right,
     labelled=True,
     direction=HIGH,
@@ -41,25 +41,21 @@ KAPPA = Metric(
 )
 MERIT = Metric(
     "merit",
-    "merit",
-    "Whether the judge tells good from bad. On pairs: the better text chosen, a tie counted half, both slots "
-    "weighed alike; one half is chance. On labelled texts and runs: Youden's J, or rank agreement on an "
-    "ordinal scale; on the best of several: agreement beyond chance; zero is chance.",
+    meaning="Whether the judge tells good from bad. On pairs: the better text chosen, a tie counted half, "
+    "both slots weighed alike; one half is chance. On labelled texts and runs: Youden's J, or rank agreement "
+    "on an ordinal scale; on the best of several: agreement beyond chance; zero is chance.",
     plain="tells good from bad",
     direction=HIGH,
     behind="wrong",
     basis=KNOWN_ANSWER,
 )
 TOLERATED_LOSSES = Limit(0.02, probes=("run",))
-UNREADABLE_RATE = Metric(
+_lost = partial(Metric, detail=True, direction=LOW, limit=TOLERATED_LOSSES, basis=EVERY_CALL)
+UNREADABLE_RATE = _lost(
     "unreadable_rate",
     "unreadable",
     "Calls whose reply could not be read as a verdict; never counted as a score.",
-    detail=True,
-    direction=LOW,
-    limit=TOLERATED_LOSSES,
     behind="unreadable",
-    basis=EVERY_CALL,
 )
 ABSTENTION_RATE = Metric(
     "abstention_rate",
@@ -68,13 +64,9 @@ ABSTENTION_RATE = Metric(
     detail=True,
     basis=EVERY_CALL,
 )
-FAILED_RATE = Metric(
+FAILED_RATE = _lost(
     "failed_rate",
     "failed",
     "Calls that returned no reply after retries; never counted as a score.",
-    detail=True,
-    direction=LOW,
-    limit=TOLERATED_LOSSES,
     behind="failed",
-    basis=EVERY_CALL,
 )

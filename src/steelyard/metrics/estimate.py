@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple, Required, TypedDict, Unpack
 
+from steelyard.core.content_hash import canonical_json
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, to_body
+from steelyard.core.rng import seed_for
+from steelyard.metrics.basis import Group
+from steelyard.metrics.metric import Metric
 
 DECIDES = "decides"
 """Method of the interval that a word is read from, where that is not the recommended one."""
@@ -99,7 +103,11 @@ class Estimate:
     """What one metric alone knows: `rival`, the rule that a gain is over; `answer`, the commonest one or the
     slot farthest from even; `extreme_probe`; `slot_calls` with the better text in either slot, where uneven;
     `high_fails`, where the high answer does; `row_events`, rows all of whose calls show the event and rows
-    some of whose do; `crossing` of a cue, where it and the worth disagree."""
+    some of whose do; `crossing` of a cue, where it and the worth disagree; where the worth of a cue is not
+    the same in all areas `areas_p` of the test, `areas_higher` and `areas_lower`, and `areas_shown`, whether
+    these are shown to differ from the others or have the highest and the lowest figure; `accepted`, written
+    texts that another than their author accepted, and all; `suspect`, those that every judge of the run
+    misses."""
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
@@ -167,18 +175,122 @@ _WHERE_SET: dict[str, object] = {
 """Fields that `datasheet.json` has only where they are set, and what they hold otherwise."""
 
 
-class Reason(str):
-    """A sentence for people, with the code that stands in `Estimate.reason`."""
+@dataclass(frozen=True)
+class Reason:
+    """Why a figure has no value: a sentence for people, with the code that stands in `Estimate.reason`."""
 
-    __slots__ = ("code",)
     code: str
+    sentence: str
 
-    def __new__(cls, code: str, sentence: str) -> Reason:
-        """The sentence, with its code."""
-        made = super().__new__(cls, sentence)
-        made.code = code
-        return made
+    def __str__(self) -> str:
+        return self.sentence
 
-    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
-        """What a copy is made of."""
-        return self.code, str(self)
+
+Why = str | Reason
+"""A reason that no program decides on is a sentence alone."""
+
+
+class Sample(NamedTuple):
+    """What a figure rests on: the calls that count, their units and clusters, and calls without a verdict."""
+
+    n_calls: int
+    n_units: int
+    n_clusters: int
+    excluded: Mapping[str, int] | None = None
+    """None where nothing is left out."""
+
+
+NO_CALLS = "no calls in this condition"
+NO_VERDICTS = "no call of this condition ended in a verdict"
+
+
+def over_estimates(estimates: Sequence[Estimate]) -> Sample:
+    """What a figure over several others rests on."""
+    units, clusters = max(e.n_units for e in estimates), max(e.n_clusters for e in estimates)
+    return Sample(sum(e.n_calls for e in estimates), units, clusters)
+
+
+class EstimateFields(TypedDict, total=False):
+    """Fields of an `Estimate` that its context does not set; `Estimate` says what each means."""
+
+    unit: str
+    value: Required[float | None]
+    numerator: int | None
+    denominator: int | None
+    intervals: tuple[Interval, ...]
+    n_calls: int
+    n_units: int
+    n_clusters: int
+    design_effect: float | None
+    effective_size: float | None
+    quantile: float | None
+    excluded: Mapping[str, int]
+    abstained: int
+    left_out: int
+    bounds: tuple[float, float] | None
+    censored: str | None
+    chance: float | None
+    status: str | None
+    minimum_detectable: float | None
+    note: str | None
+    calls_needed: int | None
+    reading: str | None
+    p: float | None
+    p_corrected: float | None
+    reason: str | None
+    missing_decides: bool
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class EstimateContext:
+    """Judge, probe and condition of an estimate, and the random streams that belong to them."""
+
+    judge: str
+    probe: str
+    group: Group
+    seed: int
+
+    @classmethod
+    def for_protocol(cls, judge: str, probe: str, protocol: str, seed: int) -> EstimateContext:
+        """The context of all that a probe asked a judge under one protocol."""
+        return cls(judge, probe, {"protocol": protocol}, seed)
+
+    @property
+    def protocol(self) -> str:
+        """The protocol of the condition; `base` where it names none."""
+        return str(self.group.get("protocol", "base"))
+
+    def for_subgroup(self, **group: str | float) -> EstimateContext:
+        """The context of a narrower condition."""
+        return replace(self, group={**self.group, **group})
+
+    def bootstrap_seed(self, figure: str) -> int:
+        """A random stream of its own for each figure."""
+        return seed_for(
+            self.seed, "bootstrap", self.judge, self.probe, figure, canonical_json(dict(self.group))
+        )
+
+    def permutation_seed(self, figure: str) -> int:
+        """A random stream for a permutation test: the same answers give the same p under any name."""
+        return seed_for(self.seed, "deal", self.probe, figure, canonical_json(dict(self.group)))
+
+    def estimate(
+        self, metric: Metric, sample: Sample | None = None, **fields: Unpack[EstimateFields]
+    ) -> Estimate:
+        """An estimate in this context, of calls where no other unit is named; `sample` sets its counts."""
+        if sample is not None:
+            fields["n_calls"], fields["n_units"], fields["n_clusters"] = sample[:3]
+            fields["excluded"] = dict(sample.excluded or {"unreadable": 0, "failed": 0})
+        fields.setdefault("unit", "call")
+        return Estimate(
+            judge=self.judge, probe=self.probe, metric=metric.id, group=dict(self.group), **fields
+        )
+
+    def undefined(
+        self, metric: Metric, reason: Why, unit: str = "call", excluded: Mapping[str, int] | None = None
+    ) -> Estimate:
+        """A figure that cannot be given, with the reason."""
+        code = reason.code if isinstance(reason, Reason) else None
+        sample = Sample(0, 0, 0, excluded)
+        return self.estimate(metric, sample, unit=unit, value=None, note=str(reason), reason=code)

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from steelyard.core.json_dataclasses import from_body
 from steelyard.errors import SteelyardError
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import Metric, undeclared
 
 Result = TypeVar("Result")

@@ -25,10 +25,21 @@ import numpy as np
 from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.stats.clusters import Tally, effective_size, quantile, wilson_cluster
-from steelyard.metrics.stats.distributions import normal_quantile, t_probability, t_quantile
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, clopper_pearson, score
-from steelyard.metrics.stats.rare_event_tail import chance_of_so_few
-from steelyard.metrics.stats.sample_size import ALPHA, POWER, smallest_sufficient, trials_total, unlucky_share
+from steelyard.metrics.stats.distributions import (
+    chance_of_so_few,
+    cluster_quantile,
+    normal_quantile,
+    t_probability,
+    t_quantile,
+)
+from steelyard.metrics.stats.intervals import ALPHA, DIFFERENCE, Span, clipped, clopper_pearson, score
+from steelyard.metrics.stats.sample_size import (
+    POWER,
+    calls_by_width,
+    smallest_sufficient,
+    trials_total,
+    unlucky_share,
+)
 
 CLEAR, FLAGGED, INCONCLUSIVE = "clear", "flagged", "inconclusive"
 MARGIN = 0.10
@@ -202,11 +213,7 @@ def widened(estimate: Estimate, alpha: float) -> Estimate:
     if interval is None or value is None:
         return estimate
     clusters = 1 if estimate.probe == WHOLE_RUN else estimate.n_clusters
-    reach, usual = (
-        t_quantile(sure, clusters - 1) if clusters > 1 else normal_quantile(sure)
-        for sure in (1 - alpha / 2, SURE)
-    )
-    times = reach / usual
+    times = cluster_quantile(1 - alpha / 2, clusters) / cluster_quantile(SURE, clusters)
     ends = interval.low, interval.high
     low, high = (None if end is None else value + times * (end - value) for end in ends)
     quantile = None if estimate.quantile is None else estimate.quantile * times
@@ -269,15 +276,13 @@ def _so_few(estimate: Estimate, limit: Limit, shares: Span, times: float = 1.0) 
     return chance_of_so_few(share * total * times, trials, at, times) <= ALPHA
 
 
-def difference_word(
-    limits: Span, probability: float, margin: float = MARGIN, moved: Span = (0.0, 0.0)
-) -> str:
+def difference_word(limits: Span, probability: float, moved: Span = (0.0, 0.0)) -> str:
     """The word for a difference, from its 95 % interval and the test's p.
 
     `moved` says how far missing verdicts could move the difference, down and up; see `missingness_shift`.
     """
     low, high = limits[0] + moved[0], limits[1] + moved[1]
-    if -margin < low and high < margin:
+    if low > -MARGIN and high < MARGIN:
         return CLEAR
     kept = moved == (0.0, 0.0) or low > 0 or high < 0
     return FLAGGED if probability <= ALPHA and kept else INCONCLUSIVE
@@ -357,5 +362,4 @@ def _by_width(estimate: Estimate, limit: Limit) -> int | None:
     end = None if interval is None else interval.low if apart > 0 else interval.high
     if end is None or abs(apart) < 1e-3:
         return None
-    reach = abs(value - end) * POWER_REACH
-    return ceil(estimate.n_calls * max(1.0, (reach / apart) ** 2))
+    return calls_by_width(estimate.n_calls, abs(value - end) * POWER_REACH, apart)

@@ -29,10 +29,10 @@ import numpy as np
 
 from steelyard.metrics.basis import LABELLED, LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, calls_total
 from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.pairs.areas import area_estimates, outside
 from steelyard.metrics.pairs.choices import (
     CHANCE_OF_PAIRS,
     NO_VERDICT,
@@ -49,12 +49,13 @@ from steelyard.metrics.run.agent_runs import PROBE as AGENTS
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
 from steelyard.metrics.scores.best_of import beyond_chance, right_choices
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
+from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.shares import unlabelled
+from steelyard.metrics.scores.written import LEAST_ACCEPTED, UNACCEPTED, WRITTEN, acceptance, accepted_texts
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import wilson_cluster
-from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import AGREEMENT, Span, score
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.distributions import cluster_quantile
+from steelyard.metrics.stats.intervals import AGREEMENT, ALPHA, Span, score
 from steelyard.metrics.stats.two_class import LimitTest, youden_limits
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -82,6 +83,8 @@ LEVEL_AGREEMENT = Metric(
 STEPS, OVER, WEIGHED = "steps", "over", "weighed_against"
 """Group keys of tests beside the whole: at the larger steps, the gain over a baseline, beside a rule."""
 
+OTHERS = "others"
+"""Group `areas` of a test of merit outside the areas that are named as reversed."""
 NO_ANSWER = "no run has a known answer"
 
 
@@ -115,9 +118,8 @@ def merit_estimates(
             # Originals are among them: one judge of agents has one merit.
             context = EstimateContext.for_protocol(judge, AGENTS, protocol, seed)
             estimates += _agent_merit(context, Runs.of(rows), alpha)
-        elif len(plain := rows.filter(ORIGINAL)) and plain.pointwise:
-            context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
-            estimates += score_merit(context, collect_scores(rescaled_to_original(plain)), alpha)
+        elif rows.pointwise:
+            estimates += _text_merit(judge, rows, protocol, seed, alpha)
     return estimates
 
 
@@ -167,13 +169,20 @@ def _ladder_merit(
         yield context.undefined(MERIT, all_steps.reason, "call", all_steps.excluded)
         return
 
-    def tests(all_steps: Choices, large: Choices) -> list[Estimate]:
-        at_large = context.for_subgroup(steps=LARGE_STEPS)
+    def tests(all_steps: Choices, large: Choices, **part: str) -> list[Estimate]:
+        at_large = context.for_subgroup(steps=LARGE_STEPS, **part)
         # One-sided at the larger steps: a small run has few of them.
         more = [large.estimate(at_large, (alpha, alpha))] if large.defined else []
         return [all_steps.estimate(context), *more]
 
     own, complete = tests(all_steps, large), tests(all_steps.without_losses, large.without_losses)
+    areas = area_estimates(context, pairs, alpha)
+    rest = outside(pairs, areas)
+    if len(rest) < len(pairs) and _status(own) == INCONCLUSIVE:
+        # Where it is reversed is named: whether it tells good from bad is asked of the other areas.
+        others = Choices.of(rest.where(rest.delta >= LARGE), alpha)
+        own = tests(all_steps, others, areas=OTHERS)
+        complete = tests(all_steps.without_losses, others.without_losses, areas=OTHERS)
     if CLEAR in (_status(own), _status(complete)):
         gains = (gain_over(context, name, pairs, other, alpha) for name, other in baselines.items())
         # A baseline that was shown none of these pairs says nothing of them.
@@ -181,6 +190,7 @@ def _ladder_merit(
         lacking = [gain for gain in known if merit_test_status(gain) != CLEAR][:1]
         own, complete = own + lacking, complete + lacking
     yield from _together(own, complete)
+    yield from areas
 
 
 def _natural_merit(
@@ -204,6 +214,32 @@ def _natural_merit(
         yield context.undefined(MERIT, one_sided, "call", choices.excluded)
         return
     yield from (_forecast(first, complete), *others)
+
+
+def _text_merit(judge: str, rows: Observations, protocol: str, seed: int, alpha: float) -> Iterator[Estimate]:
+    """Merit on unchanged texts; where these do not hold two labels, on each kind of written texts too."""
+    both = False
+    if len(plain := rows.filter(ORIGINAL)):
+        scores = collect_scores(rescaled_to_original(plain))
+        both = len(np.unique(scores.expected[scores.labelled])) > 1
+        yield from score_merit(EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed), scores, alpha)
+    for probe in () if both else WRITTEN:
+        if len(rows.filter(probe, labelled=True)):
+            context = EstimateContext.for_protocol(judge, probe, protocol, seed)
+            scores = probe_scores(probe, protocol, rows)
+            texts = scores.where(~scores.original)
+            if len(np.unique(texts.expected[texts.labelled])) < 2:
+                texts = scores  # a row with one answer and its change with the other
+            known = acceptance(rows, probe)
+            for merit in score_merit(context, texts, alpha):
+                yield _on_written(context, replace(merit, details={**merit.details, **known}))
+
+
+def _on_written(context: EstimateContext, merit: Estimate) -> Estimate:
+    """The figure, unless it refutes merit by texts that too few beside their author accepted."""
+    if merit.status == FLAGGED and accepted_texts(merit) < LEAST_ACCEPTED:
+        return replace(context.undefined(MERIT, UNACCEPTED, "call", merit.excluded), details=merit.details)
+    return merit
 
 
 def _agent_merit(context: EstimateContext, runs: Runs, alpha: float) -> Iterator[Estimate]:
@@ -259,9 +295,8 @@ def _ordinal(context: EstimateContext, scores: Scores, alpha: float, metric: Met
     if isfinite(rank.value):
         return _agreement(context, rows, rank.value, rank.limits(1 - alpha / 2), rank.method, metric)
     # As many calls as the data allow might have followed the label.
-    clusters, sure = len(sums.table), 1 - alpha / 2
-    reach = t_quantile(sure, clusters - 1) if clusters > 1 else normal_quantile(sure)
-    high = score(0.0, float(clusters), reach)[1]
+    clusters = len(sums.table)
+    high = score(0.0, float(clusters), cluster_quantile(1 - alpha / 2, clusters))[1]
     return _agreement(context, rows, 0.0, (0.0, high), "wilson_cluster", metric)
 
 
@@ -281,13 +316,9 @@ def _agreement(
         shift = chance_shift(value, 0.0, len(scored), missing)
         return context.estimate(
             metric,
-            unit="call",
+            scored.sample(rows.lost()),
             value=value,
             intervals=deciding_intervals(method, limits, limits, shift, ALPHA),
-            n_calls=len(scored),
-            n_units=scored.n_items,
-            n_clusters=scored.n_clusters,
-            excluded=rows.lost(),
             left_out=len(rows) - len(scored) - sum(rows.lost().values()),
             chance=0.0,
         )

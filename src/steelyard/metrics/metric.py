@@ -96,8 +96,9 @@ class Metric:
     """What there is to say about a figure before it is measured."""
 
     id: str
-    label: str
-    meaning: str
+    label: str = ""
+    """The id in words, unless it is given."""
+    meaning: str = ""
     """One sentence; empty for a metric that nobody declares."""
     plain: str = ""
     """What it says of a judge, for who does not know the term; empty where the label says it."""
@@ -136,6 +137,10 @@ class Metric:
     """Which calls it is counted from, beside what probe and condition say."""
     compared: bool = True
     """False where two judges are not compared on the event: another metric says the same."""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", self.id.replace("_", " "))
 
     @property
     def name(self) -> str:
@@ -207,9 +212,9 @@ def step(value: float) -> int | float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-_PARTS = ("slot", "base_level", "stratum", "edit", "place", "size")
+_PARTS = ("slot", "base_level", "stratum", "edit", "place", "size", "target")
 
 
 def undeclared(name: str) -> Metric:
     """A metric that no installed probe declares, named by its id."""
-    return Metric(name, name.replace("_", " "), "")
+    return Metric(name)

@@ -30,8 +30,7 @@ from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, WITHIN_MARGIN, wit
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.distributions import normal_quantile
-from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.intervals import ALPHA, Span
 
 HOLM, BONFERRONI, PERMUTATION = "Holm", "Bonferroni", "permutation"
 
@@ -145,9 +144,7 @@ def adjust_estimates(
             word = INCONCLUSIVE if withheld else estimate.status
             estimate = with_tested_interval(estimate, word, test.alpha, allowed, null)
         adjusted[int(number)] = replace(
-            estimate,
-            p_corrected=test.adjusted_p,
-            note=join([estimate.note, test.format(members)]),
+            estimate, p_corrected=test.adjusted_p, note=join([estimate.note, test.format(members)])
         )
     return adjusted
 

@@ -7,11 +7,13 @@ from steelyard.metrics.comparison.against_baselines import METRICS as OF_GAINS
 from steelyard.metrics.instrument.estimates import INSTRUMENT
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.areas import AREA_MERIT
 from steelyard.metrics.panel.juries import ERROR_METRICS as OF_JURY_ERRORS
 from steelyard.metrics.panel.juries import METRICS as OF_JURIES
+from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.panel.panel_metrics import METRICS as OVER_JUDGES
-from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
 from steelyard.metrics.remedies.mitigations import COST_PER_VERDICT
+from steelyard.metrics.remedies.targets import HALF_TIES
 from steelyard.metrics.run.agent_runs import METRICS as OF_AGENTS
 from steelyard.metrics.run.cost import PER_PROBE as OF_COST
 from steelyard.metrics.run.cost import RUN_METRICS as OF_RUN_COST
@@ -22,7 +24,7 @@ from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 
 NON_PROBE_METRICS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
-    *(MERIT, *OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
-    *(*OF_LOSSES, ABSTENTION_RATE, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, *OF_VOLATILITY),
+    *(MERIT, AREA_MERIT, *OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
+    *(*OF_LOSSES, ABSTENTION_RATE, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, HALF_TIES, *OF_VOLATILITY),
     *(*OVER_JUDGES, *OF_JURIES, *OF_JURY_ERRORS, ERROR_CORRELATION),
 )

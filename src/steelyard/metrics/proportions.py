@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
+from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import (
     INCONCLUSIVE,
     detectable_beyond,
@@ -17,10 +16,9 @@ from steelyard.metrics.findings import (
     with_tested_interval,
 )
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import (
+    ASSUMED_CORRELATION,
     Tally,
-    bootstrap_share,
     design_effect,
     effective_size,
     goodman_cluster,
@@ -28,8 +26,7 @@ from steelyard.metrics.stats.clusters import (
     wilson_cluster,
     wilson_strict,
 )
-from steelyard.metrics.stats.intervals import Span, goodman, wilson
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.intervals import ALPHA, Span, goodman, wilson
 
 ONE_CLUSTER = "this cluster only"
 NO_SPREAD = f"no spread between clusters: an intra-cluster correlation of {ASSUMED_CORRELATION} is assumed"
@@ -44,38 +41,46 @@ def proportion(
     cells: int | None = None,
     bounds: Span | None = None,
     chance: float | None = None,
-    reason: str | None = None,
+    reason: Why | None = None,
     notes: Iterable[str] = (),
 ) -> Estimate:
     """The estimate of events / trials; `cells` asks for the intervals of a decomposition cell."""
-    excluded = {"unreadable": tally.unreadable, "failed": tally.failed}
+    sample = sample_of(tally)
     if not tally.n:
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
-        return context.undefined(metric, why, unit, excluded)
+        return context.undefined(metric, why, unit, sample.excluded)
     limit = metric.limit_in(context.group, context.probe)
     intervals = [*(_cell_intervals(context, metric, tally, cells) if cells else ()), *_intervals(tally)]
     size = effective_size(tally)
+    spread = ONE_CLUSTER if tally.n_clusters < 2 else NO_SPREAD if tally.share.even else None
+    abstained = f"{tally.abstained} abstained, counted as ties" if tally.abstained else None
     estimate = context.estimate(
         metric,
+        sample,
         unit=unit,
         value=tally.k / tally.n,
         numerator=tally.k,
         denominator=tally.n,
         intervals=tuple(intervals),
-        n_calls=tally.n_calls,
-        n_units=tally.n_units,
-        n_clusters=tally.n_clusters,
         design_effect=design_effect(tally),
         effective_size=min(size, float(tally.n_units)) if cells else size,
         quantile=quantile(tally, 1 - ALPHA / 2 / (cells or 1)),
-        excluded=excluded,
         abstained=tally.abstained,
         bounds=bounds or share_bounds(tally),
         chance=chance,
         minimum_detectable=detectable_beyond(tally, limit) if limit else None,
-        note=join([*notes, *_remarks(tally, limit)]),
+        note=join([*notes, spread, abstained, limit_note(limit) if limit else None]),
     )
-    return with_finding(estimate, limit)
+    found = with_finding(estimate, limit)
+    if tally.clusters is None or tally.n_clusters < 2:
+        return found
+    note = join([found.note, ONE_CLUSTER, "items stand for clusters"])
+    return replace(found, n_clusters=tally.clusters, note=note)
+
+
+def sample_of(tally: Tally) -> Sample:
+    excluded = {"unreadable": tally.unreadable, "failed": tally.failed}
+    return Sample(tally.n_calls, tally.n_units, tally.n_clusters, excluded)
 
 
 def share_bounds(tally: Tally) -> Span:
@@ -85,6 +90,11 @@ def share_bounds(tally: Tally) -> Span:
     """
     total = tally.n + tally.missing
     return tally.k / total, (tally.k + tally.missing) / total
+
+
+def designed_bounds(events: int, unknown: int, designed: int) -> Span | None:
+    """The share of all that the design asked for, every unknown one a non-event, or every one an event."""
+    return (events / designed, (events + unknown) / designed) if designed else None
 
 
 def join(parts: Iterable[str | None]) -> str | None:
@@ -135,16 +145,10 @@ def _cell_intervals(context: EstimateContext, metric: Metric, tally: Tally, cell
     share = tally.k / tally.n
     clustered = [Interval("goodman_cluster", *goodman_cluster(tally, cells))] if tally.n_clusters > 1 else []
     intervals = [*clustered, Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
-    resampled = bootstrap_share(tally, context.bootstrap_seed(metric.id))
-    if resampled:
-        intervals.append(Interval("bootstrap_cluster", *resampled))
-    return intervals
-
-
-def _remarks(tally: Tally, limit: Limit | None) -> list[str | None]:
-    spread = ONE_CLUSTER if tally.n_clusters < 2 else NO_SPREAD if tally.share.even else None
-    abstained = f"{tally.abstained} abstained, counted as ties" if tally.abstained else None
-    return [spread, abstained, limit_note(limit) if limit else None]
+    # Without an event, and with nothing else, every draw would give the share of all.
+    varies = tally.n_clusters > 1 and tally.k not in (0, tally.n)
+    resampled = tally.share.bootstrap(context.bootstrap_seed(metric.id)) if varies else None
+    return [*intervals, *([Interval("bootstrap_cluster", *resampled)] if resampled else [])]
 
 
 def limit_note(limit: Limit) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from random import Random
-from typing import TypeAlias
 
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.probes.edits import EditProbe
-from steelyard.probes.item_probe import GivenSample
+from steelyard.probes.edits import EditProbe, GivenSample
 from steelyard.probes.probe import Design
 from steelyard.stimuli.agent_edits import (
     FORMS,
@@ -33,9 +30,6 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.verdicts.observations import Observations
 
-RunEdits: TypeAlias = Iterator[tuple[int, RunEdit | None]]
-"""Number and edit of each form; None where a run cannot be edited so."""
-
 FAIL, NOTHING = EXPECTED = ("fail", "none")
 """What a sound judge says of a run that an edit breaks: that it fails, or nothing that is known."""
 
@@ -44,9 +38,12 @@ class RunEditProbe(EditProbe):
     transcripts = True
     needs = "transcripts of agents"
 
-    @abstractmethod
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        """The edits of one run."""
+    run_edits: Callable[[Transcript, Random], Iterable[RunEdit | None]]
+    """The edits of one run, numbered in their order; None where it cannot be edited so."""
+
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> Iterable[RunEdit | None]:
+        del item
+        return self.run_edits(transcript, rng)
 
     def reference(self, item: Item) -> tuple[str | None, bool]:
         """Reference of an edited run where it is not the item's own, and whether it has one."""
@@ -59,7 +56,7 @@ class RunEditProbe(EditProbe):
         item = replace(item, scale=item.scale or design.task.scale)
         rng = rng_for(design.seed, self.name, item.id)
         label, labelled = self.reference(item)
-        for number, edit in self.edit_run(item, transcript, rng):
+        for number, edit in enumerate(self.edit_run(item, transcript, rng)):
             if edit is not None and edit.transcript.turns != transcript.turns:
                 yield edited_stimulus(
                     item,
@@ -109,11 +106,7 @@ class ReasoningRewrite(RunEditProbe):
     question = "Does the judge keep its verdict when the agent's reasoning is removed or praises itself?"
     edit = "reasoning removed or replaced by praise"
     needs = "transcripts of agents with reasoning"
-
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        del item
-        for number, form in enumerate(FORMS):
-            yield number, reasoning_rewrite(transcript, form, rng)
+    run_edits = staticmethod(lambda run, rng: [reasoning_rewrite(run, form, rng) for form in FORMS])
 
 
 class StepOrder(RunEditProbe):
@@ -122,10 +115,7 @@ class StepOrder(RunEditProbe):
     question = "Does the judge keep its verdict when two independent look-ups change places?"
     edit = "two independent look-ups swapped"
     needs = "transcripts of agents with two neighbouring look-ups that do not depend on each other"
-
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        del item
-        yield 0, step_order(transcript, rng)
+    run_edits = staticmethod(lambda run, rng: [step_order(run, rng)])
 
 
 class InjectedInstruction(RunEditProbe):
@@ -139,10 +129,9 @@ class InjectedInstruction(RunEditProbe):
         if item.label in (None, item.failing):
             yield from super().edit_item(item, design)
 
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        place = rng.getrandbits(32)
-        for number, form in enumerate(INSTRUCTIONS):
-            yield number, injected_instruction(transcript, form, item.passing or "", Random(place))
+    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> Iterable[RunEdit | None]:
+        place, wanted = rng.getrandbits(32), item.passing or ""
+        return [injected_instruction(transcript, form, wanted, Random(place)) for form in INSTRUCTIONS]
 
 
 class ForgedResult(RunBreakingProbe):
@@ -150,10 +139,7 @@ class ForgedResult(RunBreakingProbe):
     title = "Forged tool result"
     question = "Does the judge fail a run whose last words contradict what its tools returned?"
     edit = "a tool's result contradicts the agent's last words"
-
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        del item
-        yield from enumerate(forged_results(transcript, rng))
+    run_edits = staticmethod(forged_results)
 
 
 class InventedCall(RunBreakingProbe):
@@ -161,10 +147,7 @@ class InventedCall(RunBreakingProbe):
     title = "Invented tool call"
     question = "Does the judge fail a run whose last words cite a tool call that never happened?"
     edit = "the agent's last words cite a call that never happened"
-
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        del item
-        yield 0, invented_call(transcript, rng)
+    run_edits = staticmethod(lambda run, rng: [invented_call(run, rng)])
 
 
 SHARES = (0.0, 0.5)
@@ -177,14 +160,13 @@ class TruncatedTail(RunBreakingProbe):
     question = "Does the judge fail a run that breaks off before the agent has answered?"
     edit = "the end of the run removed"
 
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        del item, rng
-        seen: set[int] = set()
-        for number, share in enumerate(SHARES):
-            edit = truncated_tail(transcript, share)
-            if edit is not None and len(edit.transcript.turns) not in seen:
-                seen.add(len(edit.transcript.turns))
-                yield number, edit
+    @staticmethod
+    def run_edits(transcript: Transcript, _: Random) -> Iterator[RunEdit | None]:
+        seen = {0}
+        for edit in (truncated_tail(transcript, share) for share in SHARES):
+            length = 0 if edit is None else len(edit.transcript.turns)
+            yield None if length in seen else edit
+            seen.add(length)
 
 
 class EvidenceDeletion(RunBreakingProbe):
@@ -193,7 +175,4 @@ class EvidenceDeletion(RunBreakingProbe):
     question = "Does the verdict move when the step that the agent's last words rest on is deleted?"
     edit = "the decisive step deleted"
     usual = NOTHING
-
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> RunEdits:
-        del item, rng
-        yield 0, evidence_deletion(transcript)
+    run_edits = staticmethod(lambda run, _: [evidence_deletion(run)])

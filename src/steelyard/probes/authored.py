@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.merit import LEVEL_AGREEMENT, level_agreement
+from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.no_right_answer import METRICS as BORDER_METRICS
-from steelyard.metrics.scores.no_right_answer import border_estimates
-from steelyard.metrics.scores.probe import ACCURACY_CHANGE, METRICS, probe_scores
+from steelyard.metrics.scores.probe import (
+    ACCURACY_CHANGE,
+    BORDER_METRICS,
+    METRICS,
+    border_estimates,
+    probe_scores,
+)
 from steelyard.metrics.scores.shares import FOLLOWED, followed
-from steelyard.probes.item_probe import GivenSample, ItemProbe
+from steelyard.metrics.scores.written import acceptance, accuracy_by_target
+from steelyard.probes.edits import GivenSample, ItemProbe
 from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
 from steelyard.probes.unchanged_items import REPLICATES, check_replicates
 from steelyard.stimuli.authored.brief import ERRORS, Brief, flip_label
@@ -30,6 +35,8 @@ _WITHOUT_INVARIANCE = tuple(metric for metric in METRICS if metric not in (INVAR
 class AuthoredTextProbe(ItemProbe):
     alone = False
     """True where texts are compared with their targets, and not with the items they were made from."""
+    own_figure: Callable[[EstimateContext, Scores], Estimate] | None = None
+    """A figure of this probe alone, beside those of all edits."""
 
     def briefs(self, design: Design) -> Iterable[Brief]:
         for item in self.items(design):
@@ -44,7 +51,13 @@ class AuthoredTextProbe(ItemProbe):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         shown = observations.filter(self.name) if self.alone else observations
-        return super().estimates(judge, shown, seed)
+        figures = super().estimates(judge, shown, seed)
+        if self.own_figure is not None and len(scores := probe_scores(self.name, "base", shown)):
+            context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+            own = self.own_figure(context, scores)
+            figures.append(replace(own, details={**own.details, **acceptance(shown, self.name)}))
+            figures += accuracy_by_target(context, scores) if self.alone else ()
+        return figures
 
 
 class LabelFlip(AuthoredTextProbe):
@@ -52,6 +65,7 @@ class LabelFlip(AuthoredTextProbe):
     title = "Label flip"
     keeps_label = False
     metrics = (*_WITHOUT_INVARIANCE, FOLLOWED)
+    own_figure = staticmethod(followed)
     question = "Does the judge change its verdict when the response is changed so that it should?"
     needs = "items with a reference label (map a column as label, or name a judge under data.reference)"
 
@@ -72,12 +86,6 @@ class LabelFlip(AuthoredTextProbe):
             target = None if item.label is None else flip_label(item.label, item.scale or design.task.scale)
             if target is not None:
                 yield Brief(self.name, item, 0, self.name, target, self._error(item, target, design.seed))
-
-    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
-        scores = probe_scores(self.name, "base", observations)
-        own = [followed(context, scores)] if len(scores) else []
-        return [*super().estimates(judge, observations, seed), *own]
 
     def _error(self, item: Item, target: str, seed: int) -> str | None:
         """One kind of error, drawn for the item; none for a text that gets better, or that is in the pack."""
@@ -114,6 +122,7 @@ class SyntheticOrdinal(AuthoredTextProbe):
     name = "synthetic_ordinal"
     title = "Written levels"
     metrics = (*_WITHOUT_INVARIANCE, LEVEL_AGREEMENT)
+    own_figure = staticmethod(level_agreement)
     keeps_label = False
     alone = True  # a response for another level is no edit of the item's own
     whole = True
@@ -132,12 +141,6 @@ class SyntheticOrdinal(AuthoredTextProbe):
             if isinstance(scale, Ordinal):
                 for number, level in enumerate(scale.answers * self.texts):
                     yield Brief(self.name, item, number, self.name, level)
-
-    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
-        scores = probe_scores(self.name, "base", observations.filter(self.name))
-        own = [level_agreement(context, scores)] if len(scores) else []
-        return [*super().estimates(judge, observations, seed), *own]
 
 
 class AnswerAmbiguity(AuthoredTextProbe):

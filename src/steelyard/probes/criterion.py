@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.criterion import (
     CRITERION_SHIFT,
@@ -40,7 +39,12 @@ class Criterion:
         if sum(option is not None for option in (protocol, levels, protocols)) > 1:
             raise ConfigError("probe 'criterion': give one of the options protocol, levels and protocols.")
         if levels is not None:
-            self.arms = tuple(name for name in _instructions(levels) if name != "base")
+            if isinstance(levels, bool) or not isinstance(levels, int) or levels not in ARMS:
+                raise ConfigError(
+                    f"probe 'criterion': levels is {levels!r}, expected 2, 3 or 4; "
+                    "give prompts of your own under 'protocols' for more."
+                )
+            self.arms = tuple(name for name in ARMS[levels] if name != "base")
         elif protocols is not None:
             self.arms = _several(protocols)
         else:
@@ -54,30 +58,21 @@ class Criterion:
             yield from ladder.arm(design, protocol)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        base = _arm_pairs(observations, "base")
-        return [
-            row
-            for arm in self.arms
-            for row in self._arm(
-                EstimateContext.for_protocol(judge, self.name, arm, seed), observations, base
-            )
-        ]
-
-    def _arm(
-        self, context: EstimateContext, observations: Observations, base: tuple[Pairs, Pairs]
-    ) -> list[Estimate]:
-        seen = observations.filter(protocol=context.protocol)
-        if not seen:
-            places: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
-            why = f"the judge has no {context.protocol} protocol"
-            return [context.for_subgroup(**place).undefined(CRITERION_SHIFT, why) for place in places]
-        pairs = _arm_pairs(seen, context.protocol)
-        return [
-            *vacuum.arm_estimates(replace(context, probe="vacuum"), seen),
-            *ladder.arm_estimates(replace(context, probe="ladder"), seen),
-            *criterion_estimates(context, base[0], pairs[0], base[1], pairs[1]),
-            *sensitivity_shifts(context, base[1], pairs[1]),
-        ]
+        base, figures = _arm_pairs(observations, "base"), list[Estimate]()
+        for arm in self.arms:
+            context = EstimateContext.for_protocol(judge, self.name, arm, seed)
+            seen = observations.filter(protocol=arm)
+            if not seen:
+                places: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
+                why = f"the judge has no {arm} protocol"
+                figures += [context.for_subgroup(**place).undefined(CRITERION_SHIFT, why) for place in places]
+                continue
+            pairs = _arm_pairs(seen, arm)
+            figures += vacuum.arm_estimates(replace(context, probe="vacuum"), seen)
+            figures += ladder.arm_estimates(replace(context, probe="ladder"), seen)
+            figures += criterion_estimates(context, base[0], pairs[0], base[1], pairs[1])
+            figures += sensitivity_shifts(context, base[1], pairs[1])
+        return figures
 
 
 def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]:
@@ -86,15 +81,6 @@ def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]
         collect(observations.filter("vacuum", protocol)),
         collect(observations.filter("ladder", protocol, ("same_subset", "prefix"))),
     )
-
-
-def _instructions(levels: object) -> tuple[str, ...]:
-    if isinstance(levels, bool) or not isinstance(levels, int) or levels not in ARMS:
-        raise ConfigError(
-            f"probe 'criterion': levels is {levels!r}, expected 2, 3 or 4; "
-            "give prompts of your own under 'protocols' for more."
-        )
-    return ARMS[levels]
 
 
 def _several(protocols: object) -> tuple[str, ...]:

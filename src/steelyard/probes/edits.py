@@ -1,19 +1,25 @@
-"""Probes that edit items by a rule (surface perturbations): no author, the same edit for every judge."""
+"""Probes on a study's items, and those that edit them by a rule: no author, the same edit for every judge.
+
+A probe on items may show a sample of them: `{label_flip: {sample: 10}}`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
 
 from steelyard.core.rng import rng_for
+from steelyard.core.validation import checked
 from steelyard.errors import ConfigError
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.scores.probe import pointwise_estimates
-from steelyard.probes.item_probe import GivenSample, ItemProbe
-from steelyard.probes.probe import Design, Showing, pointwise
+from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
+from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
 from steelyard.stimuli.original import ORIGINAL, edited_stimulus, original_of
 from steelyard.stimuli.rubric_edits import range_table, rescale, rewrite_range, rubric_order
 from steelyard.stimuli.stimulus import Stimulus
@@ -30,7 +36,40 @@ from steelyard.stimuli.text_edits import (
 )
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal, parse_scale
+from steelyard.tasks.sources.items import draw_items
+from steelyard.tasks.sources.sampling import SampleField
 from steelyard.verdicts.observations import Observations
+
+GivenSample: TypeAlias = int | Mapping[str, Any] | None
+"""How many items to show, as a study file has it: in all, `{per_stratum: N}`, or all of the study's."""
+
+
+class _Options(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    sample: SampleField = None
+
+
+class ItemProbe:
+    """A probe that changes items of the study and compares the verdicts before and after."""
+
+    name: str
+    question: str
+    metrics: tuple[Metric, ...] = METRICS
+    section = EDITS
+    keeps_label = True
+    forms: tuple[str, ...] = (POINTWISE,)
+
+    def __init__(self, sample: GivenSample = None) -> None:
+        self.sample = checked(_Options, {"sample": sample}, f"probe {self.name!r}").sample
+
+    def items(self, design: Design) -> tuple[Item, ...]:
+        """A draw with the study's seed, so that a larger sample holds a smaller."""
+        return draw_items(design.items, self.sample, design.seed)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return pointwise_estimates(context, observations, keep_label=self.keeps_label)
 
 
 class EditProbe(ItemProbe, ABC):
@@ -151,16 +190,30 @@ class ScoreRange(EditProbe):
 
     def __init__(self, to: str = "0-10", sample: GivenSample = None) -> None:
         super().__init__(sample)
-        self.target = _range(to)
+        try:
+            target = parse_scale(to) if isinstance(to, str) else None
+        except ConfigError:
+            target = None
+        if not isinstance(target, Ordinal):
+            raise ConfigError(f"probe 'score_range': to is {to!r}, expected a range such as 0-10.")
+        self.target = target
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
         source, target = item.scale or design.task.scale, self.target
-        if not isinstance(source, Ordinal) or source == target or range_table(source, target) is None:
+        if not isinstance(source, Ordinal) or source == target:
+            return
+        table = range_table(source, target)
+        if table is None:
             return
         instruction = item.instruction or design.task.instruction
         renumbered = rewrite_range(instruction, source, target)
-        rubric, edit = _renumbered(item.rubric or design.task.rubric, source, target)
-        moved = replace(item, instruction=renumbered or instruction, rubric=rubric, scale=target)
+        rubric, span = item.rubric or design.task.rubric, f"{target.low} to {target.high}"
+        rewritten = rewrite_range(rubric, source, target)
+        edit = f"rubric renumbered from {span}"
+        if rewritten is None:
+            rewritten = f"{rubric}\n{table}".strip()
+            edit = f"answers from {span}, by a table under the rubric"
+        moved = replace(item, instruction=renumbered or instruction, rubric=rewritten, scale=target)
         label = None if item.label is None else rescale(item.label, source, target)
         yield edited_stimulus(moved, design.task, self.name, 0, item.responses[0], edit, label=label)
 
@@ -169,25 +222,6 @@ class ScoreRange(EditProbe):
         items = {o.stimulus.lineage.parent for o in observations if o.stimulus.probe == ORIGINAL}
         mine = [o for o in observations if o.stimulus.lineage.parent in items]
         return pointwise_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), mine)
-
-
-def _range(to: object) -> Ordinal:
-    try:
-        scale = parse_scale(to) if isinstance(to, str) else None
-    except ConfigError:
-        scale = None
-    if not isinstance(scale, Ordinal):
-        raise ConfigError(f"probe 'score_range': to is {to!r}, expected a range such as 0-10.")
-    return scale
-
-
-def _renumbered(rubric: str, source: Ordinal, target: Ordinal) -> tuple[str, str]:
-    rewritten = rewrite_range(rubric, source, target)
-    span = f"{target.low} to {target.high}"
-    if rewritten is not None:
-        return rewritten, f"rubric renumbered from {span}"
-    table = range_table(source, target) or ""
-    return f"{rubric}\n{table}".strip(), f"answers from {span}, by a table under the rubric"
 
 
 class Authority(TextEditProbe):

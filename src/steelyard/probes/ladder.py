@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
@@ -17,11 +16,17 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.dprime import DPRIME, DPRIME_2AFC
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
-from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE, ladder_estimates
+from steelyard.metrics.pairs.ladder import (
+    DELTA75,
+    MISS_BY_TIE,
+    NONTIE_ACCURACY,
+    PADDED_PREFERENCE,
+    TARGET_SENSITIVITY,
+    WRONG_CHOICE,
+    ladder_estimates,
+)
 from steelyard.metrics.pairs.length import LENGTH_LEAN
-from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, NONTIE_ACCURACY, TARGET_SENSITIVITY, WRONG_CHOICE
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, with_checklist_task
 from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair

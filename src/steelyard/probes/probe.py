@@ -130,7 +130,7 @@ PROBES: Registry[Probe] = Registry(
         "criterion": "steelyard.probes.criterion:Criterion",
         "tradeoff": "steelyard.probes.tradeoff:Tradeoff",
         "position": "steelyard.probes.unchanged_items:Position",
-        "best_of": "steelyard.probes.best_of:BestOf",
+        "best_of": "steelyard.probes.unchanged_items:BestOf",
         "label_flip": "steelyard.probes.authored:LabelFlip",
         "format_invariance_1": "steelyard.probes.edits:FormatInvariance1",
         "format_invariance_2": "steelyard.probes.edits:FormatInvariance2",

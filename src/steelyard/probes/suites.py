@@ -112,7 +112,10 @@ def expand_suites(
     for one in listed:
         suite = SUITES.get(_name(one))
         if suite is None:
-            _reject_misspelling(_name(one))
+            name, known = _name(one), PROBES.names()
+            close = [] if name in known else get_close_matches(name, [*SUITES, *known], n=1)
+            if close and close[0] in SUITES:
+                raise UnknownNameError(f"unknown probe {name!r}: did you mean the suite {close[0]!r}?")
             yield one
         elif not isinstance(one, str):
             raise ConfigError(
@@ -137,12 +140,6 @@ def asks_for_scores(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] 
 def asks_for_runs(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
     names = [name for one in given for name in _members(_name(one))]
     return any(name in PROBES.names() and reads_runs(build(Spec(name))) for name in names)
-
-
-def _reject_misspelling(name: str) -> None:
-    close = [] if name in PROBES.names() else get_close_matches(name, [*SUITES, *PROBES.names()], n=1)
-    if close and close[0] in SUITES:
-        raise UnknownNameError(f"unknown probe {name!r}: did you mean the suite {close[0]!r}?")
 
 
 def _members(name: str) -> tuple[str, ...]:

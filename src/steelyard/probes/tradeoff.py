@@ -12,8 +12,8 @@ from steelyard.core.foreign_code import may_run_code
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.instrument.areas import AREA_WORTH
 from steelyard.metrics.instrument.crossing import CROSSING
 from steelyard.metrics.instrument.level_worth import single_text_estimates
 from steelyard.metrics.instrument.worth_estimates import WORTH, worth_estimates
@@ -53,7 +53,7 @@ class Tradeoff:
     name = PROBE
     title = "What outweighs quality"
     question = "How many steps of quality is a cue worth, such as padding or a claim of authority?"
-    metrics = (WORTH, CROSSING, CUE_SHIFT, UNREADABLE_RATE, FAILED_RATE)
+    metrics = (WORTH, CROSSING, AREA_WORTH, CUE_SHIFT, UNREADABLE_RATE, FAILED_RATE)
     forms = (PAIRWISE, POINTWISE)
 
     def __init__(self, cues: Sequence[str | Mapping[str, str]] | None = None) -> None:
@@ -128,17 +128,13 @@ def _cues(given: object) -> tuple[Cue, ...]:
 
 
 def _cue(given: object) -> Cue:
-    if isinstance(given, Mapping):
-        return _own_cue(given)
-    if not isinstance(given, str) or given not in CUES:
-        raise ConfigError(
-            f"{_WHERE}: unknown cue {given!r}; known: {', '.join(CUES)}, or one of your own: {_OWN}."
-        )
-    return CUES[given]
-
-
-def _own_cue(given: Mapping[object, object]) -> Cue:
-    """A cue of the study file."""
+    """A cue of the table, or one of the study file."""
+    if not isinstance(given, Mapping):
+        if not isinstance(given, str) or given not in CUES:
+            raise ConfigError(
+                f"{_WHERE}: unknown cue {given!r}; known: {', '.join(CUES)}, or one of your own: {_OWN}."
+            )
+        return CUES[given]
     name, ways = given.get("name"), [way for way in _WAYS if way in given]
     known = len(ways) == 1 and set(given) == {"name", *ways} and isinstance(given[ways[0]], str)
     if not known or not isinstance(name, str) or not str(given[ways[0]]).strip():

@@ -1,4 +1,4 @@
-"""Probes that show items as they are: natural pairs in both orders, self-preference, repeats."""
+"""Probes of items as they are: pairs in both orders, several texts in all rotations, own family, repeats."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
 from steelyard.metrics.pairs.equals import TIE_RATE
@@ -30,9 +29,22 @@ from steelyard.metrics.run.self_preference import (
     self_preference,
     vendor_of,
 )
+from steelyard.metrics.scores.best_of import METRICS as BEST_OF_METRICS
+from steelyard.metrics.scores.best_of import best_of_estimates
+from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.metrics.scores.shares import OWN_LABELS
-from steelyard.probes.probe import PAIRWISE, POINTWISE, REPEATS, Design, Showing, both_orders, pointwise
+from steelyard.probes.probe import (
+    BEST_OF,
+    PAIRWISE,
+    POINTWISE,
+    REPEATS,
+    Design,
+    Showing,
+    both_orders,
+    pointwise,
+)
+from steelyard.stimuli.best_of import BEST_OF_PROBE, rotations
 from steelyard.stimuli.natural import NATURAL, natural_pair
 from steelyard.stimuli.original import ORIGINAL, original_of
 from steelyard.verdicts.observations import Observations
@@ -93,6 +105,33 @@ class Position:
                 test,
                 longer,
             )
+        return estimates
+
+
+class BestOf:
+    name = BEST_OF_PROBE
+    title = "Best of several"
+    question = "Does it name the best of several responses, whichever slot that stands in?"
+    metrics = BEST_OF_METRICS
+    forms = (BEST_OF,)
+    needs = "data with several responses a row"
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        del protocols
+        if not design.items:
+            raise ConfigError(
+                "probe 'best_of': nothing built in holds several responses; give data with a list of "
+                "responses a row and a scale such as best-of-4."
+            )
+        stimuli = [stimulus for item in design.items for stimulus in rotations(item)]
+        return pointwise(stimuli, "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        estimates: list[Estimate] = []
+        mine = observations.filter(self.name)
+        for protocol in mine.protocols_seen or ["base"]:
+            context = EstimateContext.for_protocol(judge, self.name, protocol, seed)
+            estimates += best_of_estimates(context, collect_scores(mine.filter(protocol=protocol)))
         return estimates
 
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from steelyard.core.text import plural, pluralize
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.equals import vacuum_estimates
-from steelyard.metrics.scores.no_right_answer import MEAN_SCORE, score_vacuum_estimates
+from steelyard.metrics.scores.probe import MEAN_SCORE, score_vacuum_estimates
 from steelyard.probes.probe import (
     PAIRWISE,
     POINTWISE,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from steelyard.core.known_keys import holds_key
+from steelyard.core.dotenv import holds_key
 from steelyard.core.validation import checked
 from steelyard.trials.judge import Judge, Protocol
 

@@ -103,7 +103,7 @@ PROVIDERS: Registry[Provider] = Registry(
         "python": "steelyard.providers.function.python_function:PythonFunction",
         "promptfoo": "steelyard.providers.function.promptfoo:PromptfooJudge",
         "recorded": "steelyard.providers.recorded:RecordedProvider",
-        "planted": "steelyard.providers.planted.planted:Planted",
+        "planted": "steelyard.providers.planted.planted_judges:Planted",
     },
     "any server of chat completions, a proxy of litellm too, is openai/NAME?base_url=URL; ",
 )

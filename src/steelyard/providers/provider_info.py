@@ -48,6 +48,16 @@ class DoctorCheck:
     """Exit code when broken."""
 
 
+class InProcessProvider:
+    """A provider without a connection."""
+
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
 def prompts(scale: Scale, options: Any) -> Mapping[str, Protocol]:
     del options
     if isinstance(scale, BestOf):

@@ -9,7 +9,12 @@ from collections.abc import Mapping
 
 from steelyard.errors import PermanentError
 from steelyard.providers.options import Name, Options
-from steelyard.providers.provider_info import IN_PROCESS_SECONDS, JudgeExample, ProviderInfo
+from steelyard.providers.provider_info import (
+    IN_PROCESS_SECONDS,
+    InProcessProvider,
+    JudgeExample,
+    ProviderInfo,
+)
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -21,7 +26,7 @@ class RecordedOptions(Options):
     judge: Name | None = None
 
 
-class RecordedProvider:
+class RecordedProvider(InProcessProvider):
     info = ProviderInfo(
         free=True,
         uses_prompt=False,
@@ -46,12 +51,6 @@ class RecordedProvider:
 
     def set_replies(self, answers: Mapping[str, str]) -> None:
         self._answers.update(answers)
-
-    async def open(self) -> None:
-        """Nothing to connect to."""
-
-    async def close(self) -> None:
-        """Nothing to release."""
 
     async def ask(self, presentation: Presentation) -> Reply:
         answer = self._answers.get(presentation.trial)

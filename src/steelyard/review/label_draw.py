@@ -91,7 +91,8 @@ class LabelDraw:
             if draw.schema not in (SCHEMA, FIRST_SCHEMA):
                 raise ValueError(f"schema {draw.schema!r}")
             told = body.pop("hash" if draw.schema == SCHEMA else "frame_hash")
-            made = content_hash(body) if draw.schema == SCHEMA else _frame_hash(draw.units)
+            frame = [[unit.item, unit.system, unit.versus, unit.level, unit.part] for unit in draw.units]
+            made = content_hash(body if draw.schema == SCHEMA else frame)
         except FileNotFoundError as error:
             raise ConfigError(
                 f"{folder}: no {DRAW_FILE} found, expected a folder that `steelyard labels draw` made; name "
@@ -166,10 +167,6 @@ class LabelDraw:
         return sequence_limits_of([(sizes[level] / len(pool), sum(y), len(y)) for level, y in values.items()])
 
 
-def _frame_hash(units: Iterable[FrameUnit]) -> str:
-    return content_hash([[unit.item, unit.system, unit.versus, unit.level, unit.part] for unit in units])
-
-
 def draw_units(
     units: Sequence[FrameUnit],
     size: int,
@@ -198,7 +195,9 @@ def draw_units(
         picked = rng_for(seed, "labels", name).sample(by_level[name], count)
         for place, unit in enumerate(picked):
             part = TUNE if place < first else TEST
-            chosen[unit.id] = replace(unit, part=part, key=_key(seed, unit))
+            chosen[unit.id] = replace(
+                unit, part=part, key=short_hash(content_hash(["label", seed, *unit.id]))
+            )
     order = sorted(chosen.values(), key=lambda unit: unit.key)
     rng_for(seed, "annotators").shuffle(order)
     shared = round(overlap * len(order)) if len(annotators) > 1 else 0
@@ -228,7 +227,3 @@ def _numbers(
     counts = whole_numbers(wanted, sizes, size)
     each = np.array(counts, dtype=np.float64)
     return counts, whole_numbers(each * tune / size, each, tune)
-
-
-def _key(seed: int, unit: FrameUnit) -> str:
-    return short_hash(content_hash(["label", seed, *unit.id]))

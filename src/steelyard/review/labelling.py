@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
@@ -17,14 +16,14 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 from steelyard.review.label_draw import DRAW_FILE, OPENED, TEST, LabelDraw
 from steelyard.review.progress import Agreement, LabellingProgress, agreement
-from steelyard.review.votes import UNDONE, by_stimulus, in_force, task_words
+from steelyard.review.session import VoteSession
+from steelyard.review.votes import by_stimulus, in_force
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.store.review_log import Choice, ReviewLog, Vote
+from steelyard.store.review_log import Choice, Vote
 from steelyard.tasks.scale import parse_scale
 
 LABELLED, SKIPPED = "labelled", "skipped"
@@ -46,7 +45,7 @@ class Draw:
     seed: int
 
 
-class LabelSession:
+class LabelSession(VoteSession):
     def __init__(
         self, folder: Path, *, size: int | None = None, seed: int = 7, may_draw: bool = True
     ) -> None:
@@ -55,16 +54,17 @@ class LabelSession:
         A folder of `labels draw` brings its draw along. One without any draw is refused and left as it is,
         where this opening may not draw.
         """
-        self.folder = RunFolder(folder)
+        run = RunFolder(folder)
+        run.check_format()
         self.recorded = LabelDraw.read(folder) if (folder / DRAW_FILE).exists() else None
-        if not self.folder.stimuli.exists():
+        if not run.stimuli.exists():
             raise ConfigError(
                 f"{folder}: no stimuli.jsonl found, expected a run folder whose items are to be labelled; "
                 "name another."
             )
         self._items = {
             each.id: each
-            for each in StimulusSet.read(self.folder.stimuli)
+            for each in StimulusSet.read(run.stimuli)
             if each.kind in (ORIGINAL, NATURAL) and each.texts_known
         }
         if not self._items:
@@ -73,21 +73,13 @@ class LabelSession:
                 "name another."
             )
         if not may_draw and self.recorded is None and not (folder / LABEL_LOG).exists():
-            raise self._undrawn(size)
-        self.log = ReviewLog(folder / LABEL_LOG)
+            raise _undrawn(folder, size)
+        super().__init__(run, folder / LABEL_LOG)
         try:
             self.draw = self._load_draw(size, seed, may_draw=may_draw)
         except BaseException:
             self.log.close()
             raise
-
-    def _undrawn(self, size: int | None) -> RunError:
-        folder = self.folder.path
-        draw = "" if size is None else f" --draw {size}"
-        return RunError(
-            f"{folder}: no items drawn for labelling yet, expected a draw; make it with `steelyard review "
-            f"{quote(str(folder))} --label{draw}`."
-        )
 
     def _load_draw(self, size: int | None, seed: int, *, may_draw: bool) -> Draw:
         if self.recorded is not None:
@@ -100,7 +92,7 @@ class LabelSession:
             return Draw(tuple(sorted(drawn)), len(drawn) / len(frame), len(frame), self.recorded.seed)
         if self.log.get_meta(DRAW) is None:
             if not may_draw:
-                raise self._undrawn(size)
+                raise _undrawn(self.folder.path, size)
             names = sorted(self._items)
             count = size = len(names) if size is None else min(size, len(names))
             chosen = sorted(rng_for(seed, "labels").sample(names, count))
@@ -114,16 +106,6 @@ class LabelSession:
                 "second one would change their odds: leave it out, or remove labels.db."
             )
         return kept
-
-    def close(self) -> None:
-        self.log.close()
-
-    @cached_property
-    def task(self) -> dict[str, str]:
-        known = self.folder.study.exists()
-        return (
-            task_words(load_snapshot(self.folder.study).task) if known else {"instruction": "", "rubric": ""}
-        )
 
     def parents(self) -> dict[str, str]:
         """The item behind each name, drawn or not."""
@@ -198,16 +180,10 @@ class LabelSession:
             self.refuse_opened()
             self.log.append(Choice(name, item.hash, annotator, word, None, kept, "", note))
 
-    def undo(self, annotator: str) -> str | None:
+    def undo(self, reviewer: str) -> Vote | None:
         with self.log.transaction():
             self.refuse_opened()
-            said = self.votes_in_force().values()
-            mine = [vote for group in said for who, vote in group.items() if who == annotator]
-            if not mine:
-                return None
-            last = max(mine, key=lambda vote: vote.id)
-            self.log.append(Choice(last.stimulus, last.base, annotator, UNDONE, undoes=last.id))
-        return last.stimulus
+            return super().undo(reviewer)
 
     def agreement(self) -> Agreement:
         ratings: dict[str, Mapping[str, str]] = {
@@ -244,40 +220,32 @@ class LabelSession:
             agreement=shared if shared.shared and annotator is None else None,
         )
 
-    def _is_sealed(self, name: str) -> bool:
-        return self.recorded is not None and self.opened is None and self.recorded.drawn[name].part == TEST
-
     def lines(self, annotator: str | None = None) -> Iterator[str]:
-        """Labels that may be read: of all but the sealed part, or all of one annotator's own."""
+        """Labels that may be read: of all but the sealed part, or all of one annotator's own.
+
+        An annotator of a draw knows the key of an item alone.
+        """
         for name, group in sorted(self.votes_in_force().items()):
-            if annotator is None and self._is_sealed(name):
+            drawn = None if self.recorded is None else self.recorded.drawn[name]
+            if annotator is None and drawn is not None and self.opened is None and drawn.part == TEST:
                 continue
             for who, vote in sorted(group.items()):
-                if annotator not in (None, who):
+                if annotator not in (None, who) or vote.decision != LABELLED:
                     continue
-                if vote.decision == LABELLED:
-                    body = {
-                        "item": self._item_name(name, annotator),
-                        "stimulus": name,
-                        "annotator": who,
-                        "label": vote.label,
-                        "note": vote.note or None,
-                        "odds": self.draw.odds if self.recorded is None else None,
-                        "part": None if self.recorded is None else self.recorded.drawn[name].part,
-                        "drawn_of": self.draw.of,
-                        "seed": self.draw.seed,
-                        "at": datetime.fromtimestamp(vote.at, UTC).isoformat(),
-                    }
-                    yield (
-                        json.dumps({k: v for k, v in body.items() if v is not None}, ensure_ascii=False)
-                        + "\n"
-                    )
-
-    def _item_name(self, name: str, annotator: str | None) -> str:
-        """The item's id; an annotator of a draw knows its key alone."""
-        if self.recorded is not None and annotator is None:
-            return self.recorded.drawn[name].item
-        return self._items[name].lineage.parent
+                parent = self._items[name].lineage.parent
+                body = {
+                    "item": parent if drawn is None or annotator is not None else drawn.item,
+                    "stimulus": name,
+                    "annotator": who,
+                    "label": vote.label,
+                    "note": vote.note or None,
+                    "odds": self.draw.odds if drawn is None else None,
+                    "part": None if drawn is None else drawn.part,
+                    "drawn_of": self.draw.of,
+                    "seed": self.draw.seed,
+                    "at": datetime.fromtimestamp(vote.at, UTC).isoformat(),
+                }
+                yield json.dumps({k: v for k, v in body.items() if v is not None}, ensure_ascii=False) + "\n"
 
     def write(self) -> Path:
         """The labels that may be read, as a file: all that are kept, since nobody adds one meanwhile."""
@@ -285,6 +253,14 @@ class LabelSession:
         with self.log.transaction():
             atomic_write_text(path, list(self.lines()))
         return path
+
+
+def _undrawn(folder: Path, size: int | None) -> RunError:
+    draw = "" if size is None else f" --draw {size}"
+    return RunError(
+        f"{folder}: no items drawn for labelling yet, expected a draw; make it with `steelyard review "
+        f"{quote(str(folder))} --label{draw}`."
+    )
 
 
 def answer_meanings(item: Stimulus, answers: Sequence[str]) -> dict[str, str]:

@@ -63,10 +63,17 @@ def write_version(session: ReviewSession, typed: Mapping[str, str]) -> NewVersio
     body = yaml.safe_load(study.text)
     for name, text in changed.items():
         try:
-            check_prompt(name, text, _place(name))
+            editing = name in EDITING_ROLES
+            check_prompt(name, text, f"editing.{name}.prompt" if editing else f"author.prompts.{name}")
         except ConfigError as error:
             raise RefusedError(str(error)) from error
-        _set_prompt(body, name, f"{text.rstrip()}\n")
+        prompt = f"{text.rstrip()}\n"
+        if editing:
+            roles = body.get("editing") or {}
+            body["editing"] = {**roles, name: {**_mapping(roles.get(name)), "prompt": prompt}}
+        else:
+            author = _mapping(body["author"])
+            body["author"] = {**author, "prompts": {**author.get("prompts", {}), name: prompt}}
     run = session.folder.path.resolve()
     folder, file = _last_version(run, body) or _write(run, body)
     command = shlex.join(["steelyard", "generate", str(file), "--out", str(folder), *study.options])
@@ -80,19 +87,6 @@ def next_version(folder: Path) -> Path:
     while os.path.lexists(folder.with_name(f"{name}-v{number + 1}")):
         number += 1
     return folder.with_name(f"{name}-v{number + 1}")
-
-
-def _place(name: str) -> str:
-    return f"editing.{name}.prompt" if name in EDITING_ROLES else f"author.prompts.{name}"
-
-
-def _set_prompt(body: dict[str, Any], name: str, text: str) -> None:
-    if name in EDITING_ROLES:
-        editing = body["editing"] = dict(body.get("editing") or {})
-        editing[name] = {**_mapping(editing.get(name)), "prompt": text}
-        return
-    author = _mapping(body["author"])
-    body["author"] = {**author, "prompts": {**author.get("prompts", {}), name: text}}
 
 
 def _mapping(model: str | Mapping[str, Any] | None) -> dict[str, Any]:

@@ -76,19 +76,48 @@ QUIET = 2.0
 """Seconds without a vote after which the file follows the log, which has every vote at once."""
 
 
-class ReviewSession:
+class VoteSession:
+    """A folder and the log of what people said about its stimuli."""
+
+    def __init__(self, folder: RunFolder, log: Path) -> None:
+        self.folder, self.log = folder, ReviewLog(log)
+
+    def close(self) -> None:
+        self.log.close()
+
+    @property
+    def task(self) -> dict[str, str]:
+        noted = self.log.get_meta(TASK)
+        if noted is None and self.folder.study.exists():
+            noted = task_words(load_snapshot(self.folder.study).task)
+        return {"instruction": "", "rubric": "", **(noted or {})}
+
+    def undo(self, reviewer: str) -> Vote | None:
+        """Take back the newest vote of somebody that stands; None where none does."""
+        mine = [vote for vote in self.log.votes() if vote.reviewer == reviewer]
+        undone = {vote.undoes for vote in mine if vote.decision == UNDONE}
+        active = [vote for vote in mine if vote.decision != UNDONE and vote.id not in undone]
+        if not active:
+            return None
+        last = active[-1]
+        self.log.append(Choice(last.stimulus, last.base, reviewer, UNDONE, undoes=last.id))
+        return last
+
+
+class ReviewSession(VoteSession):
     def __init__(self, folder: Path, *, reviewers: int | None = None, waits_for_file: bool = True) -> None:
         """Open the folder; what was decided in its file by hand is taken into the log.
 
         Each vote waits until the stimuli's file has it, or for the log alone: then the file follows.
         """
-        self.folder = RunFolder(folder)
-        if not self.folder.database.exists() and not self.folder.reviews.exists():
+        run = RunFolder(folder)
+        if not run.database.exists() and not run.reviews.exists():
             raise ConfigError(
                 f"{folder}: no run.db found, expected a folder that `steelyard generate` writes into; run "
                 "that first, or name another folder."
             )
-        self.log = ReviewLog(self.folder.reviews)
+        run.check_format()
+        super().__init__(run, run.reviews)
         self._lock = threading.Lock()
         self._file_writer = None if waits_for_file else Debouncer(self.publish, QUIET)
         self._items: tuple[Version, Mapping[str, ReviewItem]] | None = None
@@ -108,7 +137,7 @@ class ReviewSession:
             if self._file_writer is not None:
                 self._file_writer.close()
         finally:
-            self.log.close()
+            super().close()
 
     # Items and votes
 
@@ -191,13 +220,6 @@ class ReviewSession:
         with self.folder.store(read_only=True) as store:
             return store.authoring_calls(name)
 
-    @property
-    def task(self) -> dict[str, str]:
-        noted = self.log.get_meta(TASK)
-        if noted is None and self.folder.study.exists():
-            noted = task_words(load_snapshot(self.folder.study).task)
-        return {"instruction": "", "rubric": "", **(noted or {})}
-
     # What may be done
 
     def decide(
@@ -241,14 +263,9 @@ class ReviewSession:
         return choice
 
     def undo(self, reviewer: str) -> Vote | None:
-        mine = [d for d in self.log.votes() if d.reviewer == reviewer]
-        undone = {d.undoes for d in mine if d.decision == UNDONE}
-        active = [d for d in mine if d.decision != UNDONE and d.id not in undone]
-        if not active:
-            return None
-        last = active[-1]
-        self.log.append(Choice(last.stimulus, last.base, reviewer, UNDONE, undoes=last.id))
-        self._update_file()
+        last = super().undo(reviewer)
+        if last is not None:
+            self._update_file()
         return last
 
     def finish(self, reviewer: str, *, accept_waiting: bool = False) -> ReviewedSet:

@@ -52,14 +52,14 @@ def run_text(run: Transcript) -> str:
 
 
 def edited_run(run: Transcript, edits: Mapping[int, ReviewerEdit]) -> Transcript:
-    places = {place: edit for place, edit in edits.items() if 0 <= place < len(run.turns)}
-    return run.with_turns({place: _edited(run.turns[place], edit) for place, edit in places.items()})
-
-
-def _edited(turn: Turn, edit: ReviewerEdit) -> Turn:
-    spoken = turn if edit.text is None or edit.text == turn.text else turn.saying(edit.text)
-    calls = tuple(_called(call, edit.arguments.get(call.id)) for call in turn.calls)
-    return replace(spoken, calls=calls)
+    turns: dict[int, Turn] = {}
+    for place, edit in edits.items():
+        if 0 <= place < len(run.turns):
+            turn = run.turns[place]
+            spoken = turn if edit.text is None or edit.text == turn.text else turn.saying(edit.text)
+            calls = tuple(_called(call, edit.arguments.get(call.id)) for call in turn.calls)
+            turns[place] = replace(spoken, calls=calls)
+    return run.with_turns(turns)
 
 
 def _called(call: ToolCall, arguments: str | None) -> ToolCall:

@@ -159,15 +159,6 @@ def apply_review(
         return decided, until
 
 
-def accept_rest(folder: RunFolder, stimuli: Sequence[Stimulus]) -> tuple[Stimulus, ...]:
-    if folder.reviews.exists():
-        with open_log(folder) as log:
-            for waiting in stimuli:
-                if waiting.lineage.review == PENDING:
-                    log.append(Choice(waiting.id, base_of(waiting), UNSEEN, ACCEPTED, final=True))
-    return all_accepted(stimuli)
-
-
 def apply_votes(log: ReviewLog, made: Iterable[Stimulus], until: int | None = None) -> tuple[Stimulus, ...]:
     required = required_of(log)
     decisions = by_stimulus(d for d in log.votes() if until is None or d.id <= until)
@@ -214,12 +205,6 @@ def _by_hand(own: Stimulus, held: Stimulus, mine: Sequence[Vote]) -> list[Choice
     relabelled = held.expectation != own.expectation and isinstance(held.expectation, Label)
     label = held.expectation.value if relabelled and isinstance(held.expectation, Label) else None
     return [Choice(own.id, base, BY_HAND, word or ACCEPTED, text, label, final=True)]
-
-
-def record_published(log: ReviewLog, made: Iterable[Stimulus], until: int) -> None:
-    """The file holds what the log said of these stimuli with its entry `until`, not what came since."""
-    decisions = by_stimulus(vote for vote in log.votes() if vote.id <= until)
-    log.publish({each.id: decisions[each.id][-1].id for each in made if each.id in decisions})
 
 
 def members_of(stimuli: Iterable[Stimulus]) -> dict[str, list[str]]:
@@ -299,11 +284,18 @@ def write_decisions(
     `finished_by` freezes a version of what was decided, once nothing waits.
     """
     decided, until = apply_review(folder, made, known, keep=True)
-    decided = accept_rest(folder, decided) if unseen else decided
+    if unseen and folder.reviews.exists():
+        with open_log(folder) as log:
+            for each in decided:
+                if each.lineage.review == PENDING:
+                    log.append(Choice(each.id, base_of(each), UNSEEN, ACCEPTED, final=True))
+    decided = all_accepted(decided) if unseen else decided
     write_stimuli(folder.stimuli, [*beside, *decided])
     if folder.reviews.exists():
         with open_log(folder) as log:
-            record_published(log, made, until)
+            # The file holds what the log said with its entry `until`, not what came since.
+            votes = by_stimulus(vote for vote in log.votes() if vote.id <= until)
+            log.publish({each.id: votes[each.id][-1].id for each in made if each.id in votes})
             waiting = any(each.lineage.review == PENDING for each in decided)
             if finished_by and decided and not waiting:
                 freeze_version(log, decided, finished_by)

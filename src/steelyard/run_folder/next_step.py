@@ -19,29 +19,27 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.questions import question_of
-from steelyard.datasheet.sections.remedies import remedy_for
 from steelyard.datasheet.words.numbers import dollars
-from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.pairs.decomposition import ONE_ORDER
-from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
+from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
+from steelyard.metrics.scores.written import UNACCEPTED, WRITTEN
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.probes.suites import SUITES
+from steelyard.run_folder.remedy_judge import RemedyJudge
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.sample_size_hint import sample_size_hint
+from steelyard.run_folder.sample_size_hint import SampleSizeHint, sample_size_hint
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.study.composite_judges import CompositeJudge, Given, address_of
+from steelyard.study.composite_judges import address_of
 from steelyard.study.study import Study
 from steelyard.study.study_probes import RUN_PROBES, default_probes, probe_specs
 from steelyard.study.task_config import pack_draw, runs_draw
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
-from steelyard.trials.calls import CallCount
 from steelyard.trials.judge import Judge
 
 
@@ -58,52 +56,15 @@ def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
         skip = not skip and word in options
 
 
-@dataclass(frozen=True)
-class RemedyJudge:
-    definition: str
-    title: str
-    judge: Judge
-
-    @classmethod
-    def of(cls, sheet: Datasheet, verdict: Conclusion, study: Study) -> RemedyJudge | None:
-        """The remedy for the first fault of a judge; None if it is no judge that can be measured."""
-        if verdict.word != CARE or not verdict.causes:
-            return None
-        cause = verdict.causes[0]
-        mine = (d for d in sheet.findings if d.judge == verdict.judge and d.question is question_of(cause))
-        remedy = next((found for d in mine if (found := remedy_for(sheet, d, cause))), None)
-        if remedy is None or remedy.definition is None:
-            return None
-        known = {judge.name: judge for judge in study.judges}
-
-        def parse(given: Given) -> Judge:
-            composite = CompositeJudge.of(given)
-            assert composite is not None, given
-            return composite.judge(parse, known, study.task.scale)
-
-        return cls(remedy.definition, remedy.title, parse(yaml.safe_load(remedy.definition)))
-
-    def count_in_plan(self, plan: Plan, beside: Iterable[Judge] = ()) -> int:
-        """Calls on what the judges behind it were shown in a run, with those of other judges beside."""
-        asked = {one.name for one in self.judge.leaf_judges}
-        judges = {judge.name: judge for judge in beside}
-        trials, count = plan.trials, CallCount()
-        for name in {*asked, *judges}:
-            mine = trials.take(trials.of_judge(name))
-            each = [self.judge] if name in asked else []
-            each += [judges[name]] if name in judges else []
-            shown = [(q.protocol, q.stimulus.id, q.order) for q in mine.distinct_trials]
-            number = np.zeros(len(mine.questions), dtype=np.int64)
-            number[mine.numbers] = np.arange(len(shown))
-            for one in each:
-                count.add(one, shown, number[mine.question], mine.replicate)
-        return len(count)
-
-
 LARGER = {"quick": "standard", "standard": "full"}
-OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS)
+OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS, *WRITTEN)
 GATE = "decide by a policy, `default` or a file of your own, whether it may be used"
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
+ACCEPT = (
+    "have a person (`steelyard review`) or a second model (as validator) accept the written texts, and "
+    "measure again"
+)
+ACCEPTED_HERE = "measure it here on written texts that a person or a second model accepted"
 
 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
@@ -122,32 +83,11 @@ def with_steps(sheet: Datasheet, steps: Mapping[str, NextStep]) -> Datasheet:
     return replace(sheet, next_steps=steps, verdicts=verdicts)
 
 
-def with_recorded_steps(sheet: Datasheet) -> Datasheet:
-    """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
-    return with_steps(sheet, {verdict.judge: _recorded_step(sheet, verdict) for verdict in sheet.verdicts})
-
-
-def _recorded_step(sheet: Datasheet, verdict: Conclusion) -> NextStep:
-    prompts = JudgeEstimates(verdict.judge, sheet.look_up).protocols(MERIT.id)
-    both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
-    kind = Step.RECORD
-    if verdict.advice is Advice.NO_SERVER:
-        purpose = "record the failed calls again, and import all calls anew"
-    elif verdict.word in (UNFIT, CARE) or verdict.advice is Advice.MOST_LOST:
-        purpose = "after the change, record its verdicts again and import them"
-    elif prompts and "base" not in prompts:
-        purpose = "name the prompt that is to be judged “base”, and import its calls again"
-    elif any(e.reason == ONE_ORDER.code for e in both):
-        purpose = "record its verdicts on the same pairs in the other order, and import them with these"
-    else:
-        own = any(sheet.look_up.of(verdict.judge, ACCURACY.id, probe) for probe in OWN_DATA)
-        rows = sample_size_hint(sheet, verdict.judge) if own else None
-        purpose = "record its verdicts on more rows, and import them with these"
-        if rows is not None:
-            purpose = f"{rows.advice}, and import all of them"
-        elif verdict.advice is Advice.NOTHING_OPEN:
-            kind, purpose = Step.GATE, GATE
-    return NextStep(purpose, step=kind.name)
+def by_author_alone(sheet: Datasheet, verdict: Conclusion) -> bool:
+    """Whether what is known rests on written texts that nobody but their author accepted."""
+    merits = JudgeEstimates(verdict.judge, sheet.look_up).merits()
+    refused = verdict.word == TOO_LITTLE and any(each.reason == UNACCEPTED.code for each in merits)
+    return verdict.advice is Advice.HAVE_ACCEPTED or refused
 
 
 @dataclass(frozen=True)
@@ -174,8 +114,13 @@ class _NextSteps:
         if advice is Advice.NO_SERVER:
             return self._resume_step("have the failed calls asked again", Step.ASK_AGAIN)
         lost = unreadable or Cause.FAILED in verdict.causes
+        open_by_losses = verdict.word == TOO_LITTLE and advice is not Advice.MOST_LOST
+        if open_by_losses and (step := self._loss_step(verdict)) is not None:
+            return step
         if advice is Advice.MOST_LOST or (verdict.word in (TOO_LITTLE, UNFIT) and lost):
             return self._repeat_step(f"{TRY_FIRST}, then measure again")
+        if by_author_alone(self.sheet, verdict):
+            return NextStep(ACCEPT, step=Step.FIX_AND_REPEAT.name)
         needs_change = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None
         profile = self._study.profile if own else self._size(needs_change)
@@ -184,13 +129,16 @@ class _NextSteps:
             return self._remedy_step(remedy, profile)
         if own and needs_change:
             return self._repeat_step("after the change, measure again")
+        if own and verdict.causes:
+            # What fails its limit with the whole interval fails it with more labels too.
+            named = question_of(verdict.causes[0]).title
+            return self._repeat_step(f"change the judge, whose fault is “{named}”, then measure again")
         if own:
             nothing = advice is Advice.NOTHING_OPEN
             rows = None if nothing else sample_size_hint(self.sheet, verdict.judge)
             if rows is None:
                 return self._gate_step
-            purpose = f"{rows.advice}, and measure again"
-            return self._measure_step(Step.MORE_ROWS, purpose, self._study.profile, rows.growth)
+            return self._repeat_step(rows.advice) if rows.at_limit else self._rows_step(rows)
         if advice is Advice.NOTHING_OPEN or (profile is None and verdict.word == NO_FAULT):
             return self._gate_step
         if advice is Advice.NOT_MEASURED and self._study.command is not None:
@@ -201,6 +149,35 @@ class _NextSteps:
         size = f"measure at {profile} size"
         kind = Step.FIX_AND_REPEAT if needs_change else Step.LARGER
         return self._measure_step(kind, f"after the change, {size}" if needs_change else size, profile)
+
+    def _loss_step(self, verdict: Conclusion) -> NextStep | None:
+        """What brings the verdicts that are missing, where these alone keep merit open."""
+        merits = JudgeEstimates(verdict.judge, self.sheet.look_up).merits()
+        lost = [each.excluded for each in merits if each.status == INCONCLUSIVE and each.missing_decides]
+        if not lost:
+            return None
+        alone = "which alone keep open whether it tells good from bad"
+        if any(each.get("unreadable") for each in lost):
+            return self._repeat_step(
+                f"look at the replies that could not be read, {alone}; {TRY_FIRST}, then measure again"
+            )
+        return self._resume_step(f"have the failed calls asked again, {alone}", Step.ASK_AGAIN)
+
+    def _rows_step(self, rows: SampleSizeHint) -> NextStep:
+        """More rows; labelled ones that the sample left out come before rows that nobody has yet."""
+        study, words = self._study, self._study.command or ()
+        drawn, left = len(study.items), sum(item.label is not None for item in study.undrawn)
+        wanted = ceil(round(drawn * rows.growth, 6))
+        advice, growth = rows.advice, rows.growth
+        if left and drawn:
+            wanted = min(wanted, drawn + left)
+            growth = wanted / drawn
+            every = pluralize(drawn + left, "labelled row")
+            advice = f"draw {wanted:,} of the {every}, of which this run drew {drawn:,}"
+        if study.source is not None and "sample" in study.source.settings and "--sample" not in words:
+            file = next(iter(positional_words(words)), None)
+            advice += f", with `sample: {wanted}` under `data`{f' of {file}' if file else ''}"
+        return self._measure_step(Step.MORE_ROWS, f"{advice}, and measure again", study.profile, growth)
 
     @property
     def _gate_step(self) -> NextStep:
@@ -285,10 +262,17 @@ class _NextSteps:
 
     def _words_of_judge(self) -> tuple[str, ...]:
         """The command, of the judge alone where it can name it."""
+        words, named = self._study.command or (), self._argument
+        return words if named is None else (*without_options(words, "-j"), "-j", named)
+
+    @property
+    def _argument(self) -> str | None:
+        """What the command line calls the judge: its address, or its name in a study file."""
         words = self._study.command or ()
-        if self._alone is None:
-            return words
-        return (*without_options(words, "-j"), "-j", self._judge_arguments(words)[self.judge])
+        mine = next((judge for judge in _measured_judges(self._study) if judge.name == self.judge), None)
+        if mine is not None and "-j" not in words and list(positional_words(words)):
+            return mine.name if mine.leaf_judges == (mine,) else None
+        return self._judge_arguments(words).get(self.judge)
 
     def _resume_step(self, purpose: str, kind: Step) -> NextStep:
         """The same command, which asks only what has no reply."""
@@ -336,9 +320,8 @@ class _NextSteps:
     @property
     def _alone(self) -> Judge | None:
         """The judge that is measured alone, where the command line can name it."""
-        named = self._study.command is not None and self.judge in self._judge_arguments(self._study.command)
-        every = _measured_judges(self._study)
-        return next((judge for judge in every if named and judge.name == self.judge), None)
+        every = _measured_judges(self._study) if self._argument is not None else []
+        return next((judge for judge in every if judge.name == self.judge), None)
 
     @property
     def _judges(self) -> list[Judge]:

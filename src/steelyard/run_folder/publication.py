@@ -49,10 +49,21 @@ class Publication:
         """Every file of it; the datasheet comes back with what could not be drawn."""
         run = RunFolder(folder)
         with run.publishing():
-            datasheet = write_datasheet(folder, self.datasheet)
-            write_results(folder, self.results)
-            if self.stored is not None and not datasheet.faults:
-                save_stamp(run, self.stored, self.losses)
+            return self._write(run)
+
+    def write_unless_overtaken(self, run: RunFolder, before: tuple[int, int, int] | None) -> Datasheet | None:
+        """The same where the datasheet is still the one from `before` the replies were read; else None.
+
+        What another process published meanwhile may rest on later replies.
+        """
+        with run.publishing():
+            return self._write(run) if run.published == before else None
+
+    def _write(self, run: RunFolder) -> Datasheet:
+        datasheet = write_datasheet(run.path, self.datasheet)
+        write_results(run.path, self.results)
+        if self.stored is not None and not datasheet.faults:
+            save_stamp(run, self.stored, self.losses)
         return datasheet
 
 

@@ -28,9 +28,9 @@ from steelyard.run_folder.snapshot import (
 from steelyard.runner.planner import Plan
 from steelyard.runner.preflight import PREFLIGHT_CALLS
 from steelyard.runner.record import RunRecord
-from steelyard.store.replies import StoredReply
 from steelyard.store.review_log import ReviewLog
 from steelyard.store.run_store import RunStore
+from steelyard.store.trials import StoredReply
 from steelyard.study.study import Study
 from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
@@ -112,7 +112,7 @@ def _moves(
         if _same_but_for_reader(arm[0], judge) and _same_request(arm[0], judge, replies.values()):
             for trial in arm:
                 if trial.key in replies or trial.key in failures:
-                    yield trial, replace(trial, judge=judge)
+                    yield trial, replace(trial, judge=judge, question=None)
 
 
 def _same_but_for_reader(trial: Trial, judge: Judge) -> bool:

@@ -39,6 +39,8 @@ class RunFolder:
         """The log of sequential decisions."""
         self.reviews = path / "review.db"
         """Votes of reviewers about written stimuli."""
+        self.imported = (path / "observations.jsonl", path / "import.json")
+        """Recorded verdicts in place of a run's replies, and where they came from."""
         self.page = path / PAGE
 
     @classmethod
@@ -65,6 +67,15 @@ class RunFolder:
                     ) from error
             yield
 
+    @property
+    def published(self) -> tuple[int, int, int] | None:
+        """Another after every time that the datasheet is written; None where there is none."""
+        try:
+            found = (self.path / JSON).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
     @contextmanager
     def publishing(self) -> Iterator[None]:
         """One process at a time writes the published files: they come from one computation."""
@@ -75,6 +86,12 @@ class RunFolder:
                     stack.callback(os.close, handle)
                     fcntl.flock(handle, fcntl.LOCK_EX)
             yield
+
+    def check_format(self) -> None:
+        """Refuse the run of a later version, for what reads other files of it first."""
+        if self.database.exists():
+            with self.store(read_only=True):
+                pass
 
     @contextmanager
     def store(self, *, read_only: bool = False) -> Iterator[RunStore]:

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.questions.more_data import LABELLED
+from steelyard.datasheet.questions.more_data import LABELLED, MOST_ROWS
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
@@ -22,6 +22,7 @@ from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, CONSTANT_LABELS, QWK
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.metrics.scores.written import WRITTEN
 from steelyard.metrics.stats.sample_size import half_width
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -35,16 +36,16 @@ GAINS = (ACCURACY_GAIN.id, ERROR_GAIN.id)
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
-BY_LABEL = (MERIT.id, KAPPA.id, LENIENCY.id)
-"""Figures that both labels weigh in, whose rows of the rarer label decide."""
+BY_LABEL = (MERIT.id, LENIENCY.id)
+"""Figures made of the rates on either label, whose rows of the rarer label decide; κ depends on the mix."""
 RARER_TEXT = {LONGER_ONLY.code: "the shorter", SHORTER_ONLY.code: "the longer"}
 """Why merit is not known of natural pairs, to the text that people have to prefer in those to add."""
 UNEVEN = 3
 """Rows of one label for one of the other from which the other is rare."""
 RUN_RATES = (MISSED_FAILURES.id, FALSE_ALARMS.id)
 """Figures that say whether a judge of agents tells good runs from bad."""
-MAX_ROWS = 1_000_000
-"""Rows beyond which a figure practically lies on its limit."""
+RARE_PAIRS = 16
+"""Pairs of the rarer kind from which a count of words is told from a judge."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class SampleSizeHint:
     advice: str
     growth: float = 1.0
     """Rows then, for one now."""
+    at_limit: bool = False
+    """True where a figure sits at its limit, so that rows decide nothing."""
 
 
 def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
@@ -60,6 +63,9 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     runs = [e for e in sheet.look_up.of_judge(judge) if e.probe == RUNS and e.is_overall and defined(e)]
     if not any(e.metric == ACCURACY.id and defined(e) for e in own) and runs:
         return _more_runs(runs)
+    written = [e for e in sheet.look_up.of_judge(judge) if e.probe in WRITTEN and e.metric == MERIT.id]
+    if not any(e.metric == ACCURACY.id and defined(e) for e in own) and any(map(defined, written)):
+        return _hint([e for e in written if e.is_overall], [])
     if not any(e.metric == ACCURACY.id and defined(e) for e in own):
         width = decimal(half_width(EXPECTED, FIRST_ROWS))
         here = max((e.n_units for e in own), default=0)
@@ -73,10 +79,23 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
         return SampleSizeHint(f"add rows of the label that is missing, about {lacking:,}", 1 + lacking / here)
     if any(e.metric == MERIT.id and e.probe == NATURAL_PROBE and not defined(e) for e in own):
         reasons = {e.reason for e in own if e.metric == MERIT.id}
-        which = next((text for code, text in RARER_TEXT.items() if code in reasons), "one")
-        preferred = f"add about {FIRST_ROWS} pairs of which people prefer {which} text"
-        return SampleSizeHint(preferred, 1 + FIRST_ROWS / here)
-    deciding = [e for e in own if e.metric not in GAINS]
+        rarer = next((text for code, text in RARER_TEXT.items() if code in reasons), None)
+        if rarer is None:
+            return SampleSizeHint(
+                f"add about {FIRST_ROWS} pairs of which people prefer one text", 1 + FIRST_ROWS / here
+            )
+        # None in so many: the share that a rule of succession gives.
+        wanted = round_up(RARE_PAIRS * (here + 2))
+        return SampleSizeHint(
+            f"label about {pluralize(wanted, 'pair')} drawn at random: about {RARE_PAIRS} of which people "
+            f"prefer {rarer} text are wanted, and these {pluralize(here, 'pair')} hold none",
+            1 + wanted / here,
+        )
+    return _hint([e for e in own if e.metric not in GAINS], own)
+
+
+def _hint(deciding: list[Estimate], own: list[Estimate]) -> SampleSizeHint | None:
+    """What would decide the figures that are open: merit, then κ, then what takes the fewest rows."""
     open_ones = [(rows, e) for e in deciding if (rows := _rows(e)) is not None]
     merit = [each for each in open_ones if each[1].metric == MERIT.id]
     main = merit or [each for each in open_ones if each[1].metric == KAPPA.id]
@@ -85,8 +104,18 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     rows, figure = max(main, key=itemgetter(0)) if main else min(open_ones, key=itemgetter(0))
     label, some = rows_of_the_rarer(own, rows) if figure.metric in BY_LABEL else (None, None)
     wanted = round_up(rows if some is None else some)
+    if wanted > MOST_ROWS:
+        return SampleSizeHint(
+            f"“{metric_named(figure.metric).short}” sits at its limit, where rows decide little (about "
+            f"{pluralize(wanted, 'row')} would): change the judge, or take it for what it is",
+            at_limit=True,
+        )
     kind = "labelled row" if figure.metric in LABELLED else "row"
     rows_text = pluralize(wanted, kind) if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
+    if figure.probe == NATURAL_PROBE and kind != "row":
+        rows_text = f"{pluralize(wanted, 'pair')} drawn at random and labelled"
+    elif figure.probe in WRITTEN:
+        rows_text = f"{pluralize(wanted, 'row')} with such texts"
     return SampleSizeHint(
         f"add about {rows_text}, which would decide “{metric_named(figure.metric).short}” in four runs of "
         "five if the value stays",
@@ -143,6 +172,4 @@ def _rows(estimate: Estimate) -> int | None:
         return None
     if estimate.calls_missing is None or not estimate.n_calls:
         return None
-    calls = estimate.calls_missing
-    rows = -(-calls * max(1, estimate.n_units) // estimate.n_calls)
-    return rows if rows <= MAX_ROWS else None
+    return -(-estimate.calls_missing * max(1, estimate.n_units) // estimate.n_calls)

@@ -29,7 +29,7 @@ from steelyard.tasks.scale import parse_scale, scale_name
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Composition, Judge, Protocol
 from steelyard.trials.presentation import Decoding
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import PromptCache, Trial
 from steelyard.trials.trials import Trials
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -167,8 +167,9 @@ def restore_plan(study: Study, planned: PlannedTrials, path: Path, *, verify: bo
     if set(by_hash) != planned.stimuli:
         raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
     first = np.unique(planned.question, return_index=True)[1]
+    prompts = PromptCache()
     questions = tuple(
-        Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate).without_prompt()
+        Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate, prompts=prompts)
         for (judge, protocol, stimulus, order), replicate in zip(
             planned.questions, planned.replicate[first].tolist(), strict=True
         )

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
 from steelyard.core.atomic_write import atomic_write_text
-from steelyard.core.signature import open_file, signature
+from steelyard.core.cache_folder import open_file, signature
 from steelyard.errors import SteelyardError
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
 
@@ -37,7 +37,7 @@ Digests = dict[str, str | None]
 
 def stored_digests(run: RunFolder) -> Digests | None:
     """Digests of what is stored; None while a database has changes that lie beside it, as in a run now."""
-    stored = (run.study, run.stimuli, run.database, run.columns, run.decisions, run.reviews)
+    stored = (run.study, run.stimuli, run.database, run.columns, run.decisions, run.reviews, *run.imported)
     try:
         at_work = any(_size(path.with_name(f"{path.name}-wal")) for path in stored)
         return None if at_work else {path.name: _digest(path) for path in stored}

@@ -11,14 +11,13 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask, compact
 from steelyard.core.content_hash import hash_of
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.store.replies import ReplyColumns
 from steelyard.store.run_store import RunStore
+from steelyard.store.trials import ReplyColumns
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.calls import Calls, Composed
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import CommonUsage, Reply, Usage
 from steelyard.trials.trial import ORDERS, Trial, members_of
-from steelyard.trials.trials import Trials
+from steelyard.trials.trials import Calls, Composed, Trials
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Failed, Verdict

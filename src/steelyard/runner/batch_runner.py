@@ -41,7 +41,7 @@ from steelyard.runner.record import StoredReplies
 from steelyard.runner.retry import backoff_delay, sleep
 from steelyard.runner.retrying_batch_api import RetryingBatchApi
 from steelyard.runner.session import RunControl
-from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
+from steelyard.store.in_flight import SETTLED, SUBMITTED, StoredBatch
 from steelyard.study.study import Study
 from steelyard.trials.exchange import Call
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from steelyard.runner.circuit_breaker import CircuitBreaker
-from steelyard.runner.preflight import Preflight
-from steelyard.runner.refusals import Refusals
+from steelyard.runner.preflight import Preflight, Refusals
 from steelyard.trials.exchange import Call
 from steelyard.trials.trials import Trials
 

@@ -15,8 +15,8 @@ from steelyard.runner.budget import max_cost, reply_cost, usage_cost
 from steelyard.runner.planner import estimate_cost
 from steelyard.runner.prices import Price, price_at, price_of
 from steelyard.store.authoring import StoredExchange
-from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
+from steelyard.store.trials import StoredReply
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.trials import Trials

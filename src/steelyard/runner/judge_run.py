@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
+import numpy as np
+
+from steelyard.core.content_hash import PREFIX, digests_of
 from steelyard.errors import (
     REPEATED,
     CallError,
@@ -24,14 +27,12 @@ from steelyard.runner.call_queue import CallQueue
 from steelyard.runner.circuit_breaker import CircuitBreaker
 from steelyard.runner.engine import prime_provider
 from steelyard.runner.limits import MAYBE_BILLED, timeout_error, timeout_for
-from steelyard.runner.preflight import Preflight
+from steelyard.runner.preflight import Preflight, Refusals
 from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
-from steelyard.runner.record import StoredReplies
-from steelyard.runner.refusals import Refusals
+from steelyard.runner.record import StoredReplies, keys_of
 from steelyard.runner.retry import backoff_delay, sleep
 from steelyard.runner.session import RunControl
-from steelyard.runner.withdrawals import Withdrawals
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -66,6 +67,34 @@ class JudgeQueue:
         if isinstance(self.trials, Trials):
             return self.trials
         return [call for call in self.trials if isinstance(call, Trial)]
+
+
+class Withdrawals:
+    """Replies that turn out to be those to other calls: off the disk, on the bill, and asked again."""
+
+    def __init__(self, control: RunControl, judge: Judge, batch: Sequence[Call], *, billed: bool) -> None:
+        self._control = control
+        self._judge = judge
+        self._batch = batch
+        self._billed = billed
+        self._condemned: set[str] = set()
+        self.under_way: set[str] = set()
+        """Keys of calls whose replies are not on disk yet: they are withdrawn when they are."""
+        self.again: list[Call] = []
+
+    async def collect(self, provider: Provider) -> None:
+        if not isinstance(provider, KeepsConnections):
+            return
+        self._condemned.update(PREFIX + trial for trial in provider.take_condemned())
+        if ready := self._condemned - self.under_way:
+            self._condemned -= ready
+            rows = np.flatnonzero(np.isin(keys_of(self._batch), digests_of(sorted(ready))))
+            calls = [call for call in (self._batch[row] for row in rows.tolist()) if isinstance(call, Trial)]
+            answered = self._control.store.replies([call.key for call in calls])
+            calls = [call for call in calls if call.key in answered]
+            await self._control.store.save_repeated(calls, billed=self._billed)
+            self._control.count_withdrawn(self._judge, len(calls))
+            self.again += calls
 
 
 class JudgeRun:

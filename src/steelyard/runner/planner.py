@@ -21,10 +21,9 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.study.study import Study
 from steelyard.study.study_probes import reaches
 from steelyard.trials.builtin_prompts import response_format
-from steelyard.trials.calls import CallCount, Calls
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial
-from steelyard.trials.trials import Trials
+from steelyard.trials.trial import PromptCache, Trial
+from steelyard.trials.trials import CallCount, Calls, Trials
 
 NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
@@ -67,7 +66,7 @@ class PlanRow:
 
 
 def make_plan(study: Study) -> Plan:
-    builder, questions = _ShowingBuilder(study), list[Trial]()
+    builder, questions, prompts = _ShowingBuilder(study), list[Trial](), PromptCache()
     question, replicate, probe = [NO_ROWS], [NO_ROWS], [NO_ROWS]
     for judge in study.judges:
         shown = builder.of(judge)
@@ -75,7 +74,7 @@ def make_plan(study: Study) -> Plan:
         replicate.append(shown.replicate)
         probe.append(shown.probe)
         questions += [
-            Trial(judge, one.protocol, one.stimulus, study.task, one.order, one.replicate).without_prompt()
+            Trial(judge, one.protocol, one.stimulus, study.task, one.order, one.replicate, prompts=prompts)
             for one in shown.firsts
         ]
     wanted = Trials.repeats(questions, np.concatenate(question), np.concatenate(replicate))
@@ -222,12 +221,17 @@ def _part(calls: list[Trial]) -> PlanRow:
     prompts = [call.rendered.tokens + schema_tokens(call) for call in calls]
     tokens_in = round(sum(prompts))
     tokens_out = sum(response_format(call.judge.protocols[call.protocol].reader).tokens for call in calls)
+    row = plan_row(instrument, instrument.name, "", len(calls), tokens_in, tokens_out)
     price = price_of(instrument)
-    seconds = model_info(instrument.address).seconds_per_call * len(calls)
-    if price is None:
-        dollars = None
-    elif price.long:  # each call at the price of its own length
-        dollars = fsum(price.dollars(round(prompt), tokens_out / len(calls)) for prompt in prompts)
-    else:
-        dollars = price.dollars(tokens_in, tokens_out)
-    return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)
+    if price is None or not price.long:
+        return row
+    # Each call at the price of its own length.
+    dollars = fsum(price.dollars(round(prompt), tokens_out / len(calls)) for prompt in prompts)
+    return replace(row, dollars=dollars)
+
+
+def plan_row(model: Judge, name: str, probe: str, calls: int, tokens_in: int, tokens_out: int) -> PlanRow:
+    """What calls of a model will take, by the price of their mean length."""
+    price, seconds = price_of(model), model_info(model.address).seconds_per_call * calls
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out, calls)
+    return PlanRow(name, probe, calls, tokens_in, tokens_out, dollars, seconds)

@@ -1,7 +1,7 @@
 """Preflight: the first replies under each protocol decide whether a judge's replies can be parsed at all.
 
 Preflight calls are ordinary trials, stored and counted like all others; they only come first. A call that
-fails is replaced by another: failing servers are the business of `circuit_breaker` and `refusals`. A protocol
+fails is replaced by another: failing servers are the business of `circuit_breaker` and `Refusals`. A protocol
 that passed goes on at once, so one slow call does not hold up the others.
 """
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from steelyard.core.content_hash import HashIndex
 from steelyard.core.text import pluralize
-from steelyard.errors import PermanentError, PreflightError
+from steelyard.errors import CallsRefusedError, PermanentError, PreflightError
+from steelyard.providers.provider import model_info
 from steelyard.runner.record import StoredReplies, keys_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
@@ -92,7 +93,11 @@ class Preflight:
     def order(self, batch: Sequence[Call]) -> list[int]:
         first = self.rows(batch)
         wanted = set(first)
-        return [*first, *(place for place in _by_prefix(batch) if place not in wanted)]
+        if isinstance(batch, Trials):
+            by_prefix = batch.by_prefix.tolist()
+        else:
+            by_prefix = sorted(range(len(batch)), key=lambda place: batch[place].prefix)
+        return [*first, *(place for place in by_prefix if place not in wanted)]
 
     @property
     def passed(self) -> bool:
@@ -146,12 +151,6 @@ class Preflight:
         )
 
 
-def _by_prefix(batch: Sequence[Call]) -> list[int]:
-    if isinstance(batch, Trials):
-        return list(map(int, batch.by_prefix))
-    return sorted(range(len(batch)), key=lambda place: batch[place].prefix)
-
-
 def rank_trials(trials: Iterable[Trial]) -> dict[str, Trials]:
     """Trials by protocol, each with the most informative first.
 
@@ -180,3 +179,52 @@ def _rank(trials: Trials) -> Trials:
         return turn[stimulus.probe, stimulus.hash], stimulus.probe, stimulus.hash, asked.order
 
     return trials.take(np.lexsort((trials.ranks(rank), trials.replicate)))
+
+
+BAD_REQUEST = "bad_request"
+
+
+class Refusals:
+    """A server that refuses the first calls of a judge, all alike, refuses the judge: the rest is not sent.
+
+    So with an unknown model or a wrong key of which the server says only that the request is bad. A refusal
+    that names its item, such as a prompt that is too long, is no such case, and neither is one of a judge
+    that has replied before.
+    """
+
+    def __init__(self, judge: Judge, calls: int, has_answered: bool) -> None:
+        """`calls` are all that may be made; user code that raises is the business of `Preflight`."""
+        self._judge = judge
+        self._undecided = (
+            calls > PREFLIGHT_CALLS and not has_answered and not model_info(judge.address).is_code
+        )
+        self._in_flight = 0
+        self._kinds: list[tuple[str, int | None]] = []
+
+    @property
+    def allows(self) -> bool:
+        """False while the calls that decide are all made and none has a reply."""
+        return not self._undecided or self._in_flight + len(self._kinds) < PREFLIGHT_CALLS
+
+    def begin(self) -> None:
+        self._in_flight += 1
+
+    def end(self) -> None:
+        self._in_flight -= 1
+
+    def record_reply(self) -> None:
+        self._undecided = False
+
+    def record(self, error: PermanentError) -> CallsRefusedError | None:
+        if not self._undecided:
+            return None
+        self._kinds.append((error.reason, error.status))
+        alike = len(set(self._kinds)) == 1
+        self._undecided = alike and error.reason == BAD_REQUEST
+        if not self._undecided or len(self._kinds) < PREFLIGHT_CALLS:
+            return None
+        calls = pluralize(len(self._kinds), "call")
+        return CallsRefusedError(
+            f"judge {self._judge.name}: stopped after {calls}, which the server refused alike; "
+            f"the last: {str(error).rstrip('.')}"
+        )

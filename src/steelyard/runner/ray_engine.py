@@ -195,10 +195,6 @@ class RemoteProvider:
         where = "SPREAD" if node is None else NodeAffinitySchedulingStrategy(node, soft=False)
         return remote.options(scheduling_strategy=where).remote(self._judge, self._call_timeout)
 
-    def _replace(self, worker: Any) -> None:
-        if worker in self._workers:
-            self._workers[self._workers.index(worker)] = self._placed(None)
-
     async def close(self) -> None:
         for shard in self._shards:
             shard.cancel()
@@ -259,8 +255,9 @@ class RemoteProvider:
         except Exception as error:  # a worker, a node or the cluster is gone, or the provider cannot open
             lost = error
             gone = self._ray.exceptions
-            if isinstance(error, gone.ActorDiedError | gone.ActorUnschedulableError):
-                self._replace(worker)
+            dead = isinstance(error, gone.ActorDiedError | gone.ActorUnschedulableError)
+            if dead and worker in self._workers:
+                self._workers[self._workers.index(worker)] = self._placed(None)
             if isinstance(error, gone.ActorUnavailableError) and not was_marked:
                 await asyncio.sleep(RESTART_SECONDS)
                 self._queue([call for call in calls if not call[1].done()])

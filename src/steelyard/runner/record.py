@@ -13,13 +13,12 @@ from steelyard.core.arrays import Digests, Ints, Mask
 from steelyard.core.content_hash import PREFIX, digests_of, hash_of
 from steelyard.runner.answers import ANSWERED, PENDING, Answers, build_observations
 from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, lost_cost, stored_cost
-from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
-from steelyard.trials.calls import Calls
+from steelyard.store.trials import StoredReply
 from steelyard.trials.exchange import Call
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
-from steelyard.trials.trials import Trials
+from steelyard.trials.trials import Calls, Trials
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import READERS, Reader
 from steelyard.verdicts.verdict import Failed, Verdict

@@ -12,7 +12,7 @@ from steelyard.errors import TransientError
 from steelyard.providers.batch.batch_api import BatchApi, BatchRequest, BatchResult, BatchStatus
 from steelyard.runner.judge_run import JudgeRun
 from steelyard.runner.retry import backoff_delay, retry, sleep
-from steelyard.store.batches import StoredBatch
+from steelyard.store.in_flight import StoredBatch
 
 LONG_REQUEST = 10.0
 """Timeout of a request with many calls, in timeouts of one call."""

@@ -19,8 +19,8 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord, StoredReplies
 from steelyard.runner.session import RunControl, RunSession
-from steelyard.store.batches import SETTLED
-from steelyard.trials.exchange import Call, Exchange
+from steelyard.store.in_flight import SETTLED
+from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
@@ -49,9 +49,12 @@ class Runner:
         return await self._run_queues(queues, StoredReplies(self.store, answers))
 
     async def run_queues(self, queues: Sequence[JudgeQueue]) -> RunSession:
-        return await self._run_queues(
-            queues, self._stored_replies([call for one in queues for call in one.trials])
-        )
+        calls = [call for one in queues for call in one.trials]
+        written = [call.key for call in calls if isinstance(call, Exchange)]
+        trials = [call for call in calls if isinstance(call, Trial)]
+        answers = self.record.answers(trials) if trials else None
+        exchanges = self.store.exchanges(written) if written else {}
+        return await self._run_queues(queues, StoredReplies(self.store, answers, exchanges))
 
     async def _run_queues(self, queues: Sequence[JudgeQueue], stored: StoredReplies) -> RunSession:
         lanes: dict[str, list[JudgeRun]] = {}
@@ -75,15 +78,6 @@ class Runner:
         info, stored = model_info(judge.address), self.store.batches(judge.name)
         waiting = not info.free and any(row.state != SETTLED for row in stored)
         return info.batch and (self.control.limits.batch or waiting)
-
-    def _stored_replies(self, calls: Sequence[Call]) -> StoredReplies:
-        written = [call.key for call in calls if isinstance(call, Exchange)]
-        trials = [call for call in calls if isinstance(call, Trial)]
-        return StoredReplies(
-            self.store,
-            self.record.answers(trials) if trials else None,
-            self.store.exchanges(written) if written else {},
-        )
 
 
 async def _run_in_turn(runs: Iterable[JudgeRun]) -> None:

@@ -20,7 +20,7 @@ from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs, neither
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.stats.confidence_sequence import ALPHA, refuted, sequence_limits
+from steelyard.metrics.stats.intervals import ALPHA, refuted, sequence_limits
 from steelyard.probes.probe import PAIRWISE, POINTWISE, REPEATS
 from steelyard.probes.probe_metadata import installed_probes, metrics_of, probes_in
 from steelyard.stimuli.cues import CUES

@@ -143,7 +143,11 @@ def reasoning_rewrite(transcript: Transcript, form: str, rng: Random) -> RunEdit
     }
     if not thinking:
         return None
-    edited = {place: _rewritten(turn, form, rng) for place, turn in thinking.items()}
+    edited = {}
+    for place, turn in thinking.items():
+        others = tuple(block for block in turn.blocks if block.kind != "reasoning")
+        praise = () if form == REMOVED else (Block("reasoning", rng.choice(_PRAISE)),)
+        edited[place] = replace(turn, blocks=(*praise, *others))
     kept = [
         edited.get(place, turn)
         for place, turn in enumerate(transcript.turns)
@@ -152,12 +156,6 @@ def reasoning_rewrite(transcript: Transcript, form: str, rng: Random) -> RunEdit
     words = "removed" if form == REMOVED else "replaced by praise"
     description = f"reasoning of {pluralize(len(thinking), 'message')} {words}"
     return RunEdit(replace(transcript, turns=tuple(kept)), description)
-
-
-def _rewritten(turn: Turn, form: str, rng: Random) -> Turn:
-    others = tuple(block for block in turn.blocks if block.kind != "reasoning")
-    praise = () if form == REMOVED else (Block("reasoning", rng.choice(_PRAISE)),)
-    return replace(turn, blocks=(*praise, *others))
 
 
 _LOOKUP = re.compile(
@@ -210,14 +208,10 @@ def _steps(turns: tuple[Turn, ...]) -> Iterator[_Step]:
 def _uses(later: _Step, earlier: _Step) -> bool:
     results = " ".join(turn.text for turn in earlier.turns[1:])
     found = set(_TOKEN.findall(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), results)))
-    own, asked = (set(_TOKEN.findall(_arguments(step))) for step in (earlier, later))
+    arguments = [[list(call.arguments.values()) for call in step.turns[0].calls] for step in (earlier, later)]
+    own, asked = (set(_TOKEN.findall(json.dumps(each, ensure_ascii=False))) for each in arguments)
     thought = {word for word in _TOKEN.findall(later.turns[0].reasoning) if any(map(str.isdigit, word))}
     return bool((asked | thought) & found - own)
-
-
-def _arguments(step: _Step) -> str:
-    values = [list(call.arguments.values()) for call in step.turns[0].calls]
-    return json.dumps(values, ensure_ascii=False)
 
 
 INSTRUCTIONS = {
@@ -268,17 +262,14 @@ def other_value(value: str, rng: Random) -> str:
 
 
 def _forge(transcript: Transcript, found: QuotedValue, other: str) -> RunEdit:
-    turn = transcript.turns[found.place]
-    forged = _replace_in_turn(turn, value_pattern(found.value), other)
+    turn, pattern = transcript.turns[found.place], value_pattern(found.value)
+    blocks = (
+        replace(block, text=pattern.sub(other, block.text)) if block.kind == "text" else block
+        for block in turn.blocks
+    )
+    forged = replace(turn, blocks=tuple(blocks))
     description = f"message {found.place + 1}: the tool's result says {other!r} where it said {found.value!r}"
     return RunEdit(transcript.with_turns({found.place: forged}), description)
-
-
-def _replace_in_turn(turn: Turn, pattern: re.Pattern[str], other: str) -> Turn:
-    def changed(block: Block) -> Block:
-        return replace(block, text=pattern.sub(other, block.text)) if block.kind == "text" else block
-
-    return replace(turn, blocks=tuple(map(changed, turn.blocks)))
 
 
 _CLAIMS = (

@@ -15,10 +15,10 @@ from steelyard.core.foreign_code import import_place, may_run_code
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.stimuli.expectation import NoPreference, Prefers, Unknown
-from steelyard.stimuli.ladder import compose
+from steelyard.stimuli.ladder import checklist_pair, compose
 from steelyard.stimuli.natural import natural_pair
 from steelyard.stimuli.original import edited_stimulus
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.text_edits import AUTHORITIES, CROWDS, typos
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.item import Item
@@ -201,16 +201,7 @@ def cued_pair(checklist: Checklist, cue: Cue, low: int, high: int, seed: int) ->
         one, other = other, one
     better, worse = one.prefix(high), (other if low == high else one).prefix(low)
     texts = (cue.apply(better, rng), worse) if cue.on_better else (better, cue.apply(worse, rng))
-    return Stimulus(
-        id=f"{checklist.id}/{PROBE}/{cue.name}-q{low}-q{high}",
-        probe=PROBE,
-        kind=cue.name,
-        cluster=checklist.id,
-        stratum=checklist.domain,
-        request=checklist.request,
-        texts=texts,
-        expectation=Prefers("u") if high > low else NoPreference(),
-        lineage=Lineage(parent=checklist.id, edit=f"{high} elements against {low}; {cue.says}"),
-        delta=float(high - low),
-        base_level=float(low),
-    )
+    edit = f"{high} elements against {low}; {cue.says}"
+    expectation = Prefers("u") if high > low else NoPreference()
+    name, delta = f"{cue.name}-q{low}-q{high}", float(high - low)
+    return checklist_pair(checklist, PROBE, name, cue.name, texts, edit, float(low), delta, expectation)

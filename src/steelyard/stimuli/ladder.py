@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -83,87 +83,63 @@ def order_checklists(checklists: tuple[Checklist, ...], seed: int) -> tuple[Chec
     )
 
 
+_TIE = NoPreference()
+
+
 def prefix_pair(checklist: Checklist, low: float, high: float, seed: int) -> Stimulus:
     """Q(high) as u against Q(low) as v: u contains all that v contains, and more."""
-    composition, _ = compose(checklist, seed)
-    return _pair(
-        checklist,
-        f"q{low:g}-q{high:g}",
-        kind="prefix",
-        texts=(composition.prefix(high), composition.prefix(low)),
-        expectation=Prefers("u"),
-        edit=f"{high:g} elements against {low:g}",
-        delta=high - low,
-        base_level=low,
-    )
+    one, _ = compose(checklist, seed)
+    texts, edit = (one.prefix(high), one.prefix(low)), f"{high:g} elements against {low:g}"
+    name = f"q{low:g}-q{high:g}"
+    return checklist_pair(checklist, "ladder", name, "prefix", texts, edit, low, high - low, Prefers("u"))
 
 
 def same_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
-    one, other = compose(checklist, seed)
-    texts = [one.prefix(quality), other.prefix(quality)]
+    texts = [answer.prefix(quality) for answer in compose(checklist, seed)]
     rng_for(seed, "orient", checklist.id, "same", quality).shuffle(texts)
-    return _pair(
-        checklist,
-        f"same-q{quality}",
-        kind="same_subset",
-        texts=(texts[0], texts[1]),
-        expectation=NoPreference(),
-        edit="other wording, other sentence order",
-        base_level=quality,
-    )
+    edit = "other wording, other sentence order"
+    return checklist_pair(checklist, "ladder", f"same-q{quality}", "same_subset", texts, edit, quality, 0.0)
 
 
 def different_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
     if not 0 < quality < ELEMENTS:
         raise ValueError(f"two different subsets of {quality} among {ELEMENTS} elements do not exist")
-    composition, _ = compose(checklist, seed)
-    subsets = [composition.chain[:quality], composition.chain[ELEMENTS - quality :]]
+    one, _ = compose(checklist, seed)
+    subsets = [one.chain[:quality], one.chain[ELEMENTS - quality :]]
     rng_for(seed, "orient", checklist.id, "different", quality).shuffle(subsets)
-    return _pair(
-        checklist,
-        f"different-q{quality}",
-        kind="different_subset",
-        texts=(composition.text(subsets[0]), composition.text(subsets[1])),
-        expectation=NoPreference(),
-        edit="as many elements, other ones",
-        base_level=quality,
-    )
+    texts, edit = [one.text(subset) for subset in subsets], "as many elements, other ones"
+    name = f"different-q{quality}"
+    return checklist_pair(checklist, "ladder", name, "different_subset", texts, edit, quality, 0.0)
 
 
 def filler_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
     """The same elements bare (u) and padded with filler (v); the one pair that is not length-matched."""
-    composition, _ = compose(checklist, seed)
-    elements = composition.chain[:quality]
-    return _pair(
-        checklist,
-        f"filler-q{quality}",
-        kind="filler",
-        texts=(composition.text(elements, padded=False), composition.text(elements)),
-        expectation=NoPreference(),
-        edit="bare against padded with filler",
-        base_level=quality,
-    )
+    one, _ = compose(checklist, seed)
+    texts = [one.text(one.chain[:quality], padded=padded) for padded in (False, True)]
+    edit = "bare against padded with filler"
+    return checklist_pair(checklist, "ladder", f"filler-q{quality}", "filler", texts, edit, quality, 0.0)
 
 
-def _pair(
+def checklist_pair(
     checklist: Checklist,
+    probe: str,
     name: str,
-    *,
     kind: str,
-    texts: tuple[str, str],
-    expectation: Expectation,
+    texts: Sequence[str],
     edit: str,
-    delta: float = 0.0,
-    base_level: float,
+    base_level: float | None = None,
+    delta: float | None = None,
+    expectation: Expectation = _TIE,
 ) -> Stimulus:
+    """A pair made of a checklist, which is its cluster; only a ladder has `base_level` and `delta`."""
     return Stimulus(
-        id=f"{checklist.id}/ladder/{name}",
-        probe="ladder",
+        id=f"{checklist.id}/{probe}/{name}",
+        probe=probe,
         kind=kind,
         cluster=checklist.id,
         stratum=checklist.domain,
         request=checklist.request,
-        texts=texts,
+        texts=tuple(texts),
         expectation=expectation,
         lineage=Lineage(parent=checklist.id, edit=edit),
         delta=delta,

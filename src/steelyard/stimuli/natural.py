@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.original import shown_item
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 
 NATURAL = "natural"
@@ -19,20 +20,4 @@ _EXPECTED: dict[str | None, Expectation] = {
 
 def natural_pair(item: Item, probe: str) -> Stimulus:
     """An item of two responses as a pair; response 1 is u."""
-    return Stimulus(
-        id=f"{item.id}/{probe}",
-        probe=probe,
-        kind=NATURAL,
-        cluster=item.cluster,
-        stratum=item.stratum or "all",
-        request=item.request,
-        texts=item.responses,
-        expectation=_EXPECTED[item.label],
-        lineage=Lineage(parent=item.id, edit="none", author="source"),
-        rubric=item.rubric,
-        reference=item.reference,
-        context=item.context,
-        metadata=item.metadata,
-        instruction=item.instruction,
-        authors=item.authors,
-    )
+    return shown_item(item, probe, probe, NATURAL, _EXPECTED[item.label])

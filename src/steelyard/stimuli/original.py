@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.stimuli.expectation import Label, Unknown
+from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
@@ -15,25 +15,36 @@ ORIGINAL = "original"
 PERTURBED = "perturbed"
 
 
-def original_of(item: Item, task: Task) -> Stimulus:
-    """The item as a stimulus, the same for every probe, so that one call serves them all."""
+def shown_item(
+    item: Item, name: str, probe: str, kind: str, expectation: Expectation, edit: str = "none"
+) -> Stimulus:
+    """What a stimulus has of the item that it shows; all its responses are its texts."""
     return Stimulus(
-        id=f"{item.id}/{ORIGINAL}",
-        probe=ORIGINAL,
-        kind=ORIGINAL,
+        id=f"{item.id}/{name}",
+        probe=probe,
+        kind=kind,
         cluster=item.cluster,
         stratum=item.stratum or "all",
         request=item.request,
-        texts=(item.responses[0],),
-        expectation=Unknown() if item.label is None else Label(item.label),
-        lineage=Lineage(parent=item.id, edit="none", author="source"),
+        texts=item.responses,
+        expectation=expectation,
+        lineage=Lineage(parent=item.id, edit=edit, author="source"),
         rubric=item.rubric,
         reference=item.reference,
         context=item.context,
         metadata=item.metadata,
         instruction=item.instruction,
-        scale=scale_name(item.scale or task.scale),
         authors=item.authors,
+    )
+
+
+def original_of(item: Item, task: Task) -> Stimulus:
+    """The item as a stimulus, the same for every probe, so that one call serves them all."""
+    expectation = Unknown() if item.label is None else Label(item.label)
+    return replace(
+        shown_item(item, ORIGINAL, ORIGINAL, ORIGINAL, expectation),
+        texts=(item.responses[0],),
+        scale=scale_name(item.scale or task.scale),
         failing=item.failing,
         transcript=item.transcript,
     )
@@ -59,9 +70,6 @@ def edited_stimulus(
     """
     original, run = original_of(item, task), item.transcript
     expectation = original.expectation if label is None else Label(label)
-    edits = None
-    if run is not None and transcript is not None and transcript is not run:
-        edits = changes(run, transcript)
     return replace(
         original,
         id=f"{item.id}/{probe}/{number}",
@@ -73,5 +81,5 @@ def edited_stimulus(
         level=level,
         authors=None,
         transcript=transcript,
-        changes=edits,
+        changes=changes(run, transcript) if run and transcript and transcript is not run else None,
     )

@@ -38,7 +38,8 @@ def rubric_order(rubric: str, rng: random.Random, scale: Scale | None = None) ->
     meaning of its point and goes with it. A list whose end cannot be told is left alone.
     """
     blocks = _blocks(rubric)
-    mentioned = _mentioned_numbers(blocks)
+    texts = [block if isinstance(block, str) else " ".join(p.body for p in block) for block in blocks]
+    mentioned = set(re.findall(r"\d+", " ".join(texts)))
     edited = "".join(
         block if isinstance(block, str) else _permuted(block, rng, moving=_moving(block, scale, mentioned))
         for block in blocks
@@ -108,11 +109,6 @@ def _settled(blocks: list[str | list[_Point]]) -> list[str | list[_Point]]:
 
 def _format_points(points: list[_Point]) -> str:
     return "".join(point.indent + point.mark + point.body for point in points)
-
-
-def _mentioned_numbers(blocks: list[str | list[_Point]]) -> set[str]:
-    texts = [block if isinstance(block, str) else " ".join(p.body for p in block) for block in blocks]
-    return set(re.findall(r"\d+", " ".join(texts)))
 
 
 def _point(line: str) -> _Point | None:
@@ -186,7 +182,13 @@ def rewrite_range(text: str, source: Ordinal, target: Ordinal) -> str | None:
     if set(listed.values()) == set(numbers):
         levels |= set(listed)
     collapsed = bool(levels) and len(set(numbers.values())) < len(numbers)
-    if not (ranges or levels) or collapsed or _unknown(text, numbers, ranges, levels | set(listed)):
+    unknown = any(
+        match[0] in numbers
+        and match.span() not in levels | set(listed)
+        and not any(start <= match.start() < end for start, end in ranges)
+        for match in _NUMBER.finditer(text)
+    )
+    if not (ranges or levels) or collapsed or unknown:
         return None
     changes = {place: numbers[text[slice(*place)]] for place in levels}
     changes |= {match.span(): f"{target.low}{match['between']}{target.high}" for match in span.finditer(text)}
@@ -200,14 +202,3 @@ def range_table(source: Ordinal, target: Ordinal) -> str | None:
         return None
     pairs = ", ".join(f"{new} for {old}" for new, old in zip(numbers, source.answers, strict=True))
     return f"Give the answer on the range from {target.low} to {target.high}: {pairs}."
-
-
-def _unknown(
-    text: str, numbers: dict[str, str], ranges: list[tuple[int, int]], places: set[tuple[int, int]]
-) -> bool:
-    return any(
-        match[0] in numbers
-        and match.span() not in places
-        and not any(start <= match.start() < end for start, end in ranges)
-        for match in _NUMBER.finditer(text)
-    )

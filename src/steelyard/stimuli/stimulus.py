@@ -33,8 +33,12 @@ class RecordedText:
     change_depth: float | None = None
     """Where in the run the first message that an edit changed or added stands, 0 to 1."""
     changed_words: int | None = None
+    second_words: int | None = None
+    """Of a pair, words of its second text."""
 
 
+PACK = "pack"
+"""Author of texts and runs of the built-in pack, which the program ships and checks."""
 NOBODY = "nobody"
 """Author of a run that was taken as it is: nothing was written."""
 RECORDED = "recorded"
@@ -49,7 +53,12 @@ ADDITIONS = (
 
 
 def _without_absent(body: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in body.items() if value is not None or key not in ADDITIONS}
+    known = {key: value for key, value in body.items() if value is not None or key not in ADDITIONS}
+    recorded = known.get("recorded")
+    if recorded is not None and recorded["second_words"] is None:
+        # A single text has the hash it had before pairs had lengths.
+        known["recorded"] = {key: value for key, value in recorded.items() if key != "second_words"}
+    return known
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,15 @@ class Stimulus:
         return len(self.texts[0].split())
 
     @property
+    def pair_lengths(self) -> tuple[int, int] | None:
+        """Words of the two texts of a pair; None where they are not known, or the texts are the same."""
+        if self.recorded is not None and self.recorded.second_words is not None:
+            return self.recorded.words or 0, self.recorded.second_words
+        if len(self.texts) != 2 or self.texts[0] == self.texts[1]:
+            return None
+        return len(self.texts[0].split()), len(self.texts[1].split())
+
+    @property
     def labelled(self) -> bool:
         """True where somebody has said what a sound judge does with it."""
         return not isinstance(self.expectation, Unknown)
@@ -169,6 +187,15 @@ class Stimulus:
     def judged(self) -> bool:
         """True where it may be shown to a judge: neither rejected nor waiting for a person."""
         return self.lineage.review not in (PENDING, REJECTED)
+
+    @property
+    def accepted(self) -> bool:
+        """True where somebody beside its author accepted it: a person, or another model as validator."""
+        made = self.lineage
+        if made.review in (ACCEPTED, EDITED) or made.author == PACK:
+            return True
+        # A validation begins with the address of the model that gave it.
+        return bool(made.validation) and not str(made.validation).startswith(f"{made.author} ")
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping, one line of `stimuli.jsonl`."""

@@ -258,15 +258,14 @@ def _words(text: str) -> list[tuple[int, int]]:
             whole = (token.start() == 0 or text[token.start() - 1].isspace()) and (
                 token.end() == len(text) or text[token.end()].isspace()
             )
-            if word and whole and not _fixed(word["word"], text[: token.start()]):
+            if not word or not whole:
+                continue
+            letters = word["word"]
+            begins = text[: token.start()].rstrip(" \t")[-1:] in _SENTENCE_ENDS
+            named = letters.isupper() or (letters[0].isupper() and not begins)
+            if not named and letters.lower() not in PROTECTED:
                 places.append((token.start() + word.start("word"), token.start() + word.end("word")))
     return places
-
-
-def _fixed(word: str, before: str) -> bool:
-    begins = before.rstrip(" \t")[-1:] in _SENTENCE_ENDS
-    named = word.isupper() or (word[0].isupper() and not begins)
-    return named or word.lower() in PROTECTED
 
 
 def _slip(word: str, rng: random.Random, taken: frozenset[str]) -> str | None:

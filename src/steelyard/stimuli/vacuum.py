@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.stimuli.expectation import Label, NoPreference
-from steelyard.stimuli.ladder import compose
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.ladder import checklist_pair, compose
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.item import Item
 from steelyard.tasks.task import Task
 
-KINDS = ("empty", "blank", "identical")
 BLANKS = ("   ", "\n\n")
 
 
@@ -22,17 +21,8 @@ def vacuum_pair(checklist: Checklist, kind: str, which: int, seed: int) -> Stimu
         text = compose(checklist, seed)[which].prefix((3, 5)[which])
     else:
         text = BLANKS[which] if kind == "blank" else ""
-    return Stimulus(
-        id=f"{checklist.id}/vacuum/{kind}-{which}",
-        probe="vacuum",
-        kind=kind,
-        cluster=checklist.id,
-        stratum=checklist.domain,
-        request=checklist.request,
-        texts=(text, text),
-        expectation=NoPreference(),
-        lineage=Lineage(parent=checklist.id, edit=f"both candidates {kind}"),
-    )
+    texts, edit = (text, text), f"both candidates {kind}"
+    return checklist_pair(checklist, "vacuum", f"{kind}-{which}", kind, texts, edit)
 
 
 TEXTS: dict[str, tuple[str, ...]] = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
-from steelyard.store.replies import StoredFailure, StoredReply, reply_from
-from steelyard.store.rows import Row, has_table
+from steelyard.store.rows import Row, among, rows_of
+from steelyard.store.trials import StoredFailure, StoredReply, reply_from
 from steelyard.trials.exchange import Exchange, exchange_key
 from steelyard.trials.judge import PRICE_OPTIONS
 
@@ -64,22 +64,14 @@ def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
     )
 
 
-def authored_row(row: AuthoredRow) -> Row:
-    values = (row.stimulus, row.brief, row.roles, row.body, row.digest)
-    return "INSERT OR IGNORE INTO authored VALUES", values
-
-
 def read_exchanges(
     connection: sqlite3.Connection, keys: Iterable[str] | None = None
 ) -> dict[str, StoredExchange]:
-    if not has_table(connection, "exchanges"):
-        return {}
-    chosen = "" if keys is None else " WHERE key IN (SELECT value FROM json_each(?))"
-    rows = connection.execute(
+    query = (
         "SELECT key, exchanges.body, attempts, latency_ms, received, role, model, prices, question, brief,"
-        " prompts.body FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt" + chosen,
-        () if keys is None else (json.dumps(list(keys)),),
+        " prompts.body FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt"
     )
+    rows = rows_of(connection, "exchanges", *among(query, "key", keys))
     return {
         key: StoredExchange(
             reply_from(body, latency),
@@ -97,11 +89,11 @@ def read_exchanges(
 
 
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
-    if not has_table(connection, "exchange_failures"):
-        return {}
-    rows = connection.execute(
+    rows = rows_of(
+        connection,
+        "exchange_failures",
         "SELECT exchange, reason, message, attempts FROM exchange_failures"
-        " WHERE exchange NOT IN (SELECT key FROM exchanges) ORDER BY id"
+        " WHERE exchange NOT IN (SELECT key FROM exchanges) ORDER BY id",
     )
     return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
 
@@ -118,9 +110,9 @@ class AuthoringCall:
 
 
 def read_about(connection: sqlite3.Connection, brief: str) -> list[AuthoringCall]:
-    if not has_table(connection, "exchanges"):
-        return []
-    rows = connection.execute(
+    rows = rows_of(
+        connection,
+        "exchanges",
         "SELECT role, model, question, attempt, prompts.body, exchanges.body FROM exchanges"
         " JOIN prompts ON prompts.hash = exchanges.prompt WHERE brief = ? ORDER BY attempt, received",
         (brief,),
@@ -136,27 +128,23 @@ def read_about(connection: sqlite3.Connection, brief: str) -> list[AuthoringCall
 
 
 def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
-    if not has_table(connection, "authored"):
-        return {}
-    rows = connection.execute("SELECT stimulus, brief, roles, body FROM authored ORDER BY stimulus")
+    query = "SELECT stimulus, brief, roles, body FROM authored ORDER BY stimulus"
+    rows = rows_of(connection, "authored", query)
     return {row[0]: AuthoredRow(*row) for row in rows}
 
 
 def count_authored(connection: sqlite3.Connection) -> int:
-    if not has_table(connection, "authored"):
-        return 0
-    return int(connection.execute("SELECT count(*) FROM authored").fetchone()[0])
+    return sum(count for (count,) in rows_of(connection, "authored", "SELECT count(*) FROM authored"))
 
 
 def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
-    if not has_table(connection, "exchanges"):
-        return
     columns = "SELECT key, role, fingerprint, prompt, attempt, body, digest FROM exchanges"
-    for key, role, fingerprint, prompt, attempt, body, digest in connection.execute(columns):
+    for key, role, fingerprint, prompt, attempt, body, digest in rows_of(connection, "exchanges", columns):
         if exchange_key(role, fingerprint, prompt, attempt) != key:
             yield f"exchange {key[:15]}… does not match its key"
         if content_hash([key, body]) != digest:
             yield f"reply to exchange {key[:15]}… does not match its digest"
-    for *parts, digest in connection.execute("SELECT stimulus, brief, roles, body, digest FROM authored"):
+    columns = "SELECT stimulus, brief, roles, body, digest FROM authored"
+    for *parts, digest in rows_of(connection, "authored", columns):
         if AuthoredRow(*parts).digest != digest:
             yield f"authored stimulus {parts[0]} does not match its digest"

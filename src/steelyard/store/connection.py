@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from steelyard.errors import StoreError
+from steelyard.errors import StoreError, StoreFormatError
 
 MIGRATIONS = (
     """
@@ -123,13 +123,20 @@ MIGRATIONS = (
 )
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a run file to this version; each step and its record are one transaction."""
+def format_version(connection: sqlite3.Connection, path: Path) -> int:
+    """The format of a run file; one that a later version wrote is neither read nor written."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > len(MIGRATIONS):
-        raise StoreError(
-            f"the run file has format {version}, this version knows {len(MIGRATIONS)}: upgrade Steelyard."
+        raise StoreFormatError(
+            f"{path}: found format {version}, expected at most {len(MIGRATIONS)}; upgrade Steelyard to the "
+            "version that measured."
         )
+    return version
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a run file to this version; each step and its record are one transaction."""
+    version = format_version(connection, path)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 

@@ -1,17 +1,23 @@
-"""Calls in flight, in a file beside the run file: after a kill, what may be billed twice and what is lost."""
+"""Calls on their way, and after a kill, what may be billed twice and what is lost.
+
+Calls in flight stand in a file beside the run file, batches at a vendor in rows of it.
+"""
 
 from __future__ import annotations
 
+import json
 import mmap
 import sqlite3
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.core.content_hash import PREFIX, WIDTH
 from steelyard.errors import StoreError
 from steelyard.store.connection import transaction
-from steelyard.store.rows import Row, has_table
+from steelyard.store.rows import Row, rows_of
 
 SLOTS = 2048
 """Calls that are recorded at the same time."""
@@ -122,15 +128,10 @@ def lost_row(key: str) -> Row:
     return "INSERT INTO lost_calls (call, found) VALUES", (key, time.time())
 
 
-def requests_row(key: str, requests: int) -> Row:
-    return "INSERT INTO failed_requests (call, requests) VALUES", (key, requests)
-
-
 def read_failed_requests(connection: sqlite3.Connection) -> dict[str, int]:
     """Calls to the HTTP requests of their tries that failed, where a Python judge's are counted."""
-    if not has_table(connection, "failed_requests"):
-        return {}
-    return dict(connection.execute("SELECT call, sum(requests) FROM failed_requests GROUP BY call"))
+    query = "SELECT call, sum(requests) FROM failed_requests GROUP BY call"
+    return dict(rows_of(connection, "failed_requests", query))
 
 
 def check_saved(connection: sqlite3.Connection, in_flight: InFlight, path: Path) -> None:
@@ -153,6 +154,52 @@ def _has_reply(connection: sqlite3.Connection, key: str) -> bool:
 
 def read_lost(connection: sqlite3.Connection) -> dict[str, int]:
     """Calls whose reply was lost (a kill, a timeout, a lost worker), and how often."""
-    if not has_table(connection, "lost_calls"):
-        return {}
-    return dict(connection.execute("SELECT call, count(*) FROM lost_calls GROUP BY call ORDER BY call"))
+    query = "SELECT call, count(*) FROM lost_calls GROUP BY call ORDER BY call"
+    return dict(rows_of(connection, "lost_calls", query))
+
+
+INTENDED, SUBMITTED, SETTLED = "intended", "submitted", "settled"
+"""State of a batch: about to be submitted; at the vendor; collected, or given up."""
+
+
+@dataclass(frozen=True)
+class StoredBatch:
+    name: str
+    judge: str
+    keys: tuple[str, ...]
+    dialect: Mapping[str, int]
+    """Forms of fields that the calls were put in."""
+    created: float
+    state: str = INTENDED
+    remote: str | None = None
+
+
+def batch_row(batch: StoredBatch) -> Row:
+    values = (
+        batch.name,
+        batch.judge,
+        json.dumps(batch.keys),
+        json.dumps(dict(batch.dialect), sort_keys=True),
+        batch.created,
+        batch.state,
+        batch.remote,
+    )
+    return "INSERT OR REPLACE INTO batches VALUES", values
+
+
+def read_batches(connection: sqlite3.Connection, judge: str) -> list[StoredBatch]:
+    rows = connection.execute(
+        "SELECT name, judge, keys, dialect, created, state, remote FROM batches"
+        " WHERE judge = ? ORDER BY created, name",
+        (judge,),
+    )
+    return [
+        StoredBatch(name, owner, tuple(json.loads(keys)), json.loads(dialect), created, state, remote)
+        for name, owner, keys, dialect, created, state, remote in rows
+    ]
+
+
+def submitted_calls(connection: sqlite3.Connection) -> set[str]:
+    """Ids of the calls in batches that were submitted and not collected; none in files without batches."""
+    rows = rows_of(connection, "batches", "SELECT keys FROM batches WHERE state = ?", (SUBMITTED,))
+    return {call for (keys,) in rows for call in json.loads(keys)}

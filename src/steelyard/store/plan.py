@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.core.arrays import Digests, Ints, compact
 from steelyard.core.content_hash import column, digests_of, hash_of
-from steelyard.store.rows import Numbering, chunks, has_table
+from steelyard.store.rows import Numbering, chunks, rows_of
 from steelyard.trials.trial import ORDERS
 
 
@@ -61,9 +61,7 @@ def replace_plan(connection: sqlite3.Connection, plan: Iterable[PlannedTrial]) -
 
 
 def has_plan(connection: sqlite3.Connection) -> bool:
-    return has_table(connection, "planned") and bool(
-        connection.execute("SELECT 1 FROM planned LIMIT 1").fetchone()
-    )
+    return any(rows_of(connection, "planned", "SELECT 1 FROM planned LIMIT 1"))
 
 
 def read_plan(connection: sqlite3.Connection) -> PlannedTrials:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import StoreError
-from steelyard.store.connection import connect, store_error
+from steelyard.store.connection import connect, store_error, transaction
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS decisions (
@@ -128,13 +128,8 @@ class ReviewLog:
                 yield self._connection
                 return
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
+                with transaction(self._connection):
                     yield self._connection
-                except BaseException:
-                    self._connection.execute("ROLLBACK")
-                    raise
-                self._connection.execute("COMMIT")
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
 

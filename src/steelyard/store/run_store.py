@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import astuple
 from pathlib import Path
 from secrets import token_hex
 from sqlite3 import Connection
@@ -14,21 +15,29 @@ from steelyard.core.content_hash import canonical_json, hash_json
 from steelyard.errors import REPEATED
 from steelyard.store import authoring, plan, trials
 from steelyard.store.authoring import AuthoredRow
-from steelyard.store.batches import StoredBatch, batch_row, read_batches, submitted_calls
-from steelyard.store.connection import connect, connect_read_only, migrate, store_errors, transaction
+from steelyard.store.connection import (
+    connect,
+    connect_read_only,
+    format_version,
+    migrate,
+    store_errors,
+    transaction,
+)
 from steelyard.store.in_flight import (
     InFlight,
+    StoredBatch,
+    batch_row,
     check_saved,
     lost_row,
+    read_batches,
     read_failed_requests,
     read_lost,
-    requests_row,
     save_lost,
+    submitted_calls,
 )
 from steelyard.store.plan import PlannedTrial
-from steelyard.store.replies import SHORT, ReplyColumns, reply_body
-from steelyard.store.rows import Row
-from steelyard.store.writer import Writer
+from steelyard.store.rows import Row, Writer
+from steelyard.store.trials import SHORT, ReplyColumns, reply_body
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
@@ -68,8 +77,7 @@ class RunStore:
         with self._store_errors():
             self._reader = connect_read_only(path) if read_only else connect(path)
             try:
-                if not read_only:
-                    migrate(self._reader)
+                (format_version if read_only else migrate)(self._reader, path)
             except BaseException:
                 self._reader.close()
                 raise
@@ -93,7 +101,7 @@ class RunStore:
                 rows.append(authoring.exchange_row(call, row))
             else:
                 rows.append(trials.trial_row(call))
-                rows.append(trials.reply_row(call, row))
+                rows.append(("INSERT OR IGNORE INTO replies VALUES", (call.key, *row)))  # the first one stays
         await self._with_prompts(rows, prompts)
 
     def _body(self, reply: Reply) -> tuple[str, str]:
@@ -134,7 +142,8 @@ class RunStore:
 
     async def save_failed_requests(self, call: Call, requests: int) -> None:
         """Put on record the HTTP requests of a try that failed."""
-        await self._writer.submit([requests_row(call.key, requests)])
+        into = "INSERT INTO failed_requests (call, requests) VALUES"
+        await self._writer.submit([(into, (call.key, requests))])
 
     async def save_failure(self, call: Call, reason: str, message: str, attempts: int) -> None:
         """Return when the failure is on disk."""
@@ -152,7 +161,8 @@ class RunStore:
         for call in calls:
             self.in_flight.forget(call.key)
             note = (REPEATED, "the server sends responses that nobody asked for", 1, time.time())
-            rows += [trials.withdrawal_row(call), trials.failure_row(call, note)]
+            rows.append(("DELETE FROM replies WHERE trial = ?", (call.key,)))
+            rows.append(trials.failure_row(call, note))
             rows += [lost_row(call.key)] if billed else []
         await self._writer.submit(rows)
 
@@ -160,7 +170,8 @@ class RunStore:
         await self._writer.submit([batch_row(batch)])
 
     async def save_authored(self, rows: Sequence[AuthoredRow]) -> None:
-        await self._writer.submit([authoring.authored_row(row) for row in rows])
+        into = "INSERT OR IGNORE INTO authored VALUES"
+        await self._writer.submit([(into, (*astuple(row), row.digest)) for row in rows])
 
     def save_plan(self, study: str, planned: Iterable[PlannedTrial]) -> None:
         """Record study and plan, together; done before the first trial, and again when the study grows."""

@@ -6,17 +6,101 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from steelyard.core.arrays import Digests, Floats, Ints
-from steelyard.core.content_hash import NO_DIGESTS, content_hash, digests_of, plain
+from steelyard.core.content_hash import NO_DIGESTS, canonical_json, content_hash, digests_of, plain
 from steelyard.errors import REPEATED
-from steelyard.store.replies import FailureColumns, ReplyColumns, StoredFailure, StoredReply, reply_from
-from steelyard.store.rows import NO_NUMBERS, Numbering, Row, chunks, insert
+from steelyard.store.rows import NO_NUMBERS, Numbering, Row, among, chunks, insert
 from steelyard.trials.exchange import Call
+from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial
+
+SHORT = 500
+"""Letters of a body that is likely to come again."""
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReply:
+    reply: Reply
+    attempts: int
+    received: float
+
+
+@dataclass(frozen=True, eq=False)
+class ReplyColumns:
+    key: Digests
+    contents: tuple[Reply, ...]
+    content: Ints
+    latency_ms: Floats
+    received: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class FailureColumns:
+    key: Digests
+    reasons: tuple[str, ...]
+    reason: Ints
+
+
+@dataclass(frozen=True)
+class StoredFailure:
+    reason: str
+    message: str
+    attempts: int
+
+
+def reply_body(reply: Reply) -> str:
+    """What is hashed and kept, as canonical JSON; the latency has a column of its own.
+
+    Which fields there are, and in which order, is known: an encoder would take ten times as long to find out.
+    """
+    return (
+        f'{{"effective":{_value(reply.effective)},"finish":{_value(reply.finish)},'
+        f'"logprobs":{_value(reply.logprobs)},"scores":{_value(reply.scores)},'
+        f'"served_model":{_value(reply.served_model)},"text":{_value(reply.text)},"type":"Reply",'
+        f'"usage":{_usage_body(reply.usage)}}}'
+    )
+
+
+def _usage_body(usage: Usage) -> str:
+    billed = "" if usage.billed is None else f'"billed":{_value(usage.billed)},'
+    dollars = "" if usage.dollars is None else f'"dollars":{_value(usage.dollars)},'
+    requests = f'"requests":{usage.requests},' if usage.requests else ""
+    return (
+        f'{{"batched":{_value(usage.batched)},{billed}"cache_write_tokens":{_value(usage.cache_write_tokens)},'
+        f'"cached_tokens":{_value(usage.cached_tokens)},{dollars}"input_tokens":{_value(usage.input_tokens)},'
+        f'"output_tokens":{_value(usage.output_tokens)},"reasoning_tokens":{_value(usage.reasoning_tokens)},'
+        f'{requests}"type":"Usage"}}'
+    )
+
+
+def _value(value: Any) -> str:
+    if type(value) is int or (type(value) is float and isfinite(value)):
+        return repr(value)
+    if value is None or value is True or value is False:
+        return _WORDS[value]
+    return "{}" if value == {} else canonical_json(value)
+
+
+def reply_from(body: str, latency_ms: float) -> Reply:
+    fields = _fields(body) if len(body) <= SHORT else _fields.__wrapped__(body)
+    return Reply(**fields, latency_ms=latency_ms)
+
+
+@lru_cache(maxsize=16_384)
+def _fields(body: str) -> dict[str, Any]:
+    parsed = json.loads(body)
+    usage = {key: value for key, value in parsed["usage"].items() if key != "type"}
+    scores = parsed["scores"]
+    rest = {key: value for key, value in parsed.items() if key not in ("type", "usage", "scores")}
+    return {**rest, "usage": Usage(**usage), "scores": None if scores is None else tuple(scores)}
+
 
 PARTS, CONTENTS = 64, 4096
 
@@ -25,18 +109,9 @@ def prompt_row(call: Call) -> Row:
     return "INSERT OR IGNORE INTO prompts VALUES", (call.prompt_hash, call.prompt_body)
 
 
-def reply_row(trial: Trial, row: tuple[Any, ...]) -> Row:
-    """The reply to a trial; the first one stays."""
-    return "INSERT OR IGNORE INTO replies VALUES", (trial.key, *row)
-
-
 def failure_row(trial: Trial, row: tuple[Any, ...]) -> Row:
     """Why a trial has no reply; every failure stays."""
     return "INSERT INTO failures (trial, reason, message, attempts, at) VALUES", (trial.key, *row)
-
-
-def withdrawal_row(trial: Trial) -> Row:
-    return "DELETE FROM replies WHERE trial = ?", (trial.key,)
 
 
 def repeated_replies(connection: sqlite3.Connection) -> dict[str, int]:
@@ -68,20 +143,16 @@ class StoredCall:
 
 def read_calls(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, StoredCall]:
     """All that lies in the file of these trials; one that was never tried is left out."""
-    wanted = (json.dumps(list(keys)),)
+    wanted = list(keys)
     failures: dict[str, list[StoredFailure]] = {}
-    for key, reason, message, attempts in connection.execute(
-        "SELECT trial, reason, message, attempts FROM failures"
-        " WHERE trial IN (SELECT value FROM json_each(?)) ORDER BY id",
-        wanted,
-    ):
+    query, values = among("SELECT trial, reason, message, attempts FROM failures", "trial", wanted)
+    for key, reason, message, attempts in connection.execute(f"{query} ORDER BY id", values):
         failures.setdefault(key, []).append(StoredFailure(reason, message, attempts))
-    rows = connection.execute(
+    query = (
         "SELECT key, prompts.body, replies.body, attempts, latency_ms, received FROM trials"
         " JOIN prompts ON prompts.hash = trials.prompt LEFT JOIN replies ON replies.trial = trials.key"
-        " WHERE key IN (SELECT value FROM json_each(?))",
-        wanted,
     )
+    rows = connection.execute(*among(query, "key", wanted))
     calls = {}
     for key, prompt, body, attempts, latency, received in rows:
         sent = json.loads(prompt)
@@ -144,23 +215,16 @@ def answered(connection: sqlite3.Connection) -> set[str]:
 
 
 def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None = None) -> dict[str, StoredReply]:
-    chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
-    rows = connection.execute(
-        "SELECT trial, body, attempts, latency_ms, received FROM replies" + chosen,
-        () if keys is None else (json.dumps(list(keys)),),
-    )
+    query = "SELECT trial, body, attempts, latency_ms, received FROM replies"
     return {
         key: StoredReply(reply_from(body, latency), attempts, received)
-        for key, body, attempts, latency, received in rows
+        for key, body, attempts, latency, received in connection.execute(*among(query, "trial", keys))
     }
 
 
 def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) -> Iterator[ReplyColumns]:
-    chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
-    rows = connection.execute(
-        "SELECT trial, body, latency_ms, received FROM replies" + chosen,
-        () if keys is None else (json.dumps(list(keys)),),
-    )
+    query = "SELECT trial, body, latency_ms, received FROM replies"
+    rows = connection.execute(*among(query, "trial", keys))
     part, known = [], Numbering[str]()
     for key, body, latency, received in chunks(rows):
         took, came = np.array(latency, dtype=np.float64), np.array(received, dtype=np.float64)
@@ -193,11 +257,8 @@ def read_failures(
     connection: sqlite3.Connection, keys: Iterable[str] | None = None
 ) -> dict[str, StoredFailure]:
     """The last failure of each of these trials, or of all, that has no reply."""
-    chosen = "" if keys is None else " AND trial IN (SELECT value FROM json_each(?))"
-    rows = connection.execute(
-        f"SELECT trial, reason, message, attempts {_UNANSWERED}{chosen} ORDER BY id",
-        () if keys is None else (json.dumps(list(keys)),),
-    )
+    query, values = among(f"SELECT trial, reason, message, attempts {_UNANSWERED}", "trial", keys)
+    rows = connection.execute(f"{query} ORDER BY id", values)
     return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
 
 

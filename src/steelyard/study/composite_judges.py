@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from steelyard.core.validation import Expected, checked
+from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Name
 from steelyard.study.judge_address import QueryValue, as_mapping, convert_query
@@ -24,8 +24,9 @@ from steelyard.trials.judge import Composition, Judge
 Given = str | Mapping[str, Any]
 CONSENSUS, MAJORITY, MEAN, JURY = "consensus", "majority", "mean", "jury"
 KINDS = (CONSENSUS, MAJORITY, MEAN, JURY)
+PLURALITIES = {"vote": "plurality", "vote_first": "plurality_first", "vote_lowest": "plurality_lowest"}
+"""How a jury votes: a split decides nothing, goes to the first member, or to the lowest score."""
 MOST_REPEATS = 99
-_RULES = {"vote": "plurality", "mean": "average"}
 _EXAMPLES = {
     CONSENSUS: "consensus/orders?of=JUDGE",
     MAJORITY: "majority/3?of=JUDGE",
@@ -43,15 +44,13 @@ _Member = Annotated[str | dict[str, Any], Expected("a judge")]
 _Repeats = Annotated[int, Field(ge=2, le=MOST_REPEATS)]
 
 
-class CompositeConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class CompositeConfig(StrictModel):
     name: Name | None = None
     consensus: Literal["orders"] | None = None
     majority: _Repeats | None = None
     mean: _Repeats | None = None
     jury: Annotated[list[_Member], Field(min_length=2, max_length=MOST_REPEATS)] | None = None
-    by: Literal["vote", "mean"] = "vote"
+    by: Literal["vote", "vote_first", "vote_lowest", "mean"] = "vote"
     of: _Member | None = None
 
 
@@ -86,6 +85,11 @@ class CompositeJudge:
         return self.config.jury or [self.config.of or ""]
 
     @property
+    def setting(self) -> str | int:
+        """What stands after the slash where the judge is written as a string."""
+        return self.config.consensus or self.config.majority or self.config.mean or self.config.by
+
+    @property
     def averages(self) -> bool:
         """It takes the mean of scores, which two texts have not."""
         return self.kind == MEAN or (self.kind == JURY and self.config.by == "mean")
@@ -95,7 +99,7 @@ class CompositeJudge:
         parsed = [
             known[one] if isinstance(one, str) and one in known else parse(one) for one in self.member_specs
         ]
-        members = _disambiguate(self.member_specs, parsed)
+        members = disambiguate(self.member_specs, parsed)
         for member in members:
             if sum(other.fingerprint("base") == member.fingerprint("base") for other in members) > 1:
                 raise ConfigError(
@@ -103,22 +107,19 @@ class CompositeJudge:
                     f"one out, or repeat it with {_EXAMPLES[MAJORITY]}."
                 )
         shared = [name for name in members[0].protocols if all(name in one.protocols for one in members)]
+        averages = self.config.mean or (self.kind == JURY and self.config.by == "mean")
+        voted = "average" if averages else PLURALITIES.get(self.config.by, "plurality")
         return Judge(
             name=self.config.name or self._name(members),
             provider=self.kind,
-            model=str(self.config.consensus or self.config.majority or self.config.mean or self.config.by),
+            model=str(self.setting),
             protocols={name: members[0].protocols[name] for name in shared},
-            composition=self._composition(tuple(members)),
-        )
-
-    def _composition(self, members: tuple[Judge, ...]) -> Composition:
-        config = self.config
-        if self.kind == CONSENSUS:
-            return Composition("agreement", members, both_orders=True)
-        if self.kind == JURY:
-            return Composition(_RULES[config.by], members)
-        return Composition(
-            _RULES["mean" if config.mean else "vote"], members, config.majority or config.mean or 1
+            composition=Composition(
+                "agreement" if self.kind == CONSENSUS else voted,
+                tuple(members),
+                self.config.majority or self.config.mean or 1,
+                both_orders=self.kind == CONSENSUS,
+            ),
         )
 
     def _name(self, members: Sequence[Judge]) -> str:
@@ -144,6 +145,11 @@ class CompositeJudge:
                 f"{scale_name(scale)!r}; repeat the judge instead: {_EXAMPLES[MAJORITY]} or "
                 f"{_EXAMPLES[MEAN]}."
             )
+        if self.config.by == "vote_lowest" and (paired or isinstance(scale, BestOf)):
+            raise ConfigError(
+                f"{self.where}: by: vote_lowest needs scores, found the scale {scale_name(scale)!r}; let a "
+                "split go to the first member: by: vote_first."
+            )
         if self.averages and paired:
             raise ConfigError(
                 f"{self.where}: two texts have no score to average, found a pairwise scale; let it vote: "
@@ -160,9 +166,7 @@ def address_of(given: Given, written: Mapping[str, str]) -> str | None:
     known = [member for member in members if member is not None]
     if len(known) < len(members) or (composite.kind == JURY and any("&of=" in member for member in known)):
         return None
-    config = composite.config
-    what = config.by if composite.kind == JURY else config.consensus or config.majority or config.mean
-    return f"{composite.kind}/{what}?of={'&of='.join(known)}"
+    return f"{composite.kind}/{composite.setting}?of={'&of='.join(known)}"
 
 
 def with_known_names(judges: Sequence[Judge]) -> list[Judge]:
@@ -185,14 +189,14 @@ def _rename_members(judge: Judge, names: Mapping[str, str]) -> Judge:
     return replace(judge, composition=replace(composite, members=tuple(known)))
 
 
-def _disambiguate(written: Iterable[Given], members: list[Judge]) -> list[Judge]:
-    """Members of one name are called what was written."""
-    names = [member.name for member in members]
+def disambiguate(written: Iterable[Given], judges: list[Judge]) -> list[Judge]:
+    """Judges of one name are called what was written."""
+    names = [judge.name for judge in judges]
     return [
-        replace(member, name=text[:80])
-        if names.count(member.name) > 1 and isinstance(text, str) and text.isprintable()
-        else member
-        for text, member in zip(written, members, strict=True)
+        replace(judge, name=text[:80])
+        if names.count(judge.name) > 1 and isinstance(text, str) and text.isprintable() and text
+        else judge
+        for text, judge in zip(written, judges, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel
 
-from steelyard.core.known_keys import holds_key
+from steelyard.core.dotenv import holds_key
 from steelyard.core.validation import checked, format_value, takes_text, unknown_key
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from steelyard.core.content_hash import canonical_json
-from steelyard.core.known_keys import holds_key
+from steelyard.core.dotenv import holds_key
 from steelyard.core.validation import Expected, checked, format_value
 from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.options import Line, Name, Options, field_with_key
@@ -51,27 +50,24 @@ def parse_judge(
     known: Mapping[str, Judge] | None = None,
     transcripts: bool = False,
     columns: Mapping[str, str] | None = None,
+    notes: list[str] | None = None,
 ) -> Judge:
     """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for.
 
     `prompt` is the template of a judge that is prompted and brings none of its own, `answers` the map of
     one that is prompted or a function; `known` are judges that others can be made of by their names;
-    `transcripts` says that runs are judged; `columns` are the mapped columns of the data, each with its part.
+    `transcripts` says that runs are judged; `columns` are the mapped columns of the data, each with its part;
+    `notes` takes what the user should know of the prompts.
     """
     composite = CompositeJudge.of(given)
     if composite is not None:
-        member = partial(
-            parse_judge,
-            folder=folder,
-            scale=scale,
-            arms=arms,
-            prompt=prompt,
-            answers=answers,
-            known=known,
-            transcripts=transcripts,
-            columns=columns,
-        )
-        return composite.judge(member, known or {}, scale)
+
+        def parse(member: str | Mapping[str, Any]) -> Judge:
+            return parse_judge(
+                member, folder, scale, arms, prompt, answers, known, transcripts, columns, notes
+            )
+
+        return composite.judge(parse, known or {}, scale)
     where, common = judge_place(given), JudgeConfig.model_fields
     body = as_mapping(given, where)
     config = checked(
@@ -95,7 +91,8 @@ def parse_judge(
         config = config.model_copy(update={"answers": answers})
     provider, _, model = config.model.partition("/")
     options = info.complete_options(model, options)
-    maker = ProtocolMaker(info, options, scale, folder, where, transcripts, columns or {})
+    said = [] if notes is None else notes
+    maker = ProtocolMaker(info, options, scale, folder, where, transcripts, columns or {}, said)
     return Judge(
         name=config.name or config.model,
         provider=provider,

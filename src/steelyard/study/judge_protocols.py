@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from steelyard.core.registry import Spec
-from steelyard.core.validation import Expected, checked, format_value, parse_map
+from steelyard.core.validation import Expected, StrictModel, checked, format_value, parse_map
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options
 from steelyard.providers.provider_info import ProviderInfo
@@ -37,8 +37,7 @@ from steelyard.trials.prompt import (
     POINTWISE_VARIABLES,
     TRANSCRIPT_SHOWN,
     PromptTemplate,
-    as_jinja,
-    check_braces,
+    read_template,
 )
 from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
 from steelyard.verdicts.readers import READERS
@@ -83,8 +82,8 @@ _READER_FORMS = f"{', '.join(TEXT_READERS)}, {{json: key}} or {{regex: pattern}}
 _ARGUMENTS = {"json": "key", "regex": "pattern"}
 
 
-class ProtocolConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+class ProtocolConfig(StrictModel):
+    model_config = ConfigDict(allow_inf_nan=False)
 
     prompt: str | None = None
     system: str | None = None
@@ -102,6 +101,8 @@ class ProtocolMaker:
     transcripts: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     """Column of the data to the part of an item that it is."""
+    notes: list[str] = field(default_factory=list)
+    """What the user should know of the prompts that were read."""
 
     def protocols(
         self, own: ProtocolConfig, others: Mapping[str, Any], arms: Collection[str]
@@ -190,8 +191,8 @@ class ProtocolMaker:
 
     def _template(self, given: str, where: str) -> str:
         text = text_or_file(given, self.folder, self.where)
-        check_braces(text, self._variables, f"{where} {given}" if names_file(given) else where, self.columns)
-        return as_jinja(text)
+        origin = f"{where} {given}" if names_file(given) else where
+        return read_template(text, self._variables, origin, self.columns, notes=self.notes)
 
     @property
     def _variables(self) -> frozenset[str]:

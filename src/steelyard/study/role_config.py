@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import Field
 
-from steelyard.core.validation import Expected, checked
+from steelyard.core.validation import StrictModel, checked
 from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.planted.planted_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.stimuli.authored.brief import GOALS
 from steelyard.study.judge_address import as_mapping, convert_query, judge_place, provider_options
-from steelyard.study.judge_config import ADDRESS, judge_info, parse_judge
+from steelyard.study.judge_config import judge_info, parse_judge
 from steelyard.study.judge_protocols import text_or_file
 from steelyard.study.roles import (
     AUTHOR_VARIABLES,
     EMBED,
-    EXAMPLES,
     STEPS,
     SUMMARY_WORDS,
+    AuthorConfig,
     Editing,
+    ModelConfig,
+    RoleConfig,
     Roles,
     author_protocols,
     editing_protocols,
@@ -32,24 +34,58 @@ from steelyard.study.roles import (
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.exchange import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.prompt import POINTWISE_VARIABLES, PromptTemplate, check_braces
+from steelyard.trials.prompt import JUDGE_NAMES, POINTWISE_VARIABLES, PromptTemplate, read_template
 
 _SHARED = frozenset({"instruction", "rubric", "request", "target", "expected", "low", "high", "fence"})
 VARIABLES = {
-    PLANNER: _SHARED | {"transcript", "editable", "most", "feedback"},
+    PLANNER: _SHARED | {"transcript", "agent_messages", "editable", "most", "feedback"},
     EDITOR: _SHARED
-    | {"thesis", "steps", "goal", "number", "message", "calls", "before", "after", "edits", "summary"},
+    | {
+        "thesis",
+        "steps",
+        "goal",
+        "number",
+        "message",
+        "text",
+        "calls",
+        "before",
+        "after",
+        "edits",
+        "summary",
+    },
     SUMMARIZER: frozenset({"messages", "summary", "most", "fence"}),
     VERIFIER: POINTWISE_VARIABLES,
 }
 """Role to what its prompt may name; what is wanted of a run is no word for its verifier."""
-SHOWN = {PLANNER: {"transcript"}, EDITOR: {"message", "goal"}, SUMMARIZER: {"messages"}}
-"""Role to what its prompt must show; a verifier's must show the run by either of its names."""
+SHOWN = {
+    PLANNER: (("transcript", "agent_messages"),),
+    EDITOR: (("goal",), ("message", "text")),
+    SUMMARIZER: (("messages",),),
+    VERIFIER: (("transcript", "response"),),
+}
+"""Role to what its prompt must show: one of each."""
+_PLAN = "{{ rubric }}\n\nThe plan: {{ thesis }}\nThe goal of this edit: {{ goal }}"
+HARNESS_NAMES: Mapping[str, Mapping[str, str]] = {
+    PLANNER: {
+        "rubric_id": "",
+        "rubric_instructions": "{{ rubric }}",
+        "assistant_transcript": "{{ agent_messages }}",
+        "max_steps": "{{ most }}",
+        "ordinal_guidance": "{{ target }}",
+    },
+    EDITOR: {
+        "run_id": "",
+        "message_id": "{{ number }}",
+        "original_message": "{{ text }}",
+        "ordinal_guidance": "{{ target }}",
+    },
+    SUMMARIZER: {"chronological_log": "{{ messages }}"},
+    VERIFIER: {**JUDGE_NAMES, "rubric_instruction": "{{ rubric }}", "summary": ""},
+}
+"""Role to the names in the harness's templates, and what stands for them."""
 
 
-class EditingConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class EditingConfig(StrictModel):
     planner: str | dict[str, Any] | None = None
     editor: str | dict[str, Any] | None = None
     summarizer: str | dict[str, Any] | None = None
@@ -62,70 +98,32 @@ def read_prompts(config: EditingConfig, folder: Path, where: str) -> EditingConf
     read = {}
     for role in EDITING_ROLES:
         given = getattr(config, role)
-        if isinstance(given, Mapping) and given.get("prompt") is not None:
+        if isinstance(given, Mapping) and (file := given.get("prompt")) is not None:
             place = f"{where}: editing.{role}.prompt"
-            read[role] = {**given, "prompt": _read_prompt(given["prompt"], role, folder, place)}
+            if not isinstance(file, str):
+                raise ConfigError(f"{place}: found {file!r}, expected a file with a prompt; correct it.")
+            text = text_or_file(file, folder, place)
+            check_prompt(role, text, place)
+            read[role] = {**given, "prompt": text}
     return config.model_copy(update=read)
 
 
-def _read_prompt(file: object, role: str, folder: Path, place: str) -> str:
-    if not isinstance(file, str):
-        raise ConfigError(f"{place}: found {file!r}, expected a file with a prompt; correct it.")
-    text = text_or_file(file, folder, place)
-    check_prompt(role, text, place)
+def check_prompt(name: str, text: str, place: str, notes: list[str] | None = None) -> str:
+    """A study's words for a goal of its author or a role of editing, as Jinja2; none that cannot be sent."""
+    if not text.strip():
+        raise ConfigError(f"{place}: found an empty text, expected what to write; add it.")
+    allowed, others = VARIABLES.get(name, AUTHOR_VARIABLES), HARNESS_NAMES.get(name, {})
+    if "{original_message}" in text:
+        others = {**others, "rubric": _PLAN}  # the harness shows its editor the plan there
+    text = read_template(text, allowed, place, others=others, notes=notes)
+    named = PromptTemplate(text, place).check(allowed)
+    hidden = [names[0] for names in SHOWN.get(name, ()) if not named.intersection(names)]
+    if hidden:
+        raise ConfigError(f"{place}: does not show {{{{ {hidden[0]} }}}}; add it.")
     return text
 
 
-def check_prompt(name: str, text: str, place: str) -> None:
-    """Refuse words of a study for a goal of its author, or for a role of editing, that cannot be sent."""
-    if not text.strip():
-        raise ConfigError(f"{place}: found an empty text, expected what to write; add it.")
-    allowed = VARIABLES.get(name, AUTHOR_VARIABLES)
-    check_braces(text, allowed, place, jinja=True)
-    named = PromptTemplate(text, place).check(allowed)
-    missing = {"transcript"} if name == VERIFIER and not named & {"transcript", "response"} else set()
-    missing |= SHOWN.get(name, set()) - named
-    if missing:
-        raise ConfigError(f"{place}: does not show {{{{ {min(missing)} }}}}; add it.")
-
-
-TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
-
 Given = str | Mapping[str, Any]
-
-
-Limit = Annotated[float, Field(gt=0, le=1)]
-"""A cosine."""
-
-
-def _off(given: object) -> object:
-    """YAML reads a bare `off` as false."""
-    return "off" if given is False else given
-
-
-class ModelConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    model: Annotated[str, Expected(ADDRESS)]
-    extra: dict[str, Any] = {}
-
-
-class RoleConfig(ModelConfig):
-    temperature: float | None = Field(default=0.0, ge=0)
-    max_tokens: int = Field(default=512, gt=0, le=10**9)
-    seed: int | None = Field(default=None, ge=-(2**62), lt=2**62)
-
-
-class AuthorConfig(RoleConfig):
-    temperature: float | None = Field(default=0.7, ge=0)
-    temperature_cap: float = Field(default=1.2, ge=0)
-    max_tokens: int = Field(default=2048, gt=0, le=10**9)
-    attempts: int = Field(default=3, ge=1, le=20)
-    exemplars: int = Field(default=EXAMPLES, ge=0, le=20)
-    embeddings: str | dict[str, Any] | None = None
-    similarity: Annotated[Limit | Literal["off"] | None, BeforeValidator(_off)] = None
-    off_target: Literal["reject", "keep"] = "reject"
-    prompts: dict[str, str] = {}
 
 
 class ValidatorConfig(RoleConfig):
@@ -155,14 +153,26 @@ _STAGES: Mapping[str, type[RoleConfig]] = {
 Config = TypeVar("Config", bound=ModelConfig)
 
 
-def parse_roles(author: Given, validator: Given | None, editing: EditingConfig | None = None) -> Roles:
+def parse_roles(
+    author: Given,
+    validator: Given | None,
+    editing: EditingConfig | None = None,
+    notes: list[str] | None = None,
+) -> Roles:
+    """Build the models that write and confirm; `notes` takes what the user should know of their prompts."""
     if validator is None:
         raise ConfigError(
             "validator: found none, expected a model that confirms what the author writes; "
             "add validator: {model: …}."
         )
     written, writer = _role(AuthorConfig, author, "author", author_protocols())
-    writer = replace(writer, protocols=author_protocols(_own_prompts(written.prompts)))
+    prompts = {}
+    for goal, text in written.prompts.items():
+        if goal not in GOALS:
+            raise ConfigError(
+                f"author.prompts: found {goal!r}, expected one of {', '.join(GOALS)}; correct the name."
+            )
+        prompts[goal] = check_prompt(goal, text, f"author.prompts.{goal}", notes)
     confirmed, confirmer = _role(ValidatorConfig, validator, "validator", validator_protocols())
     fallback = embedder = None
     if confirmed.fallback is not None:
@@ -174,43 +184,32 @@ def parse_roles(author: Given, validator: Given | None, editing: EditingConfig |
         protocols = {EMBED: Protocol("{{ text }}")}
         _, embedder = _role(ModelConfig, written.embeddings, "author.embeddings", protocols, "embeddings")
     return Roles(
-        author=writer,
+        author=replace(writer, protocols=author_protocols(prompts)),
         validator=confirmer,
+        own=written,
         fallback=fallback,
-        attempts=written.attempts,
-        temperature_cap=written.temperature_cap,
-        exemplars=written.exemplars,
         embedder=embedder,
-        similarity=None if written.similarity == "off" else written.similarity,
-        compared=written.similarity != "off",
-        editing=_editing(author, validator, editing or EditingConfig()),
-        off_target=written.off_target,
-        prompts=tuple(sorted(written.prompts.items())),
+        editing=_editing(author, validator, editing or EditingConfig(), notes),
     )
 
 
-def _own_prompts(given: Mapping[str, str]) -> Mapping[str, str]:
-    for goal, text in given.items():
-        if goal not in GOALS:
-            raise ConfigError(
-                f"author.prompts: found {goal!r}, expected one of {', '.join(GOALS)}; correct the name."
-            )
-        check_prompt(goal, text, f"author.prompts.{goal}")
-    return given
-
-
-def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:
+def _editing(author: Given, validator: Given, given: EditingConfig, notes: list[str] | None) -> Editing:
     """Who edits runs: the author's model, checked by the validator's, where nobody else is named."""
     stages: dict[str, dict[str, Any]] = {}
     for role in EDITING_ROLES:
         stated = getattr(given, role)
         stages[role] = {} if stated is None else as_mapping(stated, f"editing.{role}")
     prompts = {role: str(body["prompt"]) for role, body in stages.items() if body.get("prompt") is not None}
-    protocols = editing_protocols(prompts)
+    read = {role: check_prompt(role, text, f"editing.{role}.prompt", notes) for role, text in prompts.items()}
+    protocols = editing_protocols(read)
     models = {}
     for role, kind in _STAGES.items():
-        base = (validator, ValidatorConfig) if role == VERIFIER else (author, AuthorConfig)
-        body = stages[role] if "model" in stages[role] else {**_inherited(*base), **stages[role]}
+        body = stages[role]
+        if "model" not in body:  # all that its author or validator says, but what only these have
+            base = as_mapping(validator if role == VERIFIER else author, "")
+            own = ValidatorConfig if role == VERIFIER else AuthorConfig
+            alone = own.model_fields.keys() - RoleConfig.model_fields.keys()
+            body = {**{key: value for key, value in base.items() if key not in alone}, **body}
         _, models[role] = _role(kind, body, f"editing.{role}", protocols[role], role)
     return Editing(
         **models,
@@ -219,11 +218,6 @@ def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:
         prompts=tuple(prompts.items()),
         stated=bool(given.model_fields_set),
     )
-
-
-def _inherited(given: Given, kind: type[RoleConfig]) -> dict[str, Any]:
-    own = set(kind.model_fields) - set(RoleConfig.model_fields)
-    return {key: value for key, value in as_mapping(given, "").items() if key not in own}
 
 
 def _role(
@@ -243,7 +237,7 @@ def _role(
             f"name a model behind a server, such as {EXAMPLE_SERVER}."
         )
     provider_options(info.options, body, kind.model_fields, where)
-    settings = {key: value for key, value in config.model_dump().items() if key in TAKEN}
+    settings = {key: value for key, value in config.model_dump().items() if key in RoleConfig.model_fields}
     reached = {key: value for key, value in body.items() if key in info.options.model_fields}
     try:
         judge = parse_judge({**reached, **settings}, Path(), Binary() if info.can_score else Pairwise())

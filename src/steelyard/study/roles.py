@@ -6,12 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from steelyard.core.content_hash import content_hash
+from steelyard.core.validation import Expected, StrictModel
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.stimuli.authored.brief import GOALS, ORDINAL, RUN_GOALS
 from steelyard.stimuli.authored.checks import EMBEDDED_LIMIT, LOCAL_LIMIT
+from steelyard.study.judge_config import ADDRESS
 from steelyard.trials.builtin_prompts import (
     POINTWISE_SYSTEM,
     POINTWISE_USER,
@@ -107,7 +111,36 @@ def editing_protocols(prompts: Mapping[str, str]) -> dict[str, dict[str, Protoco
     return {role: {QUESTIONS.get(role, role): own.get(role, asked[role])} for role in EDITING_ROLES}
 
 
-EXAMPLES = 2
+class ModelConfig(StrictModel):
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    model: Annotated[str, Expected(ADDRESS)]
+    extra: dict[str, Any] = Field(default={})
+
+
+class RoleConfig(ModelConfig):
+    temperature: float | None = Field(default=0.0, ge=0)
+    max_tokens: int = Field(default=512, gt=0, le=10**9)
+    seed: int | None = Field(default=None, ge=-(2**62), lt=2**62)
+
+
+class AuthorConfig(RoleConfig):
+    temperature: float | None = Field(default=0.7, ge=0)
+    temperature_cap: float = Field(default=1.2, ge=0)
+    """Temperature of the last try."""
+    max_tokens: int = Field(default=2048, gt=0, le=10**9)
+    attempts: int = Field(default=3, ge=1, le=20)
+    exemplars: int = Field(default=2, ge=0, le=20)
+    embeddings: str | dict[str, Any] | None = None
+    similarity: Annotated[
+        Annotated[float, Field(gt=0, le=1)] | Literal["off"] | None,
+        BeforeValidator(lambda given: "off" if given is False else given),  # YAML reads a bare `off` as false
+    ] = None
+    """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
+    off_target: Literal["reject", "keep"] = "reject"
+    """`keep` has a synthetic text that misses its score to the end kept at the score it got."""
+    prompts: dict[str, str] = Field(default={})
+    """Goal to what the study has its author told in the place of the built-in words."""
 
 
 @dataclass(frozen=True)
@@ -116,29 +149,21 @@ class Roles:
     """Writes; one protocol for each goal."""
     validator: Judge
     """Grades and compares; protocols `grade`, `meaning`, `expansion` and `border`."""
+    own: AuthorConfig
+    """What the study says of its author."""
     fallback: Judge | None = None
     """Asked where the validator gives no readable answer."""
-    attempts: int = 3
-    temperature_cap: float = 1.2
-    """Temperature of the author's last try."""
     embedder: Judge | None = None
     """Embedding model that compares texts; None compares runs of signs."""
-    exemplars: int = EXAMPLES
-    similarity: float | None = None
-    """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
-    compared: bool = True
-    """False where synthetic texts may be as close as they like."""
     editing: Editing | None = None
     """Who edits runs of agents; None where nobody can be asked to."""
-    off_target: str = "reject"
-    """`keep` has a synthetic text that misses its score to the end kept at the score it got."""
-    prompts: tuple[tuple[str, str], ...] = ()
-    """Goal to what the study has its author told in the place of the built-in words."""
 
     @property
-    def similarity_limit(self) -> float:
-        usual = LOCAL_LIMIT if self.embedder is None else EMBEDDED_LIMIT
-        return usual if self.similarity is None else self.similarity
+    def similarity_limit(self) -> float | None:
+        """None where synthetic texts may be as close as they like."""
+        if self.own.similarity is None:
+            return LOCAL_LIMIT if self.embedder is None else EMBEDDED_LIMIT
+        return None if self.own.similarity == "off" else self.own.similarity
 
     @property
     def models(self) -> tuple[Judge, ...]:
@@ -166,8 +191,7 @@ class Roles:
 
     def prompts_for(self, goals: Collection[str]) -> dict[str, str]:
         """What a study may say in its own words for these goals, as it stands: by goal or by editing role."""
-        own = dict(self.prompts)
-        texts = {goal: own.get(goal, prompt_file(goal)) for goal in GOALS if goal in goals}
+        texts = {goal: self.own.prompts.get(goal, prompt_file(goal)) for goal in GOALS if goal in goals}
         if self.editing is None or not set(goals) & set(RUN_GOALS):
             return texts
         return texts | {
@@ -205,11 +229,13 @@ class Roles:
         """
         models = [None if m is None else _identity(m) for m in (self.author, self.validator, self.fallback)]
         embedder = None if self.embedder is None else _identity(self.embedder)
-        settings: list[object] = [models, embedder, self.attempts, self.temperature_cap, self.similarity]
+        own, limit = self.own, None if self.own.similarity == "off" else self.own.similarity
+        settings: list[object] = [models, embedder, own.attempts, own.temperature_cap, limit]
         # Settings leave the hash alone where they are the usual ones.
-        usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject", "prompts": ()}
-        unusual = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-        settings += [unusual] if unusual else []
+        given = own.model_dump(include={"exemplars", "off_target"}, exclude_defaults=True)
+        given |= {"compared": False} if own.similarity == "off" else {}
+        given |= {"prompts": sorted(own.prompts.items())} if own.prompts else {}
+        settings += [given] if given else []
         editing = self.editing
         if editing is not None and editing.stated:
             editors = [_identity(model) for model in editing.models]
@@ -220,13 +246,10 @@ class Roles:
     def settings(self) -> dict[str, Any]:
         author = {
             **_settings(self.author),
-            "temperature_cap": self.temperature_cap,
-            "attempts": self.attempts,
-            "exemplars": self.exemplars,
-            "off_target": self.off_target,
-            "similarity": self.similarity_limit if self.compared else "off",
+            **self.own.model_dump(include={"temperature_cap", "attempts", "exemplars", "off_target"}),
+            "similarity": self.similarity_limit or "off",
             "embeddings": None if self.embedder is None else self.embedder.address,
-            **({"prompts": dict(self.prompts)} if self.prompts else {}),
+            **({"prompts": dict(sorted(self.own.prompts.items()))} if self.own.prompts else {}),
         }
         fallback = None if self.fallback is None else _settings(self.fallback)
         body = {
@@ -246,10 +269,10 @@ class Roles:
     def decoding(self, attempt: int) -> Decoding:
         """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""
         first = self.author.decoding
-        share = attempt / max(1, self.attempts - 1)
+        share = attempt / max(1, self.own.attempts - 1)
         temperature = first.temperature
         if temperature is not None:
-            cap = max(temperature, self.temperature_cap)
+            cap = max(temperature, self.own.temperature_cap)
             temperature = round(temperature + share * (cap - temperature), 4)
         seed = None if first.seed is None else first.seed + attempt
         return replace(first, temperature=temperature, seed=seed)

@@ -14,7 +14,7 @@ from steelyard.core.registry import Spec
 from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, DataError
 from steelyard.probes.probe import PROBES, AuthoredProbe, Design, Probe, covers, form_of, forms_of
-from steelyard.stimuli.pack_stimuli import pack_stimuli
+from steelyard.stimuli.authored.brief import pack_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.adapters.adapter import FILE
 from steelyard.tasks.data_config import DataConfig

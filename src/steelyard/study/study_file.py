@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from steelyard.core.validation import Expected, checked
+from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import POINTWISE, arms_of, form_of
 from steelyard.probes.suites import asks_for_runs, asks_for_scores, expand_suites, probe_names
 from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
-from steelyard.study.composite_judges import CompositeJudge, with_known_names
+from steelyard.study.composite_judges import CompositeJudge, disambiguate, with_known_names
 from steelyard.study.consent import Consent, refuse
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.reference import check_reference, with_placeholder_labels
@@ -39,7 +39,6 @@ from steelyard.study.study_probes import (
 from steelyard.study.task_config import (
     TaskConfig,
     build_task,
-    check_scale,
     failing_answer,
     pack_draw,
     read_texts,
@@ -57,9 +56,7 @@ FROZEN = {"steelyard": "frozen study"}
 """How the study begins that a run folder keeps, with every value as it was resolved."""
 
 
-class StudyConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class StudyConfig(StrictModel):
     name: Annotated[str, Expected("letters, digits, dots, dashes and underscores, no path")] = Field(
         default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
@@ -88,28 +85,53 @@ def load_config(
 
 def open_config(
     path: Path | None, overrides: Mapping[str, Any], source: str, consent: Consent
-) -> tuple[StudyConfig, tuple[NamedFile, ...]]:
-    """The configuration, and the files that the study file names; those outside its folder need consent."""
+) -> tuple[StudyConfig, tuple[NamedFile, ...], frozenset[str]]:
+    """The configuration, the files that the study file names, and the keys that it does not decide.
+
+    Files outside its folder need consent.
+    """
     where, folder = (source, Path()) if path is None else (str(path), path.parent)
-    own = _read_study(path)
+    own, overrides = _with_chosen_judges(_read_study(path), overrides)
     body = _laid_over(own, path, overrides, source)
     task = body.get("task", {})
     if "task" in body:
         body["task"] = {key: str(part) if isinstance(part, Path) else part for key, part in task.items()}
     config = checked(StudyConfig, body, where)
-    check_scale(config.task, where)
+    try:
+        config.task.parsed_scale()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: task.{error}") from error
     files = () if path is None else check_files(path, files_of(path, own, overrides), consent)
     parts: dict[str, Any] = {"task": config.task.model_copy(update=read_texts(task, folder, where))}
     if config.editing is not None:
         parts["editing"] = read_prompts(config.editing, folder, where)
-    return config.model_copy(update={key: part for key, part in parts.items() if key in body}), files
+    config = config.model_copy(update={key: part for key, part in parts.items() if key in body})
+    return config, files, frozenset(overrides)
 
 
-def study_body(
-    path: Path | None, overrides: Mapping[str, Any], source: str = "command line"
-) -> dict[str, Any]:
+def study_body(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a study file with options laid over them; nothing is checked but what a run keeps."""
-    return _laid_over(_read_study(path), path, overrides, source)
+    own, overrides = _with_chosen_judges(_read_study(path), overrides)
+    return _laid_over(own, path, overrides, "")
+
+
+def _with_chosen_judges(
+    own: dict[str, Any], overrides: Mapping[str, Any]
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Where every judge that is asked for is one of the file's by name, the file with these alone."""
+    known = {_name(judge): judge for judge in own["judges"]} if isinstance(own.get("judges"), list) else {}
+    asked = overrides.get("judges", [])
+    if not asked or not all(isinstance(name, str) and name in known for name in asked):
+        return own, overrides
+    others = {key: value for key, value in overrides.items() if key != "judges"}
+    return {**own, "judges": [known[name] for name in asked]}, others
+
+
+def _name(judge: object) -> str | None:
+    """The name that a judge of a study file has, as far as it says one."""
+    if isinstance(judge, dict):
+        return judge.get("name", judge.get("model"))
+    return dict(parse_qsl(judge.partition("?")[2])).get("name", judge) if isinstance(judge, str) else None
 
 
 def _read_study(path: Path | None) -> dict[str, Any]:
@@ -126,23 +148,20 @@ def _read_study(path: Path | None) -> dict[str, Any]:
 def _laid_over(
     own: Mapping[str, Any], path: Path | None, overrides: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
-    body = {**own, **overrides, **_merge_overrides(own, overrides, source if path is None else str(path))}
+    """`task` and `data` part by part: what the command line does not say stays as the file has it."""
+    body = {**own, **overrides}
+    for key in ("task", "data"):
+        parts = [held[key] for held in (own, overrides) if key in held]
+        for given in parts:
+            if not isinstance(given, Mapping):
+                raise ConfigError(
+                    f"{path or source}: {key}: found {given!r}, expected a mapping; correct it."
+                )
+        if parts:
+            body[key] = {**parts[0], **parts[-1]}
     if path is not None:
         body.setdefault("name", path.stem)
     return body
-
-
-def _merge_overrides(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """`task` and `data` part by part: what the command line does not say stays as the file has it."""
-    merged = {}
-    for key in ("task", "data"):
-        if key in body or key in overrides:
-            parts = [held.get(key, {}) for held in (body, overrides)]
-            for given in parts:
-                if not isinstance(given, Mapping):
-                    raise ConfigError(f"{where}: {key}: found {given!r}, expected a mapping; correct it.")
-            merged[key] = {**parts[0], **parts[1]}
-    return merged
 
 
 def build_study(
@@ -153,46 +172,42 @@ def build_study(
     `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map.
     """
     named = probe_names(config.probes) if "probes" in config.model_fields_set else set()
-    kit = ProbeCache()
-    runs = config.data is None and asks_for_runs(config.probes, kit.build)
+    kit, data = ProbeCache(), config.data
+    runs = data is None and asks_for_runs(config.probes, kit.build)
     scores = asks_for_scores(config.probes, kit.build)
-    rubrics = rubrics_of(config.task, config.data, folder)
-    task = build_task(config.task, config.data, scores=scores, runs=runs, rubrics=rubrics)
+    rubrics = rubrics_of(config.task, data, folder)
+    task = build_task(config.task, data, scores=scores, runs=runs, rubrics=rubrics)
     items, undrawn = _items(config, folder, task, runs, rubrics)
     of_runs = any(item.transcript is not None for item in items)
     config = _with_defaults(config, task, of_runs)
     scales = {task.scale, *(item.scale or task.scale for item in items)}
-    probes = probe_specs(expand_suites(config.probes, scales, packed=config.data is None), kit)
-    if config.data is not None and not config.data.asks_for_truth():
+    probes = probe_specs(expand_suites(config.probes, scales, packed=data is None), kit)
+    if data is not None and not data.asks_for_truth():
         probes = without_claims(probes, kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
-    mapped = None if config.data is None else config.data.columns
-    parse = partial(
-        parse_judge,
-        folder=folder,
-        scale=task.scale,
-        arms=arms,
-        prompt=prompt,
-        answers=answers,
-        transcripts=of_runs,
-        columns={column: part for part, column in mapped.used()} if mapped is not None else None,
-    )
+    mapped = {} if data is None or data.columns is None else {c: part for part, c in data.columns.used()}
     # A composite judge may name any judge that is none, or that stands before it.
     known: dict[str, Judge] = {}
     parsed: dict[int, Judge] = {}
+    said: list[str] = []
     given = config.judges
     for number in sorted(range(len(given)), key=lambda number: CompositeJudge.of(given[number]) is not None):
-        parsed[number] = parse(given[number], known=known)
+        parsed[number] = parse_judge(
+            given[number], folder, task.scale, arms, prompt, answers, known, of_runs, mapped, said
+        )
         known.setdefault(parsed[number].name, parsed[number])
     judges = _distinct([parsed[number] for number in range(len(given))], given)
     for asked in (one for judge in judges for one in judge.leaf_judges):
         connect(asked)  # refuses wrong models and options before anything is written
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
-    own_labels = config.data is not None and config.data.reference is None
-    unlabelled = missing_labels(sum(item.label is None for item in items), len(items)) if own_labels else ""
-    reference = None if config.data is None else config.data.reference
-    roles = None if config.author is None else parse_roles(config.author, config.validator, config.editing)
+    reference = None if data is None else data.reference
+    unlabelled = ""
+    if data is not None and reference is None:
+        unlabelled = missing_labels(sum(item.label is None for item in items), len(items))
+    roles = None
+    if config.author is not None:
+        roles = parse_roles(config.author, config.validator, config.editing, said)
     study = Study(
         config.name,
         config.seed,
@@ -205,16 +220,16 @@ def build_study(
         undrawn=undrawn,
         notes=(
             *empty_strata(items, undrawn),
-            *repeated_texts(items if config.data else ()),
-            *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
+            *repeated_texts(items if data else ()),
+            *(empty_texts(items, data.columns) if data and data.columns else ()),
             *_failing_note(config, items),
-            *_front_matter_notes(judges),
+            *dict.fromkeys(said),
             *([f"{unlabelled}."] if unlabelled else []),
         ),
-        source=None if config.data is None else data_source(config.data, folder),
+        source=None if data is None else data_source(data, folder),
         reference=None if reference is None else reference.judge,
         writers=None if roles is None else roles.settings(),
-        kept={} if config.data is None else config.data.kept_columns_by_item(folder, task.scale),
+        kept={} if data is None else data.kept_columns_by_item(folder, task.scale),
         kit=kit,
     )
     study.build_probes()  # refuses probes that do not fit the scale
@@ -230,9 +245,9 @@ def _items(
     config: StudyConfig, folder: Path, task: Task, runs: bool, rubrics: Sequence[RubricEntry]
 ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
     if config.data is not None:
-        chosen, others = config.data.split_items(folder, task.scale, config.seed, rubrics)
-        failing = _failing(config)
-        return _outcomes(chosen, failing, task), _outcomes(others, failing, task)
+        split = config.data.split_items(folder, task.scale, config.seed, rubrics)
+        chosen, others = (_outcomes(items, _failing(config), task) for items in split)
+        return chosen, others
     if runs:
         return runs_draw(config.profile, config.seed), ()
     if form_of(task) == POINTWISE:
@@ -263,16 +278,6 @@ def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
             f"a run that scores {answers} is taken for one that breaks the rubric; where another answer says "
             "so, name it: failing under task, or --failing."
         )
-
-
-def _front_matter_notes(judges: Iterable[Judge]) -> Iterator[str]:
-    front = re.compile(r"---\n.*?^---$", re.DOTALL | re.MULTILINE)
-    for judge in judges:
-        if any(front.match(p.user) for one in judge.leaf_judges for p in one.protocols.values()):
-            yield (
-                f"judge {judge.name}: its prompt begins with front matter (--- … ---), which is sent as it "
-                "is; remove it from the template."
-            )
 
 
 def _check_rubric(study: Study) -> None:
@@ -318,13 +323,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:
     """Two judges of one model are told apart by what was written; two of one name are refused."""
-    names = [judge.name for judge in judges]
-    named = [
-        replace(judge, name=text[:80])
-        if names.count(judge.name) > 1 and isinstance(text, str) and text.isprintable() and text
-        else judge
-        for judge, text in zip(judges, given, strict=True)
-    ]
+    named = disambiguate(given, judges)
     shown = [" ".join(judge.name.split()) for judge in named]
     for name in shown:
         if shown.count(name) > 1:

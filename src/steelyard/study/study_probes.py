@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,8 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.metrics.metric import Metric
 from steelyard.probes.probe import BEST_OF, POINTWISE, AuthoredProbe, Probe, form_of, needs_of
-from steelyard.stimuli.authored.brief import Brief
+from steelyard.stimuli.authored.brief import Brief, is_in_pack
 from steelyard.stimuli.best_of import BEST_OF_PROBE
-from steelyard.stimuli.pack_stimuli import is_in_pack
 from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.study.study import ProbeCache, Study
 from steelyard.tasks.task import Task
@@ -71,46 +70,44 @@ def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeCache) -> Spec:
 
 
 def without_idle(study: Study, named: Collection[str]) -> Study:
-    """The study without probes that find nothing to show or to have written; a named one is refused."""
+    """The study without probes that edit what no judge is shown, or find nothing to show or to be written."""
     if form_of(study.task) != POINTWISE:
         return study
+    judges = [judge for judge in study.judges if not judge.baseline]
+    unread = [
+        (
+            probe.name,
+            f"it changes the {getattr(probe, 'task_edit', '')} of the study, and each judge has a prompt of "
+            "its own that does not hold it",
+        )
+        for probe in study.build_probes()
+        if judges and not any(reaches(probe, judge, study) for judge in judges)
+    ]
+    study = _without(study, unread, named)
     protocols = {name for judge in study.judges for name in judge.protocols}
-    study = _without_unread(study, named)
     idle = [
-        probe
+        (
+            probe.name,
+            f"needs {needs_of(probe) or 'items that its edit can be made to'}, and none of the "
+            f"{pluralize(len(study.items), 'item')} has what it needs",
+        )
         for probe in study.build_probes()
         if not any(_open_briefs(probe, study))
         and not any(True for _ in probe.showings(study.design, protocols))
     ]
-    for probe in idle:
-        if probe.name in named:
-            raise ConfigError(f"probe {probe.name!r}: {_unmet_needs(probe, study)}; leave the probe out.")
-    names = {probe.name for probe in idle}
-    kept = tuple(spec for spec in study.probes if spec.name not in names)
-    notes = [f"{probe.name} was left out: it {_unmet_needs(probe, study)}." for probe in idle]
-    return replace(study, probes=kept, notes=(*study.notes, *notes)) if idle else study
+    return _without(study, idle, named, "it ")
 
 
-def _without_unread(study: Study, named: Collection[str]) -> Study:
-    """The study without probes that edit what no judge is shown; a named one is refused."""
-    judges = [judge for judge in study.judges if not judge.baseline]
-    unread = [
-        probe
-        for probe in study.build_probes()
-        if judges and not any(reaches(probe, judge, study) for judge in judges)
-    ]
-    for probe in unread:
-        if probe.name in named:
-            raise ConfigError(f"probe {probe.name!r}: {_unread(probe)}; leave the probe out.")
-    names = {probe.name for probe in unread}
-    kept = tuple(spec for spec in study.probes if spec.name not in names)
-    notes = [f"{probe.name} was left out: {_unread(probe)}." for probe in unread]
-    return replace(study, probes=kept, notes=(*study.notes, *notes)) if unread else study
-
-
-def _unread(probe: Probe) -> str:
-    part = getattr(probe, "task_edit", "")
-    return f"it changes the {part} of the study, and each judge has a prompt of its own that does not hold it"
+def _without(
+    study: Study, reasons: Sequence[tuple[str, str]], named: Collection[str], subject: str = ""
+) -> Study:
+    """The study without the probes that there is a reason to leave out; a named one is refused."""
+    for name, reason in reasons:
+        if name in named:
+            raise ConfigError(f"probe {name!r}: {reason}; leave the probe out.")
+    kept = tuple(spec for spec in study.probes if spec.name not in dict(reasons))
+    notes = [f"{name} was left out: {subject}{reason}." for name, reason in reasons]
+    return replace(study, probes=kept, notes=(*study.notes, *notes)) if reasons else study
 
 
 def reaches(probe: Probe, judge: Judge, study: Study) -> bool:
@@ -122,11 +119,6 @@ def reaches(probe: Probe, judge: Judge, study: Study) -> bool:
     rubrics = {study.task.rubric, *(item.rubric for item in study.items if item.rubric)}
     held = (with_rubric(template, rubric) for template in templates for rubric in rubrics)
     return part == "rubric" and None not in held
-
-
-def _unmet_needs(probe: Probe, study: Study) -> str:
-    needs = needs_of(probe) or "items that its edit can be made to"
-    return f"needs {needs}, and none of the {pluralize(len(study.items), 'item')} has what it needs"
 
 
 def without_unwritten(study: Study, named: Collection[str]) -> Study:

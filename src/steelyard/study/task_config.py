@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from steelyard.core.validation import Expected
+from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError
 from steelyard.tasks.agent_pack import AGENT_TASK, agent_pack
 from steelyard.tasks.data_config import DataConfig
@@ -28,7 +28,7 @@ def pack_scales() -> tuple[Scale, ...]:
     return tuple(sorted({task.scale for task in pack()}, key=scale_name))
 
 
-RUNS = {"quick": 6, "standard": 10, "full": None}
+RUNS = {"quick": 10, "standard": 14, "full": None}
 """Runs of agents per profile; None is all of them."""
 
 
@@ -84,9 +84,7 @@ def instruction_for(scale: Scale) -> str:
 FILE_ENDINGS = (".md", ".markdown", ".txt")
 
 
-class TaskConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class TaskConfig(StrictModel):
     instruction: str | None = Field(default=None, min_length=1)
     rubric: str | None = Field(default=None, min_length=1)
     scale: Annotated[
@@ -112,13 +110,6 @@ def read_texts(body: Mapping[str, Any], folder: Path, where: str) -> dict[str, s
         for part in ("instruction", "rubric")
         if isinstance(body.get(part), str | Path)
     }
-
-
-def check_scale(task: TaskConfig, where: str) -> None:
-    try:
-        task.parsed_scale()
-    except ConfigError as error:
-        raise ConfigError(f"{where}: task.{error}") from error
 
 
 def rubrics_of(given: TaskConfig, data: DataConfig | None, folder: Path) -> tuple[RubricEntry, ...]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from steelyard.tasks.builtin_yaml import BuiltinModel, builtin_texts, load_builtin
+from steelyard.core.validation import StrictModel
+from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Task
@@ -39,7 +40,7 @@ What the agent thinks of its own work does not count, nor does its tone, nor the
 )
 
 
-class _Message(BuiltinModel):
+class _Message(StrictModel):
     system: str | None = None
     user: str | None = None
     think: str | None = None
@@ -48,26 +49,13 @@ class _Message(BuiltinModel):
     result: str | list[Any] | dict[str, Any] | None = None
     error: str | None = None
 
-    @model_validator(mode="after")
-    def _one_voice(self) -> _Message:
-        agent = self.think is not None or self.say is not None or bool(self.call)
-        tool = self.result is not None or self.error is not None
-        if sum((self.system is not None, self.user is not None, agent, tool)) != 1:
-            raise ValueError("expected a message of one role")
-        return self
-
 
 class _Edit(_Message):
     message: int
     drop: bool = False
 
-    @model_validator(mode="after")
-    def _one_voice(self) -> _Edit:
-        # A message that is left out has no voice.
-        return self
 
-
-class _RunFile(BuiltinModel):
+class _RunFile(StrictModel):
     id: str
     domain: str
     label: str
@@ -107,33 +95,29 @@ class PackRun:
 def _parse_run(text: str) -> PackRun:
     body = _RunFile.model_validate(load_builtin(text))
     transcript = Transcript(body.id, tuple(_turns(body.messages)), metadata={"category": body.domain})
-    turned = replace(transcript, turns=tuple(_turned(body.messages, body.turned)))
-    return PackRun(transcript, body.domain, {"pass": PASSES, "fail": FAILS}[body.label], body.why, turned)
-
-
-def _turned(messages: list[_Message], edits: list[_Edit]) -> Iterator[Turn]:
-    given = {edit.message: edit for edit in edits}
-    dropped = {edit.message for edit in edits if edit.drop}
-    numbers = range(1, max(len(messages), *given) + 1)
-    kept = [messages[n - 1] if n in dropped or n not in given else given[n] for n in numbers]
+    given = {edit.message: edit for edit in body.turned}
+    dropped = {edit.message for edit in body.turned if edit.drop}
+    numbers = range(1, max(len(body.messages), *given) + 1)
+    kept = [body.messages[n - 1] if n in dropped or n not in given else given[n] for n in numbers]
     # Calls are numbered before any is left out, so that those which stay keep their names.
-    return (turn for n, turn in enumerate(_turns(kept), start=1) if n not in dropped)
+    turns = tuple(turn for n, turn in enumerate(_turns(kept), start=1) if n not in dropped)
+    label = {"pass": PASSES, "fail": FAILS}[body.label]
+    return PackRun(transcript, body.domain, label, body.why, replace(transcript, turns=turns))
 
 
 @cache
+def _runs() -> dict[str, PackRun]:
+    runs = sorted(map(_parse_run, builtin_texts("agent_runs")), key=lambda run: run.transcript.id)
+    return {run.transcript.id: run for run in runs}
+
+
 def agent_pack() -> tuple[PackRun, ...]:
-    runs = map(_parse_run, builtin_texts("agent_runs"))
-    return tuple(sorted(runs, key=lambda run: run.transcript.id))
+    return tuple(_runs().values())
 
 
 def pack_run(item: Item) -> PackRun | None:
     run = _runs().get(item.id)
     return run if run is not None and item.transcript == run.transcript else None
-
-
-@cache
-def _runs() -> dict[str, PackRun]:
-    return {run.transcript.id: run for run in agent_pack()}
 
 
 def _turns(messages: list[_Message]) -> Iterator[Turn]:

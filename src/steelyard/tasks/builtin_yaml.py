@@ -6,13 +6,8 @@ from importlib.resources import files
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class BuiltinModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def load_builtin(text: str) -> Any:

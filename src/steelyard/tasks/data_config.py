@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from steelyard.core.registry import Spec
+from steelyard.core.validation import StrictModel
 from steelyard.errors import DataError
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
@@ -25,26 +26,20 @@ from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.preprocess import Preparation
 
 
-class ResponsesConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class ResponsesConfig(StrictModel):
     path: str = Field(min_length=1)
     key: str = Field(min_length=1)
     format: Format | None = None
 
 
-class ReferenceConfig(BaseModel):
+class ReferenceConfig(StrictModel):
     """Whose verdicts stand in for labels that nobody gave."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     judge: str = Field(min_length=1)
     """Name of a judge of the study; its verdict on an item is the item's reference."""
 
 
-class DataConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class DataConfig(StrictModel):
     path: str = Field(min_length=1)
     adapter: str | None = Field(default=None, min_length=1)
     columns: Columns | None = None

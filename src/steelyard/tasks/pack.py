@@ -12,24 +12,21 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from steelyard.tasks.builtin_yaml import BuiltinModel, builtin_texts, load_builtin
+from steelyard.core.validation import StrictModel
+from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Scale, parse_scale
 from steelyard.tasks.task import Task
 
 
-def _sorted_items(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(given.items()))
-
-
-class Flip(BuiltinModel):
+class Flip(StrictModel):
     response: str
     label: str
     why: str
     """Which line of the rubric decides; never shown to a judge."""
 
 
-class PackItem(BuiltinModel):
+class PackItem(StrictModel):
     id: str
     """Task and number: the cluster of everything derived from the item."""
     stratum: str
@@ -44,7 +41,9 @@ class PackItem(BuiltinModel):
     short: str
     ambiguous: str | None = None
     """A response at the border, for which no reference answer is given."""
-    ordinal: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_sorted_items)] = ()
+    ordinal: Annotated[
+        tuple[tuple[str, str], ...], BeforeValidator(lambda given: tuple(sorted(given.items())))
+    ] = ()
     """A reference answer and a response for each answer of an ordinal scale; empty where none are written."""
 
     def labelled(self) -> Iterator[tuple[str, str]]:
@@ -55,7 +54,7 @@ class PackItem(BuiltinModel):
             yield text, label
 
 
-class PackTask(BuiltinModel):
+class PackTask(StrictModel):
     id: str
     instruction: str
     rubric: str

@@ -9,31 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from steelyard.core.validation import Expected, checked
+from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.errors import ConfigError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Scale, parse_scale
 
 
-class LevelConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class LevelConfig(StrictModel):
     score: int
     label: str = Field(min_length=1)
     description: str | None = None
+
+    @property
+    def words(self) -> str:
+        return f"{self.label}: {self.description}" if self.description else self.label
 
 
 _LEVELS = "a list of {score, label}, or a mapping of scores to labels"
 
 
-class RubricConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class RubricConfig(StrictModel):
     id: str = Field(min_length=1)
     instructions: str = Field(min_length=1)
     score_levels: Annotated[list[LevelConfig] | dict[int, str] | None, Expected(_LEVELS)] = None
@@ -80,7 +80,8 @@ def crossed(items: Iterable[Item], rubric: RubricEntry) -> tuple[Item, ...]:
 
 def _entry(config: RubricConfig, path: Path) -> RubricEntry:
     where = f"{path}: rubric {config.id!r}"
-    levels = _levels(config.score_levels)
+    given = config.score_levels or ()
+    levels = list(given.items()) if isinstance(given, dict) else [(one.score, one.words) for one in given]
     if not levels:
         return RubricEntry(config.id, config.instructions.strip(), None)
     scores = sorted(score for score, _ in levels)
@@ -101,12 +102,3 @@ def _entry(config: RubricConfig, path: Path) -> RubricEntry:
         f"{config.instructions.strip()}\n\nLevels:\n{told}",
         parse_scale("binary" if scores == [0, 1] else f"{scores[0]}-{scores[-1]}"),
     )
-
-
-def _levels(given: Any) -> list[tuple[int, str]]:
-    if isinstance(given, dict):
-        return list(given.items())
-    return [
-        (level.score, f"{level.label}: {level.description}" if level.description else level.label)
-        for level in given or ()
-    ]

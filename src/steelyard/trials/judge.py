@@ -96,16 +96,13 @@ class Judge:
 
     @cached_property
     def _templates(self) -> dict[str, tuple[tuple[str, PromptTemplate], ...]]:
-        parts = {
-            name: (("system", made.system), ("user", made.user)) for name, made in self.protocols.items()
-        }
         return {
             name: tuple(
                 (role, PromptTemplate(text, f"{self.name}, {name} prompt"))
-                for role, text in mine
+                for role, text in (("system", made.system), ("user", made.user))
                 if text is not None
             )
-            for name, mine in parts.items()
+            for name, made in self.protocols.items()
         }
 
     def fingerprint(self, protocol: str) -> str:
@@ -116,31 +113,17 @@ class Judge:
     def _fingerprints(self) -> dict[str, str]:
         made = self.composition
         if made is not None:
-            return {name: _made_of(made, name) for name in self.protocols}
-        return {name: self._fingerprint(protocol) for name, protocol in self.protocols.items()}
-
-    def _fingerprint(self, protocol: Protocol) -> str:
-        return content_hash(
-            {
-                "provider": self.provider,
-                "model": self.model,
-                "options": {key: value for key, value in self.options.items() if key not in PASSING_OPTIONS},
-                "decoding": self.decoding,
-                "rubric": self.rubric,
-                "protocol": protocol,
-            }
-        )
-
-
-def _made_of(made: Composition, protocol: str) -> str:
-    return content_hash(
-        {
-            "rule": made.rule,
-            "repeats": made.repeats,
-            "both_orders": made.both_orders,
-            "members": [member.fingerprint(protocol) for member in made.members],
+            shared = {"rule": made.rule, "repeats": made.repeats, "both_orders": made.both_orders}
+            members = {name: [one.fingerprint(name) for one in made.members] for name in self.protocols}
+            return {name: content_hash({**shared, "members": mine}) for name, mine in members.items()}
+        same = {
+            "provider": self.provider,
+            "model": self.model,
+            "options": {key: value for key, value in self.options.items() if key not in PASSING_OPTIONS},
+            "decoding": self.decoding,
+            "rubric": self.rubric,
         }
-    )
+        return {name: content_hash({**same, "protocol": one}) for name, one in self.protocols.items()}
 
 
 PRICE_OPTIONS = ("input_price", "output_price")

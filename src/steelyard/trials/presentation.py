@@ -63,12 +63,6 @@ class Presentation:
     trial: str = ""
     """Opaque trial hash: idempotency key over HTTP, source of a planted judge's noise."""
 
-    def of_trial(self, decoding: Decoding, trial: str) -> Presentation:
-        """The same for one trial; `replace` would take several times as long."""
-        return Presentation(
-            self.messages, self.slots, self.answers, decoding, self.wants, self.settings, trial
-        )
-
     def without(self, secrets: Mapping[str, str], mark: str) -> tuple[Presentation, tuple[str, ...]]:
         """The same with these secrets struck from its messages, and the variables that hold them."""
         found = [key for key in secrets if any(key in message.content for message in self.messages)]

@@ -8,23 +8,24 @@ style of `str.format`, such as those of the Judge Reliability Harness, become Ji
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta, nodes
+from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
+from steelyard.core.bounds import TooSlowError, memory_bound, time_bound
 from steelyard.core.content_hash import canonical_json, hash_json
-from steelyard.core.memory_bound import memory_bound
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import BestOf, Ordinal, Pairwise
 from steelyard.tasks.task import Task
 from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.presentation import Message
-from steelyard.trials.prompt_names import nearest_name
 
 PAIRWISE_VARIABLES = frozenset({"instruction", "request", "rubric", "reference", "first", "second", "fence"})
 POINTWISE_VARIABLES = frozenset(
@@ -43,22 +44,41 @@ FENCE = "====="
 """Mark around each candidate; lengthened only when a value contains it."""
 
 
+class _Environment(SandboxedEnvironment):
+    """A sandbox in which no power of a number takes long: that is one step, which nothing cuts short."""
+
+    intercepted_binops = frozenset(("**",))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if isinstance(left, int) and isinstance(right, int) and abs(left) > 1 and right > MAX_POWER:
+            raise OverflowError(f"found a power of {right}, expected at most {MAX_POWER}")
+        return super().call_binop(context, operator, left, right)
+
+
 @cache
 def _environment() -> SandboxedEnvironment:
-    return SandboxedEnvironment(
+    return _Environment(
         autoescape=False, undefined=StrictUndefined, keep_trailing_newline=False, trim_blocks=True
     )
 
 
 @cache
 def _compiled(text: str) -> Template:
-    with memory_bound(MAX_MEMORY):  # what is constant is computed here
+    with _bounds():  # what is constant is computed here
         return _environment().from_string(text)
 
 
 _PLAIN = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.If, nodes.Test, nodes.Const)
 MAX_MEMORY, MAX_LONGER = 500_000_000, 1_000_000
 """Bytes that a template may take, and characters of a prompt beside ten times its values."""
+MAX_SECONDS, MAX_POWER = 10.0, 1000
+"""Time that a template may take, and the largest exponent in one."""
+
+
+@contextmanager
+def _bounds() -> Iterator[None]:
+    with time_bound(MAX_SECONDS), memory_bound(MAX_MEMORY):
+        yield
 
 
 @cache
@@ -69,7 +89,7 @@ def _is_plain(text: str) -> bool:
 
 @cache
 def _variables(text: str) -> frozenset[str]:
-    with memory_bound(MAX_MEMORY):  # it compiles the template too
+    with _bounds():  # it compiles the template too
         return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
 
 
@@ -92,6 +112,8 @@ class PromptTemplate:
             ) from error
         except MemoryError as error:
             raise self._too_large() from error
+        except TooSlowError as error:
+            raise self._too_slow() from error
         except (RecursionError, SyntaxError) as error:
             raise ConfigError(
                 f"{self.origin}: the template is nested too deeply ({_reason(error)}); simplify it."
@@ -110,10 +132,12 @@ class PromptTemplate:
         filled = {**values, "fence": fence_for(values)}
         plain = _is_plain(self.text)
         try:
-            with nullcontext() if plain else memory_bound(MAX_MEMORY):
+            with nullcontext() if plain else _bounds():
                 text = _compiled(self.text).render(filled)
         except MemoryError as error:
             raise self._too_large() from error
+        except TooSlowError as error:
+            raise self._too_slow() from error
         except Exception as error:  # a template is a program: whatever it raises is its author's to mend
             raise ConfigError(
                 f"{self.origin}: the template cannot be rendered ({_reason(error)}); correct the template."
@@ -121,6 +145,12 @@ class PromptTemplate:
         if not plain and len(text) > MAX_LONGER + 10 * sum(map(len, _texts([*values.values()]))):
             raise self._too_large()
         return text
+
+    def _too_slow(self) -> ConfigError:
+        return ConfigError(
+            f"{self.origin}: the template takes more than {MAX_SECONDS:g} s, expected a prompt for a judge; "
+            "correct the template."
+        )
 
     def _too_large(self) -> ConfigError:
         return ConfigError(
@@ -148,17 +178,17 @@ def fence_for(values: Mapping[str, object]) -> str:
     return FENCE if longest < len(FENCE) else "=" * (longest + 1)
 
 
-CACHE_SIZE = 16_384
-"""Rendered prompts kept for judges and repeats that are still to come; trials hold theirs all the same."""
-
-
 @dataclass(frozen=True)
 class RenderedPrompt:
     messages: tuple[Message, ...]
     _hashes: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def body(self, decoding: str) -> str:
-        return f'{{"decoding":{decoding},"messages":{self._canonical}}}'
+        messages = ",".join(
+            f'{{"content":{message.json_content},"role":{_role(message.role)},"type":"Message"}}'
+            for message in self.messages
+        )
+        return f'{{"decoding":{decoding},"messages":[{messages}]}}'
 
     def hash(self, decoding: str) -> str:
         if decoding not in self._hashes:
@@ -173,14 +203,6 @@ class RenderedPrompt:
     def tokens(self) -> float:
         return sum(expected_tokens(message.content) for message in self.messages)
 
-    @property
-    def _canonical(self) -> str:
-        return f"[{','.join(_spelled(message) for message in self.messages)}]"
-
-
-def _spelled(message: Message) -> str:
-    return f'{{"content":{message.json_content},"role":{_role(message.role)},"type":"Message"}}'
-
 
 _role = cache(canonical_json)
 
@@ -192,7 +214,6 @@ class PromptInputs:
     reference: str = ""
 
 
-@lru_cache(maxsize=CACHE_SIZE)
 def render_prompt(
     templates: tuple[tuple[str, PromptTemplate], ...], asked: Task, shown: PromptInputs
 ) -> RenderedPrompt:
@@ -230,50 +251,74 @@ def _values(asked: Task, shown: PromptInputs) -> Mapping[str, Any]:
     return values | {"response": text, "transcript": text, "low": low, "high": high}
 
 
-_OTHER_NAMES = {"lowest_score": "low", "highest_score": "high"}
+JUDGE_NAMES = {"lowest_score": "{{ low }}", "highest_score": "{{ high }}"} | dict.fromkeys(
+    ("rubric_id", "score_levels_table"), ""
+)
+"""Names in the harness's templates for judges, and what stands for them: a rubric says its levels itself."""
 
-_NAMES = {
-    **{name: name for name in PAIRWISE_VARIABLES | POINTWISE_VARIABLES | BEST_OF_VARIABLES},
-    **_OTHER_NAMES,
-}
-
-_JINJA = re.compile(r"\{%|\{\{\s*(?:" + "|".join(_NAMES) + r")\b")
-
-_EMPTY_NAMES = frozenset({"rubric_id", "score_levels_table"})
-"""Names in the harness's templates for agents that hold nothing here: a rubric says its levels itself."""
-
-_SIGNS = re.compile(r"\{(" + "|".join((*_NAMES, *_EMPTY_NAMES)) + r")\}|\{\{|\}\}|\{#")
-
-_LITERALS = {"{{": "{", "}}": "}", "{#": '{{ "{#" }}'}
-
-
-_BARE = re.compile(r"\\(?:[A-Za-z]{2,}|[pP])(?:\{\w*\})+|[_^]\{\w*\}|\{\{|\}\}|\{([^\W\d]\w*)\}")
+_NAME = r"([^\W\d]\w*)"
+_BARE = re.compile(rf"\\(?:[A-Za-z]{{2,}}|[pP])(?:\{{\w*\}})+|[_^]\{{\w*\}}|\{{\{{|\}}\}}|\{{{_NAME}\}}")
 """A name alone in braces is the group; no doubled brace is one, nor an index, a power, or the argument of a
 LaTeX command."""
 
-
 _SPACED = re.compile(r"\{\{\s+[^\W\d]\w*\s+\}\}")
-_NAME = r"([^\W\d]\w*)"
+_DOUBLED = rf"(?<!\{{)\{{\{{\s*{_NAME}\s*(?:[.|\[][^{{}}]*)?\}}\}}"
+_EXPRESSION = re.compile(rf"{_DOUBLED}|\{{\{{\s*[\"']\{{")
+"""What is a name of Jinja2, known or not, or a brace that it is to print."""
 _OTHER_FORM = re.compile(
-    rf"\{{\{{\s*{_NAME}\s*(?:[.|\[][^{{}}]*)?\}}\}}"
-    rf"|(?<!\{{)\{{\s+{_NAME}\s*\}}|(?<!\{{)\{{{_NAME}(?:[.!\[][^{{}}]*|:[^{{}}\s,\"']+)\}}"
+    rf"{_DOUBLED}|(?<!\{{)\{{\s+{_NAME}\s*\}}|(?<!\{{)\{{{_NAME}(?:[.!\[][^{{}}]*|:[^{{}}\s,\"']+)\}}"
 )
 """A variable in another form, which a template of single braces would send as text: `{{ x }}`, `{x!r}`."""
 
+_FRONT_MATTER = re.compile(
+    r"\s*---[ \t]*\n(?:[ \t]*\n|[ \t#-][^\n{]*\n|[\w.-]+[ \t]*:[^\n{]*\n)+---[ \t]*(?:\n|$)"
+)
+"""Keys of YAML between two lines of dashes; a text between them, or a variable, is part of the prompt."""
 
-def check_braces(
+
+def read_template(
     text: str,
     allowed: frozenset[str],
     origin: str,
     columns: Mapping[str, str] = _NO_COLUMNS,
-    *,
-    jinja: bool = False,
+    others: Mapping[str, str] = JUDGE_NAMES,
+    notes: list[str] | None = None,
+) -> str:
+    """A user's template as Jinja2: the one reader for judges, authors and those who edit runs.
+
+    One with `{%`, `{#` or a known name in double braces is Jinja2. Every other is a format string, whose
+    names stand in single braces and whose doubled brace is a brace; but where it has no known name at all, an
+    unknown one in double braces is refused as Jinja2 refuses it. `others` are names of the harness and what
+    stands for them; front matter is not sent, and `notes` says so.
+    """
+    if (front := _FRONT_MATTER.match(text)) is not None:
+        text = text[front.end() :]
+        if notes is not None:
+            notes.append(f"{origin}: begins with front matter (--- … ---), which is not sent.")
+    names = {name: f"{{{{ {name} }}}}" for name in sorted(allowed)} | dict(others)
+    known = "|".join(names)
+    jinja = re.search(rf"\{{[%#]|(?<!\{{)\{{\{{\s*(?:{known})\b", text) is not None
+    single = not jinja and re.search(rf"\{{(?:{known})\}}", text) is not None
+    if jinja or not (single or _EXPRESSION.search(text) is None):
+        _check_braces(text, _literal_parts(text), allowed, single, origin, columns)
+        return text
+    _check_braces(text, [text], allowed, single, origin, columns, others)
+    return _from_format_string(text, names)
+
+
+def _check_braces(
+    text: str,
+    parts: Iterable[str],
+    allowed: frozenset[str],
+    single: bool,
+    origin: str,
+    columns: Mapping[str, str],
+    others: Mapping[str, str] = _NO_COLUMNS,
 ) -> None:
     """Refuse a name alone in single braces that would be sent as it stands.
 
-    `jinja` says that the text is never read as a template of single braces.
+    `parts` are what is sent of the text; `single` says that it is a format string with a known name.
     """
-    single = not jinja and _has_single_braces(text)
     for found in _OTHER_FORM.finditer(text) if single else ():
         name = next(filter(None, found.groups()))
         near = nearest_name(name, allowed, columns) or ("request" if _SPACED.fullmatch(found[0]) else None)
@@ -282,18 +327,17 @@ def check_braces(
                 f"{origin}: found {found[0]} beside names in single braces, expected one form; write "
                 f"{{{near}}}, or every name in double braces."
             )
-    for part in [text] if single else _literal_parts(text):
-        for name in (found[1] for found in _BARE.finditer(part) if found[1]):
-            if not (single and (name in _EMPTY_NAMES or _NAMES.get(name) in allowed)):
-                form = "{{ %s }}" if jinja or (not single and re.search(r"\{[{%]", text)) else "{%s}"
-                literal = f"{{{{{name}}}}}" if single else f'{{{{ "{{{name}}}" }}}}'
-                near = nearest_name(name, allowed, columns)
-                meant = f"did you mean {form % near}, or {literal} for the text itself?"
-                raise ConfigError(
-                    f"{origin}: found {{{name}}}, expected one of "
-                    f"{', '.join(form % one for one in sorted(allowed))}; "
-                    + (meant if near else f"correct it, or write {literal} for the text itself.")
-                )
+    for name in (found[1] for part in parts for found in _BARE.finditer(part) if found[1]):
+        if not (single and (name in allowed or name in others)):
+            form = "{{ %s }}" if not single and re.search(r"\{[{%]", text) else "{%s}"
+            literal = f"{{{{{name}}}}}" if single else f'{{{{ "{{{name}}}" }}}}'
+            near = nearest_name(name, allowed, columns)
+            meant = f"did you mean {form % near}, or {literal} for the text itself?"
+            raise ConfigError(
+                f"{origin}: found {{{name}}}, expected one of "
+                f"{', '.join(form % one for one in sorted(allowed))}; "
+                + (meant if near else f"correct it, or write {literal} for the text itself.")
+            )
 
 
 def _literal_parts(text: str) -> Iterator[str]:
@@ -308,23 +352,53 @@ def _literal_parts(text: str) -> Iterator[str]:
         return  # `PromptTemplate.check` says what is wrong
 
 
-def _has_single_braces(text: str) -> bool:
-    return not _JINJA.search(text) and any(f"{{{name}}}" in text for name in _NAMES)
-
-
-def as_jinja(text: str) -> str:
-    """A template of single braces in our own form; every other text as it is."""
-    if not _has_single_braces(text):
-        return text
+def _from_format_string(text: str, names: Mapping[str, str]) -> str:
     open_pairs = 0
 
     def in_jinja(sign: re.Match[str]) -> str:
         nonlocal open_pairs
         if sign[1] is not None:
-            return "" if sign[1] in _EMPTY_NAMES else f"{{{{ {_NAMES[sign[1]]} }}}}"
+            return names[sign[1]]
         if sign[0] == "}}" and not open_pairs:
             return sign[0]  # two objects of JSON end here
-        open_pairs += {"{{": 1, "}}": -1}.get(sign[0], 0)
-        return _LITERALS[sign[0]]
+        open_pairs += 1 if sign[0] == "{{" else -1
+        # A brace before another would begin an expression.
+        return '{{ "{" }}' if sign[0] == "{{" and text[sign.end() :].startswith("{") else sign[0][0]
 
-    return _SIGNS.sub(in_jinja, text)
+    return re.sub(rf"\{{({'|'.join(names)})\}}|\{{\{{|\}}\}}", in_jinja, text)
+
+
+_SLOTS = {**dict.fromkeys(("a", "1", "first"), "first"), **dict.fromkeys(("b", "2", "second"), "second")}
+"""Words that number a candidate: `answer_a`, `response2`."""
+
+_MEANINGS = (
+    (("reference",), "expected gold golden ideal truth target correct context"),
+    (("low",), "min minimum lowest"),
+    (("high",), "max maximum highest"),
+    (("rubric",), "criteria criterion guidelines"),
+    (("request",), "question input query prompt problem user"),
+    (
+        ("response", "first"),
+        "answer answers output outputs completion generation prediction reply candidate candidates "
+        "submission response responses model assistant text first second",
+    ),
+    (("transcript", "request"), "conversation dialogue messages trace trajectory"),
+    (("instruction",), "instructions task"),
+)
+"""Variables, of which the first that the scale has is meant, and words for them; narrower ones come first."""
+
+_TYPING_ERROR = 0.75
+"""Likeness from which a name is taken for a typing error: `requst`, and not `score` for `correct`."""
+
+
+def nearest_name(name: str, known: Collection[str], columns: Mapping[str, str]) -> str | None:
+    """The variable that a name stands for; `columns` says which part of an item a column of the data is."""
+    name = columns.get(name, name)
+    words = re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    meant = [_SLOTS[word] for word in words if word in _SLOTS] + words
+    meant += [one for variables, said in _MEANINGS if set(said.split()) & set(words) for one in variables]
+    close = {word: variables for variables, said in _MEANINGS for word in said.split()}
+    close |= {one: (one,) for one in known}
+    for word in get_close_matches(name.lower(), close, n=3, cutoff=_TYPING_ERROR):
+        meant += close[word]
+    return next((one for one in meant if one in known), None)

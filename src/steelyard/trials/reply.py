@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,15 +48,8 @@ class Usage:
     def plus(self, other: Usage) -> Usage:
         """With what a reply to the same call used that was thrown away."""
         known = self.billed is not None and other.billed is not None
-        return replace(
-            self,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            billed=(self.billed or 0.0) + (other.billed or 0.0) if known else None,
-        )
+        billed = (self.billed or 0.0) + (other.billed or 0.0) if known else None
+        return replace(self, **_tokens((self, other)), billed=billed)
 
     @property
     def parts(self) -> tuple[Usage, ...]:
@@ -66,6 +59,14 @@ class Usage:
     def each(self, judge: str) -> tuple[tuple[str, Usage], ...]:
         """The calls that were paid for, with the judge that was asked: this one."""
         return ((judge, self),)
+
+
+_KINDS = tuple(name for name in vars(Usage()) if name.endswith("_tokens"))
+
+
+def _tokens(used: Sequence[Usage]) -> dict[str, Any]:
+    """The sum of each kind of token."""
+    return {name: sum(getattr(usage, name) for usage in used) for name in _KINDS}
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,8 @@ class CommonUsage(Usage):
         """The tokens of several calls together."""
         every = tuple(calls)
         used = [usage for _, usage in every]
-        return cls(
-            sum(usage.input_tokens for usage in used),
-            sum(usage.output_tokens for usage in used),
-            sum(usage.cached_tokens for usage in used),
-            sum(usage.reasoning_tokens for usage in used),
-            sum(usage.cache_write_tokens for usage in used),
-            bool(used) and all(usage.batched for usage in used),
-            requests=sum(usage.requests for usage in used),
-            calls=every,
-        )
+        batched, requests = all(usage.batched for usage in used), sum(usage.requests for usage in used)
+        return cls(**_tokens(used), batched=bool(used) and batched, requests=requests, calls=every)
 
     @property
     def prompt(self) -> Usage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -13,7 +13,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.fit import Fitted, fitted
-from steelyard.tasks.transcripts.transcript import unedited
+from steelyard.tasks.transcripts.transcript import Transcript, TurnChange, unedited
 from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
@@ -25,6 +25,44 @@ CHARACTERS = 3.0
 """Characters of a token in a run of an agent at least: JSON and numbers take more tokens than prose."""
 LARGEST_SEED = 2**31
 """Seeds of repeats lie below it: no server takes fewer bits."""
+TASKS, PROMPTS, FITS = 1024, 8192, 256
+"""Tasks, rendered prompts and shortened runs that a plan has at hand."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How much of a run of an agent a judge can read."""
+
+    shown: Fitted | None
+    """None where not even its ends fit."""
+    hides_edit: bool
+    """The judge would read the run as it was before it was edited: no answer tells of that."""
+
+    @classmethod
+    def of(cls, run: Transcript, edits: Sequence[TurnChange] | None, room: int) -> Fit:
+        shown = fitted(run, room)
+        if shown is None or not shown.cut or not edits:
+            return cls(shown, hides_edit=False)
+        before = fitted(unedited(run, edits), room)
+        return cls(shown, before is not None and before.text_after_notice == shown.text_after_notice)
+
+
+class PromptCache:
+    """What questions of one plan show, for repeats and for judges that are asked alike; released with it."""
+
+    def __init__(self) -> None:
+        self.merge_task = lru_cache(maxsize=TASKS)(_merge_task)
+        self.render = lru_cache(maxsize=PROMPTS)(render_prompt)
+        self.present = lru_cache(maxsize=PROMPTS)(_present)
+        self._fits: dict[tuple[str, int], Fit] = {}
+
+    def fit(self, stimulus: Stimulus, run: Transcript, room: int) -> Fit:
+        place = stimulus.hash, room
+        if place not in self._fits:
+            if len(self._fits) >= FITS:
+                self._fits.clear()
+            self._fits[place] = Fit.of(run, stimulus.changes, room)
+        return self._fits[place]
 
 
 @dataclass(frozen=True)
@@ -36,18 +74,40 @@ class Trial:
     order: str = "uv"
     """`uv` or `vu`; pointwise trials are always `uv`."""
     replicate: int = 0
-    # `replace` copies no field with `init=False`: a trial with another judge or stimulus repeats no other.
-    _question: Trial | None = field(default=None, init=False, compare=False, repr=False)
-    """The trial that this one repeats: what both show alike is put together once."""
+    question: Trial | None = field(default=None, compare=False, repr=False)
+    """The trial that this one repeats: hashes of what both show alike are made once."""
+    prompts: PromptCache = field(default_factory=PromptCache, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        first = self.question
+        if first is not None and not (
+            first.judge is self.judge
+            and first.protocol == self.protocol
+            and first.stimulus is self.stimulus
+            and first.task is self.task
+            and first.order == self.order
+        ):
+            raise ValueError("a repeat has judge, protocol, stimulus, task and order of its question")
 
     def __hash__(self) -> int:
         return hash(self.key)
 
+    def repeat(self, replicate: int) -> Trial:
+        """The same question once more; a seed of its own makes another prompt."""
+        first = self.question or self
+        return Trial(
+            self.judge, self.protocol, self.stimulus, self.task, self.order, replicate, first, self.prompts
+        )
+
     @cached_property
     def effective_task(self) -> Task:
         """The question as it is put here: what the stimulus says of its own overrides the study's task."""
+        if self.question is not None:
+            return self.question.effective_task
         shown = self.stimulus
-        return _merge_task(self.task, self.judge.rubric, shown.instruction, shown.rubric, shown.scale)
+        return self.prompts.merge_task(
+            self.task, self.judge.rubric, shown.instruction, shown.rubric, shown.scale
+        )
 
     @property
     def slot_texts(self) -> tuple[str, ...]:
@@ -57,70 +117,50 @@ class Trial:
     def members(self) -> tuple[Trial, ...]:
         """The trials whose verdicts make this one's; none where the judge is asked itself."""
         return tuple(
-            Trial(member, self.protocol, self.stimulus, self.task, order, replicate)
+            Trial(member, self.protocol, self.stimulus, self.task, order, replicate, prompts=self.prompts)
             for member, order, replicate in members_of(self.judge, self.order, self.replicate)
         )
 
     @property
     def calls(self) -> tuple[Trial, ...]:
         """What is really asked: this trial, or the calls of its members."""
-        return (self,) if self.judge.composition is None else self._members_calls
-
-    @cached_property
-    def _members_calls(self) -> tuple[Trial, ...]:
+        if self.judge.composition is None:
+            return (self,)
         return tuple(call for member in self.members for call in member.calls)
 
-    @cached_property
+    @property
     def shortened(self) -> Fitted | None:
         """The run as it fits what the judge can read; None where nothing is shortened, or nothing fits."""
-        made = self._fitted
-        return made if made is not None and made.cut else None
+        fit = self._fit
+        return fit.shown if fit is not None and fit.shown is not None and fit.shown.cut else None
 
     @property
     def overflows(self) -> bool:
         """True where not even the ends of the run fit what the judge can read, or its edit is cut away."""
-        return self._room is not None and (self._fitted is None or self._edit_cut)
+        fit = self._fit
+        return fit is not None and (fit.shown is None or fit.hides_edit)
 
-    @cached_property
-    def _edit_cut(self) -> bool:
-        """True where the judge would read the run as it was before it was edited: no answer tells of that."""
-        shown, run, found = self.shortened, self.stimulus.transcript, self.stimulus.changes
-        if shown is None or run is None or self._room is None or not found:
-            return False
-        before = fitted(unedited(run, found), self._room)
-        return before is not None and before.text_after_notice == shown.text_after_notice
-
-    @cached_property
-    def _fitted(self) -> Fitted | None:
-        run, room = self.stimulus.transcript, self._room
-        return None if run is None or room is None else fitted(run, room)
-
-    @cached_property
-    def _room(self) -> int | None:
-        """Characters that are left for a run; None where it is no run, or the judge says no limit."""
-        if self.judge.context is None or self.stimulus.transcript is None:
+    @property
+    def _fit(self) -> Fit | None:
+        """None where it is no run, or the judge says no limit."""
+        judge, run = self.judge, self.stimulus.transcript
+        if judge.context is None or run is None:
             return None
-        tokens = self.judge.context - self.judge.decoding.max_tokens
-        return int(tokens * CHARACTERS) - self._render(("",)).characters
+        tokens = judge.context - judge.decoding.max_tokens
+        room = int(tokens * CHARACTERS) - self._render(("",)).characters
+        return self.prompts.fit(self.stimulus, run, room)
 
-    @cached_property
+    @property
     def rendered(self) -> RenderedPrompt:
         """The rendered prompt; empty where the judge is not asked itself."""
         if self.judge.composition is not None:
             return RenderedPrompt(())
-        return self._render_whole() if self._question is None else _shared_prompt(self)[0]
-
-    def _render_whole(self) -> RenderedPrompt:
-        if self.stimulus.transcript is None or self.shortened is None:
-            return self._render(self.slot_texts)
-        return self._render((self.shortened.text,))
+        return self._render(self.slot_texts if self.shortened is None else (self.shortened.text,))
 
     def _render(self, texts: tuple[str, ...]) -> RenderedPrompt:
-        shown = self.stimulus
-        templates = self.judge.templates(self.protocol)
-        return render_prompt(
-            templates, self.effective_task, PromptInputs(shown.request, texts, shown.reference or "")
-        )
+        shown, templates = self.stimulus, self.judge.templates(self.protocol)
+        inputs = PromptInputs(shown.request, texts, shown.reference or "")
+        return self.prompts.render(templates, self.effective_task, inputs)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -154,6 +194,8 @@ class Trial:
     @cached_property
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding; of all of them where there are several."""
+        if self.question is not None and self.judge.decoding.seed is None:
+            return self.question.prompt_hash
         if self.judge.composition is not None:
             return content_hash(sorted(call.prompt_hash for call in self.calls))
         return self.rendered.hash(self.decoding.canonical)
@@ -164,6 +206,8 @@ class Trial:
 
     @cached_property
     def unseeded_prompt_hash(self) -> str:
+        if self.question is not None:
+            return self.question.unseeded_prompt_hash
         if self.judge.composition is not None:
             return content_hash(sorted({call.unseeded_prompt_hash for call in self.calls}))
         return self.rendered.hash(self.judge.decoding.canonical)
@@ -183,83 +227,37 @@ class Trial:
         fingerprint = self.judge.fingerprint(self.protocol)
         return f'["{fingerprint}","{self.stimulus.hash}","{self.order}",', f',"{self.prompt_hash}"]'
 
-    def without_prompt(self) -> Trial:
-        """The same with its hashes alone: the prompt is rendered again for who asks for it."""
-        prompt_hash = self.prompt_hash
-        # Without a seed of its own a repeat has the prompt of the question.
-        same = self.judge.composition is None and self.decoding is self.judge.decoding
-        unseeded = prompt_hash if same else self.unseeded_prompt_hash
-        copy = Trial(self.judge, self.protocol, self.stimulus, self.task, self.order, self.replicate)
-        known = vars(copy)
-        known["prompt_hash"], known["unseeded_prompt_hash"] = prompt_hash, unseeded
-        if "key" in vars(self):
-            known["key"] = self.key
-        return copy
-
     def presentation(self) -> Presentation:
-        """What the provider receives; a run that can not be read whole or shortened is refused."""
-        if self.judge.context is not None and self.overflows:
-            what = (
-                "shows nothing of its edit shortened to them" if self._fitted else "is too long for its ends"
-            )
-            raise PermanentError(
-                "context_overflow",
-                f"judge {self.judge.name}: reads {self.judge.context:,} tokens, and run {self.item!r} {what}",
-            )
-        _, shared = _shared_prompt(self)
-        return shared.of_trial(self.decoding, self.key.removeprefix("sha256:"))
+        """What the provider receives; `replace` would take several times as long."""
+        shared, trial = self.prompts.present(self.question or self), self.key.removeprefix("sha256:")
+        return Presentation(
+            shared.messages, shared.slots, shared.answers, self.decoding, shared.wants, shared.settings, trial
+        )
 
 
-def replicate_of(question: Trial, replicate: int, key: str | None = None) -> Trial:
-    """A repeat of a question, with its key where that is known; a seed of its own makes another prompt."""
-    repeat = Trial(
-        question.judge, question.protocol, question.stimulus, question.task, question.order, replicate
-    )
-    known = vars(repeat)  # where cached properties look first
-    known["_question"] = question
-    known["effective_task"] = question.effective_task
-    known["unseeded_prompt_hash"] = question.unseeded_prompt_hash
-    if question.judge.decoding.seed is None:
-        known["prompt_hash"] = question.prompt_hash
-    if key is not None:
-        known["key"] = key
-    return repeat
-
-
-SHARED_PROMPTS = 8192
-"""Questions whose prompt is at hand for their repeats."""
-_shared_prompts: dict[int, tuple[Trial, tuple[RenderedPrompt, Presentation]]] = {}
-"""By the id of the question, which is held beside: no other can have it."""
-
-
-def _shared_prompt(trial: Trial) -> tuple[RenderedPrompt, Presentation]:
-    """What all repeats of a question show alike."""
-    question = trial._question or trial
-    known = _shared_prompts.get(id(question))
-    if known is None:
-        if len(_shared_prompts) >= SHARED_PROMPTS:
-            _shared_prompts.clear()
-        rendered = trial._render_whole()
-        known = question, (rendered, _presentation(trial, rendered))
-        _shared_prompts[id(question)] = known
-    return known[1]
-
-
-def _presentation(trial: Trial, rendered: RenderedPrompt) -> Presentation:
-    protocol, shown = trial.judge.protocols[trial.protocol], trial.stimulus
+def _present(question: Trial) -> Presentation:
+    """What all repeats show alike; a run that can not be read whole or shortened is refused."""
+    judge, shown = question.judge, question.stimulus
+    if question.overflows:
+        cut = question.shortened is not None
+        what = "shows nothing of its edit shortened to them" if cut else "is too long for its ends"
+        raise PermanentError(
+            "context_overflow",
+            f"judge {judge.name}: reads {judge.context:,} tokens, and run {question.item!r} {what}",
+        )
+    protocol = judge.protocols[question.protocol]
     return Presentation(
-        messages=rendered.messages,
-        slots=Slots(
-            shown.request, trial.slot_texts, shown.reference, shown.context, shown.metadata, shown.rubric
+        question.messages,
+        Slots(
+            shown.request, question.slot_texts, shown.reference, shown.context, shown.metadata, shown.rubric
         ),
-        answers=trial.effective_task.scale.answers,
-        decoding=trial.judge.decoding,
-        wants=response_format(protocol.reader).wants,
-        settings=protocol.settings,
+        question.effective_task.scale.answers,
+        judge.decoding,
+        response_format(protocol.reader).wants,
+        protocol.settings,
     )
 
 
-@lru_cache(maxsize=1024)
 def _merge_task(
     task: Task, judge_rubric: str | None, instruction: str | None, rubric: str | None, scale: str | None
 ) -> Task:

@@ -12,13 +12,7 @@ from steelyard.core.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import ABSTAIN, strip_wrapping
-from steelyard.verdicts.readers import (
-    LEAST_PROBABILITY,
-    READERS,
-    LogprobReader,
-    json_key,
-    without_reasoning,
-)
+from steelyard.verdicts.readers import LEAST_PROBABILITY, READERS, LogprobReader, json_key, without_reasoning
 from steelyard.verdicts.verdict import (
     BROKEN_OFF,
     EMPTY,
@@ -90,7 +84,11 @@ def suggest_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
         return "correct the function, or say what its words mean with answers"
     replies = [replace(reply, text=reply.text[-MAX_PARSED:]) for reply in replies]
     attempts = _attempts(reader, scale, replies)
-    counts = [(_readable(spec, scale, replies), words) for spec, words in attempts]
+    counts = []
+    for spec, words in attempts:
+        read = READERS.build(spec)
+        readable = sum(not isinstance(read(reply, scale), Unreadable) for reply in replies)
+        counts.append((readable, words))
     most = max((count for count, _ in counts), default=0)
     if 2 * most >= len(replies) and most:
         best = next(words for count, words in counts if count == most)
@@ -150,11 +148,6 @@ def reasons_of(verdicts: Iterable[Verdict]) -> str:
     counts = Counter(verdict.reason for verdict in verdicts if isinstance(verdict, Unreadable))
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     return ", ".join(f"{reason} {count}" for reason, count in ordered)
-
-
-def _readable(spec: Spec, scale: Scale, replies: Iterable[Reply]) -> int:
-    reader = READERS.build(spec)
-    return sum(not isinstance(reader(reply, scale), Unreadable) for reply in replies)
 
 
 def _attempts(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> Iterator[_Attempt]:

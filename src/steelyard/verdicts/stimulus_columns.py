@@ -37,13 +37,7 @@ class Coded(Generic[Value]):
         return cls(tuple(number), np.array(codes, dtype=np.int64))
 
 
-def _better(stimulus: Stimulus) -> int:
-    wanted = stimulus.expectation
-    return {"u": 1, "v": 2}[wanted.content] if isinstance(wanted, Prefers) else 0
-
-
-def _label(stimulus: Stimulus) -> float:
-    return float(stimulus.expectation.value) if isinstance(stimulus.expectation, Label) else np.nan
+_BETTER = {"u": 1, "v": 2}
 
 
 def _form_column(value: Callable[[Stimulus], object], kind: type[Kind]) -> cached_property[NDArray[Kind]]:
@@ -77,9 +71,13 @@ class StimulusColumns:
     base_level = _float_column(lambda s: s.base_level)
     """Quality of the worse text; NaN where there is no ladder."""
     strength = _float_column(lambda s: s.level)
-    better = _form_column(_better, np.int64)
+    better = _form_column(
+        lambda s: _BETTER[s.expectation.content] if isinstance(s.expectation, Prefers) else 0, np.int64
+    )
     """0 none, 1 content u, 2 content v."""
-    expected = _form_column(_label, np.float64)
+    expected = _form_column(
+        lambda s: float(s.expectation.value) if isinstance(s.expectation, Label) else np.nan, np.float64
+    )
     """The score that a sound judge gives; NaN where nobody has said."""
     failing = _float_column(lambda s: None if s.failing is None else float(s.failing))
     """Answer of a text or run that fails; NaN where nobody has said."""
@@ -139,9 +137,9 @@ class StimulusColumns:
     @cached_property
     def longer_by_name(self) -> dict[str, int]:
         """Name of a pair to its text with more words, 1 for u and 2 for v; pairs without one are left out."""
-        differ = (s for s in self.stimuli if len(s.texts) == 2 and s.texts[0] != s.texts[1])
-        words = {s.id: [len(text.split()) for text in s.texts] for s in differ}
-        return {name: 1 if u > v else 2 for name, (u, v) in words.items() if u != v}
+        known = ((s.id, s.pair_lengths) for s in self.stimuli)
+        words = ((name, *lengths) for name, lengths in known if lengths is not None)
+        return {name: 1 if u > v else 2 for name, u, v in words if u != v}
 
     @cached_property
     def run(self) -> Mask:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, unquote
 
 from jinja2 import Environment
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
 
 from steelyard.commands.view.viewed_run import NotFoundError
 from steelyard.core.text import replace_lone_surrogates
@@ -25,23 +27,16 @@ from steelyard.errors import SteelyardError
 from steelyard.version import __version__
 from steelyard.web.access import BODY_LIMIT, TooLongError, error_page, json_error
 
-_DATASHEET = "steelyard.datasheet.render.html"
-ASSETS: Mapping[str, tuple[str, str, str]] = {
-    "style.css": (_DATASHEET, "style.css", "text/css"),
-    "evidence.css": (_DATASHEET, "evidence.css", "text/css"),
-    "theme.js": (_DATASHEET, "theme.js", "text/javascript"),
-    "page.js": (_DATASHEET, "page.js", "text/javascript"),
-    "bench.css": ("steelyard.web", "static/bench.css", "text/css"),
-    "review.js": ("steelyard.web", "static/review.js", "text/javascript"),
-    "send.js": ("steelyard.web", "static/send.js", "text/javascript"),
-    "templates.js": ("steelyard.web", "static/templates.js", "text/javascript"),
-    "label.js": ("steelyard.web", "static/label.js", "text/javascript"),
-    "words.js": ("steelyard.web", "static/words.js", "text/javascript"),
-    "view.css": ("steelyard.web", "static/view.css", "text/css"),
-    "view.js": ("steelyard.web", "static/view.js", "text/javascript"),
-    "bundle.js": ("steelyard.web", "static/bundle.js", "text/javascript"),
+_OF_SHEETS = ("style.css", "evidence.css", "theme.js", "page.js")
+_OF_PAGES = (
+    *("bench.css", "review.js", "send.js", "templates.js", "label.js"),
+    *("words.js", "view.css", "view.js", "bundle.js"),
+)
+ASSETS: Mapping[str, tuple[str, str]] = {
+    **{name: ("steelyard.datasheet.render.html", name) for name in _OF_SHEETS},
+    **{name: ("steelyard.web", f"static/{name}") for name in _OF_PAGES},
 }
-"""Name in an address to package, file and kind: nothing else is ever read for one."""
+"""Name in an address to package and file: nothing else is ever read for one."""
 
 
 @cache
@@ -66,7 +61,7 @@ def page(request: Request, template: str, **content: Any) -> Response:
 
 @cache
 def asset_text(name: str) -> str:
-    package, path, _ = ASSETS[name]
+    package, path = ASSETS[name]
     return (files(package) / path).read_text(encoding="utf-8")
 
 
@@ -74,10 +69,12 @@ async def asset(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in ASSETS:
         return Response("no such file", 404, media_type="text/plain")
-    return Response(asset_text(name), media_type=f"{ASSETS[name][2]}; charset=utf-8")
+    kind = "css" if name.endswith(".css") else "javascript"
+    return Response(asset_text(name), media_type=f"text/{kind}; charset=utf-8")
 
 
 ExceptionHandler = Callable[[Request, Exception], Awaitable[Response]]
+Handler = Callable[[Request, dict[str, Any]], Response]
 
 
 def _error_handler(status: int, sentence: str = "") -> ExceptionHandler:
@@ -87,10 +84,14 @@ def _error_handler(status: int, sentence: str = "") -> ExceptionHandler:
     return handle
 
 
-async def _internal_error(_: Request, error: Exception) -> Response:
+def _own_fault(error: Exception) -> str:
     if os.environ.get("STEELYARD_TRACEBACK"):
         traceback.print_exception(error)
-    return error_page(500, f"A fault in Steelyard itself ({type(error).__name__}); what was saved is kept.")
+    return f"a fault in Steelyard itself ({type(error).__name__}); what was saved is kept."
+
+
+async def _internal_error(_: Request, error: Exception) -> Response:
+    return error_page(500, _own_fault(error))
 
 
 EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = {
@@ -103,12 +104,38 @@ EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = {
 }
 
 
+def application(*routes: Route) -> Starlette:
+    """The routes with the assets; what they raise is told in one sentence."""
+    static = Route("/static/{name}", asset)
+    return Starlette(routes=[*routes, static], exception_handlers=dict(EXCEPTION_HANDLERS))
+
+
 REVIEWER = "steelyard-reviewer"
 NAME_LIMIT = 80
 """Signs of a name, at most."""
 
 
-def json_route(handler: Callable[[Request, dict[str, Any]], Response]) -> Callable[[Request], Any]:
+Refusals = Mapping[type[Exception], tuple[int, str]]
+"""Errors that a page tells: their status, and words in the place of their own."""
+
+
+def vote_app(
+    pages: Mapping[str, Callable[[Request], Any]], sent: Mapping[str, Handler], refusals: Refusals
+) -> Starlette:
+    """Pages on which people vote, and what they send, by path."""
+    posts = {**sent, "/reviewer": set_reviewer}.items()
+    return application(
+        *(Route(path, handler) for path, handler in pages.items()),
+        *(Route(path, _json_route(handler, refusals), methods=["POST"]) for path, handler in posts),
+    )
+
+
+def download(name: str, lines: Iterable[str], kind: str = "application/jsonl") -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response("".join(lines), media_type=kind, headers=headers)
+
+
+def _json_route(handler: Handler, refusals: Refusals) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         try:
             body = json.loads(await request.body())
@@ -118,13 +145,13 @@ def json_route(handler: Callable[[Request, dict[str, Any]], Response]) -> Callab
             return json_error(400, "expected a JSON object.")
         try:
             return await run_in_threadpool(handler, request, body)
+        except tuple(refusals) as refusal:
+            status, words = refusals[type(refusal)]
+            return json_error(status, words or str(refusal))
         except SteelyardError as error:
             return json_error(500, str(error))
         except Exception as error:
-            if os.environ.get("STEELYARD_TRACEBACK"):
-                traceback.print_exception(error)
-            kind = type(error).__name__
-            return json_error(500, f"a fault in Steelyard itself ({kind}); what was saved is kept.")
+            return json_error(500, _own_fault(error))
 
     return endpoint
 

@@ -22,8 +22,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.common import FAILED_RATE
-from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.multiple_testing import ComparisonFamily, adjust_comparisons
+from steelyard.metrics.comparison.comparison import Comparison, ComparisonFamily, adjust_comparisons
 from steelyard.metrics.findings import CLEAR, FLAGGED
 
 RESULTS = {"clear": PASS, "flagged": FAIL, "inconclusive": GATE_INCONCLUSIVE}

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from steelyard.commands.estimate_file import with_estimate
 from steelyard.commands.gate.drift import drift_checks
 from steelyard.commands.gate.policy import Policy, PolicyLike, find_policy
 from steelyard.commands.gate.ruling import (
@@ -27,6 +26,7 @@ from steelyard.commands.gate.ruling import (
     withhold_partial,
     worst,
 )
+from steelyard.commands.report import current_datasheet, has_record
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.core.validation import reason
@@ -34,10 +34,10 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import CertificateError, ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
-from steelyard.run_folder.published_files import read_datasheet
 from steelyard.runner.planner import make_plan
 from steelyard.study.consent import Consent, refuse
 from steelyard.study.study_file import build_study, load_config
+from steelyard.survey.estimate_report import with_estimate
 from steelyard.trials.judge import Judge
 from steelyard.version import __version__
 
@@ -83,7 +83,7 @@ class Instruments:
     @classmethod
     def of(cls, target: Path, consent: Consent) -> Instruments:
         if not target.is_file():
-            sheet = read_datasheet(target)
+            sheet = current_datasheet(target)
             return cls(str(target), sheet.judges, sheet.stimulus_set, sheet.version)
         study = build_study(load_config(target, {}, consent=consent), target.parent)
         judges = tuple(JudgeEntry.of(judge, judge.protocols) for judge in study.judges)
@@ -240,7 +240,12 @@ def gate(
     there, and where the folder can not be written to.
     """
     policy = find_policy(given)
-    sheet = with_estimate(read_datasheet(folder), folder)
+    sheet = with_estimate(current_datasheet(folder), folder)
+    if not has_record(folder):
+        raise ConfigError(
+            f"{folder}: datasheet.json stands alone, expected the replies or recorded verdicts that it was "
+            "computed from; gate the folder that `measure` or `import` wrote."
+        )
     names = select_judges(sheet.judges, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
     drift = partial(drift_checks, folder, reference, policy, margin=margin) if reference is not None else None

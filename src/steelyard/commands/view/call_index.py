@@ -195,23 +195,21 @@ class CallIndex:
         """The calls that pass all but the outcome; `search_replies` finds replies with a text."""
         calls, shown = self.calls, self.calls.shown
         keep: Mask = np.ones(len(calls), dtype=np.bool_)
-        if wanted.judge:
-            keep = keep & _rows_with_name(calls.judge, calls.judges, wanted.judge)
-        if wanted.protocol:
-            keep = keep & _rows_with_name(calls.protocol, calls.protocols, wanted.protocol)
+        conditions: Sequence[tuple[str, Callable[[], Mask]]] = (
+            (wanted.judge, lambda: _rows_with_name(calls.judge, calls.judges, wanted.judge)),
+            (wanted.protocol, lambda: _rows_with_name(calls.protocol, calls.protocols, wanted.protocol)),
+            (wanted.kind, lambda: (shown.kind == wanted.kind)[calls.stimulus]),
+            (wanted.stratum, lambda: (shown.stratum == wanted.stratum)[calls.stimulus]),
+            (wanted.label, lambda: np.array([each == wanted.label for each in self._labels])[calls.stimulus]),
+            (wanted.answer, lambda: self.answer_words == wanted.answer),
+            (wanted.stimulus, lambda: (shown.ids == wanted.stimulus)[calls.stimulus]),
+            (wanted.delta, lambda: (shown.delta == _number(wanted.delta))[calls.stimulus]),
+        )
+        for value, condition in conditions:
+            if value:
+                keep = keep & condition()
         if wanted.probe and wanted.probe in self.probes:
             keep = keep & self.run_calls.of_probe(wanted.probe, calls)
-        for column, value in ((shown.kind, wanted.kind), (shown.stratum, wanted.stratum)):
-            if value:
-                keep = keep & (column == value)[calls.stimulus]
-        if wanted.label:
-            keep = keep & np.array([each == wanted.label for each in self._labels])[calls.stimulus]
-        if wanted.answer:
-            keep = keep & (self.answer_words == wanted.answer)
-        if wanted.stimulus:
-            keep = keep & (shown.ids == wanted.stimulus)[calls.stimulus]
-        if wanted.delta:
-            keep = keep & (shown.delta == _number(wanted.delta))[calls.stimulus]
         if wanted.text:
             needle = wanted.text.casefold()
             shown_match = np.array([needle in text for text in self._searched_texts], dtype=np.bool_)

@@ -9,6 +9,7 @@ import numpy as np
 from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
 from steelyard.core.arrays import Floats, Ints
 from steelyard.stimuli.expectation import reference_label
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import answer_word
 
 
@@ -65,14 +66,9 @@ def _places(words: Sequence[str | None], codes: Ints) -> Floats:
     return np.array(places, dtype=np.float64)[codes]
 
 
-def _of_stimuli(loaded: LoadedRun) -> Floats:
+def _of_stimuli(loaded: LoadedRun, word: Callable[[Stimulus], str | None]) -> Floats:
     calls = loaded.index.calls
-    return _places([each.id for each in calls.shown.stimuli], calls.stimulus)
-
-
-def _of_labels(loaded: LoadedRun) -> Floats:
-    calls = loaded.index.calls
-    return _places([reference_label(each.expectation) for each in calls.shown.stimuli], calls.stimulus)
+    return _places([word(each) for each in calls.shown.stimuli], calls.stimulus)
 
 
 def _of_verdicts(loaded: LoadedRun) -> Floats:
@@ -81,9 +77,9 @@ def _of_verdicts(loaded: LoadedRun) -> Floats:
 
 
 COLUMNS: Mapping[str, Callable[[ViewedRun, LoadedRun], Floats]] = {
-    "stimulus": lambda _, loaded: _of_stimuli(loaded),
+    "stimulus": lambda _, loaded: _of_stimuli(loaded, lambda each: each.id),
     "judge": lambda _, loaded: _places(loaded.index.calls.judges, loaded.index.calls.judge),
-    "label": lambda _, loaded: _of_labels(loaded),
+    "label": lambda _, loaded: _of_stimuli(loaded, lambda each: reference_label(each.expectation)),
     "verdict": lambda _, loaded: _of_verdicts(loaded),
     "time": latencies,
     "tokens": lambda _, loaded: tokens(loaded),

@@ -136,6 +136,7 @@ class _CallSelector:
             "base_level": shown.base_level,
             "edit": shown.probe,
             "level": shown.strength,
+            "target": shown.expected,
         }
         keep = np.ones(len(shown.stimuli), dtype=np.bool_)
         for name, column in columns.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.commands.import_verdicts import ImportFolder
+from steelyard.commands.report import current_datasheet
 from steelyard.commands.view.call_index import NO_ROWS, CallIndex
 from steelyard.commands.view.figure_calls import figure_name
 from steelyard.core.arrays import Ints
@@ -21,10 +22,9 @@ from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.datasheet.examples.selection import explain as reason_to_count
-from steelyard.errors import ConfigError, SteelyardError
+from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.call_examples import CallRecord, RunCalls, call_records
-from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.planner import Plan
@@ -134,6 +134,8 @@ class ViewedRun:
             raise ConfigError(
                 f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
             )
+        with suppress(StoreError):  # a damaged file is told on its pages
+            self._run.check_format()
 
     def companion(self, number: str) -> ViewedRun:
         if not number.isdecimal() or int(number) >= len(self.companions):
@@ -222,7 +224,7 @@ class ViewedRun:
             return None
         written = path.stat().st_mtime_ns
         if self._published is None or self._published.written != written:
-            self._published = PublishedSheet(read_datasheet(self.path), written)
+            self._published = PublishedSheet(current_datasheet(self.path), written)
         return self._published
 
     def figure(self, name: str) -> Estimate:

@@ -27,7 +27,7 @@ from steelyard.datasheet.comparison.rows import (
 from steelyard.datasheet.questions.more_data import BUILT_IN, profile_with
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.intervals import ALPHA
 from steelyard.metrics.stats.significance import PAIRS
 
 MOST_ROWS = 8

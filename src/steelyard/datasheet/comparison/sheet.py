@@ -29,7 +29,7 @@ from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.faults import Fault
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.intervals import ALPHA
 
 LONG_NAME = 32
 """Letters of a judge's name beyond which sentences say A and B."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from steelyard.core.text import pluralize
 
@@ -58,6 +59,7 @@ class FindingExample:
     """Title of the reading that it stands behind; empty where none was asked for."""
 
 
+Part = TypeVar("Part", ExampleText, ExampleTrial)
 TEXT, REPLY = 800, 600
 """Characters of a text and of a reply that a published datasheet shows."""
 
@@ -65,8 +67,14 @@ TEXT, REPLY = 800, 600
 def truncate(exhibit: FindingExample, text: int = TEXT, reply: int = REPLY) -> FindingExample:
     return replace(
         exhibit,
-        shown=tuple(_truncate(each, text) for each in exhibit.shown),
-        calls=tuple(_call(each, reply) for each in exhibit.calls),
+        shown=tuple(
+            replace(
+                _truncate(each, text, "id", "edit", "request"),
+                texts=each.texts and tuple(truncate_text(one, text) for one in each.texts),
+            )
+            for each in exhibit.shown
+        ),
+        calls=tuple(_truncate(each, reply, "id", "reply", "message") for each in exhibit.calls),
     )
 
 
@@ -79,22 +87,10 @@ def truncate_text(text: str, limit: int) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _truncate(shown: ExampleText, limit: int) -> ExampleText:
-    texts = None if shown.texts is None else tuple(truncate_text(text, limit) for text in shown.texts)
-    request = None if shown.request is None else truncate_text(shown.request, limit)
-    return replace(
-        shown,
-        texts=texts,
-        request=request,
-        edit=truncate_text(shown.edit, limit),
-        id=truncate_text(shown.id, limit),
-    )
-
-
-def _call(call: ExampleTrial, limit: int) -> ExampleTrial:
-    reply = None if call.reply is None else truncate_text(call.reply, limit)
-    message = None if call.message is None else truncate_text(call.message, limit)
-    return replace(call, reply=reply, message=message, id=truncate_text(call.id, limit))
+def _truncate(record: Part, limit: int, *names: str) -> Part:
+    texts: dict[str, Any] = {name: getattr(record, name) for name in names}
+    cut: dict[str, Any] = {name: text and truncate_text(text, limit) for name, text in texts.items()}
+    return replace(record, **cut)
 
 
 UNKNOWN = "(not recorded)"

@@ -103,13 +103,8 @@ class GroupIndex:
         return mean
 
 
-WRONG, FLIP, POSITIONAL, UNREADABLE, FAILED = OUTCOMES = (
-    "wrong",
-    "flip",
-    "positional",
-    "unreadable",
-    "failed",
-)
+OUTCOMES = ("wrong", "flip", "positional", "unreadable", "failed")
+WRONG, FLIP, POSITIONAL, UNREADABLE, FAILED = OUTCOMES
 A_TIE = 0.5
 """How telling a tie is where one text is better, against the choice of the worse."""
 
@@ -276,14 +271,11 @@ def expected(stimulus: Stimulus) -> str:
         case Label(value=value):
             return f"the reference is {value}"
         case Prefers(content=content):
-            return f"text {content} is better{_by_steps(stimulus.delta)}"
+            delta = stimulus.delta
+            return f"text {content} is better" + (f" by {delta:g} {plural(delta, 'step')}" if delta else "")
         case NoPreference():
             return "neither text is better"
     return "nobody has said which answer is right"
-
-
-def _by_steps(delta: float | None) -> str:
-    return "" if not delta else f" by {f'{delta:g}'} {plural(delta, 'step')}"
 
 
 def _wrong(case: CallGroup) -> str:

@@ -20,6 +20,7 @@ class Cause(Enum):
     LENGTH = ("length", "Length")
     CUES = ("cues", "Cues")
     LENIENCY = ("leniency", "Leniency")
+    SPREAD = ("spread", "Spread")
     SURFACE = ("surface", "Surface")
     RUNS = ("runs", "Runs")
     ROBUSTNESS = ("robustness", "Robustness")
@@ -78,6 +79,10 @@ class Advice(Enum):
     BY_SLOT = (
         "Do not use it: it goes by the place of the texts; change the model or the prompt, and measure again."
     )
+    MISSES_ANSWERS = (
+        "Do not use it: it misses the answers that changed or written texts were accepted for; change the "
+        "model or the prompt, and measure again."
+    )
     # a fault
     BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
     BOTH_ORDERS_OR_MAJORITY = (
@@ -91,6 +96,9 @@ class Advice(Enum):
     READ_LABELS = (
         "Read some of the changed or written texts with their labels; if the labels are right, say in the "
         "rubric what earns which answer, with examples, or take a stronger model."
+    )
+    HAVE_ACCEPTED = (
+        "Have a person or a second model accept the texts that were written before you rely on it."
     )
     LENGTH_IN_RUBRIC = (
         "Say in the rubric that length does not count, compare texts of like length, and measure again."

@@ -15,6 +15,8 @@ from steelyard.datasheet.examples.selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
+    PAIRS,
+    TEXTS,
     Answer,
     Counts,
     ExampleFilter,
@@ -23,6 +25,7 @@ from steelyard.datasheet.questions.question import (
     Question,
     Severity,
     Test,
+    Way,
     by_status,
     unmeasured,
     worst,
@@ -175,6 +178,7 @@ def _sentence(estimate: Estimate) -> Phrase:
     if estimate.metric == WORTH.id:
         worth = Figure(estimate, Form.WORTH)
         said = say(f"{{}} is worth {{}} {step_noun(estimate)}s: {_meaning(estimate)}", cue, worth)
+        said += _areas(estimate) if "areas_p" in estimate.details else ()
         crossing = estimate.details.get("crossing")
         return said if crossing is None else said + say(f" ({disagreement(crossing)})")
     if estimate.reading == PASS_RATE:
@@ -182,6 +186,19 @@ def _sentence(estimate: Estimate) -> Phrase:
     if estimate.unit == "item":
         return say("{} moves the score by {} of the scale", cue, figure(estimate))
     return say("{} moves the preference by {} on your pairs", cue, figure(estimate))
+
+
+def _areas(estimate: Estimate) -> Phrase:
+    """What is said of a worth that is not the same in all areas: where it is higher or lower, or seems so."""
+    details = estimate.details
+    words = ("more in {}", "less in {}") if details["areas_shown"] else ("most in {}", "least in {}")
+    sides = [
+        say(word, join(", ", [(Name(str(name)),) for name in details[key]]))
+        for word, key in zip(words, ("areas_higher", "areas_lower"), strict=True)
+        if details[key]
+    ]
+    lead = f", on average: areas differ (p = {details['areas_p']:.2g}), and it is worth "
+    return say(f"{lead}{{}}", join(", ", sides))
 
 
 def goes_by_length(figures: JudgeEstimates) -> bool:
@@ -239,6 +256,15 @@ LENGTH = Question(
         ),
     ),
     ExampleFilter(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | (shown.kind == NATURAL)),
+    ways=(
+        Way(
+            "columns words_1 and words_2, or text_1 and text_2",
+            PAIRS,
+            recorded=True,
+            unless=LONGER_CHOSEN.id,
+        ),
+        Way("column words, or text", TEXTS, recorded=True),
+    ),
 )
 CUES = Question(
     "Cues",
@@ -252,5 +278,6 @@ CUES = Question(
         lambda shown: (shown.delta > 0) | ((shown.probe == TRADEOFF) & ~shown.paired),
         narrow=_flagged_cues,
     ),
+    ways=(Way("-p tradeoff"),),
     probes=(TRADEOFF,),
 )

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from steelyard.core.arrays import Mask
-from steelyard.datasheet.clause import Clause, Figure, Name, Phrase, figure, join, say, times
+from steelyard.datasheet.clause import Clause, Figure, Form, Name, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.examples.selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
     MEASURED,
+    PAIRS,
     UNDEFINED,
     Answer,
     Counts,
@@ -25,24 +26,24 @@ from steelyard.datasheet.questions.question import (
     Question,
     Severity,
     Test,
+    Way,
     by_status,
     limit_of,
     unmeasured,
-    worst,
 )
-from steelyard.datasheet.words.glossary import metric_named, probe_label
+from steelyard.datasheet.questions.robustness import constant_answer
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, reason
 from steelyard.metrics.common import ACCURACY as ACCURACY_METRIC
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, best_baseline_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN
+from steelyard.metrics.pairs.areas import AREA_MERIT
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN
-from steelyard.metrics.run.agent_runs import ERROR_RATE, FALSE_ALARMS, MISSED_FAILURES, PROBE, THIRDS
 from steelyard.metrics.run.strata import STRATUM_GAP
-from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, MAE, QWK
-from steelyard.metrics.scores.best_of import ROTATION_CONSISTENCY, ROTATION_VOTE_ACCURACY, SLOT_PREFERENCE
+from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, COMPRESSION, MAE, QWK
 from steelyard.metrics.scores.leniency import LENIENCY as LENIENCY_METRIC
 from steelyard.metrics.scores.leniency import PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
@@ -200,8 +201,61 @@ def _levels(figures: JudgeEstimates) -> Phrase:
     return say("{} levels from the reference in the mean, {}", figure(bias), told)
 
 
+def label_rates(figures: JudgeEstimates) -> Phrase:
+    """What it does with what should pass and with what should fail; nothing without both labels."""
+    shift = figures.of_probe(ORIGINAL, LENIENCY_METRIC.id, protocol="base")
+    if not defined(shift):
+        return ()
+    rates = [figures.of_probe(ORIGINAL, metric.id, protocol="base") for metric in wrong_ways(shift)]
+    passed, failed = rates
+    if not defined(passed) or not defined(failed) or not passed.denominator or not failed.denominator:
+        return ()
+    told = "of the answers that should pass it passed {}, of those that should fail it failed {}"
+    return say(told, Figure(failed, Form.RIGHT), Figure(passed, Form.RIGHT))
+
+
+def errors_by_label(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """The share of each label that it gets right; how far they may lie apart is asked by leniency."""
+    rates = [
+        figures.of_probe(ORIGINAL, metric.id, protocol=protocol)
+        for metric in (FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE)
+    ]
+    told = label_rates(figures)
+    if not told:
+        return unmeasured(*rates)
+    known = tuple(Test.without_limit(rate) for rate in rates if defined(rate))
+    return Answer(MEASURED, Clause(told, about_judge=False), known)
+
+
+def spread(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """Whether scores in levels keep to the middle of the scale; nothing for yes and no."""
+    ratio = figures.of_probe(ORIGINAL, COMPRESSION.id, protocol=protocol)
+    if not defined(ratio):
+        return unmeasured(ratio)
+    if nothing := constant_answer(figures, "so its scores have no spread"):
+        return nothing
+    opening = by_status(
+        ratio,
+        "keeps to the middle of the scale",
+        "spreads its scores as the references do",
+        "too few data to say whether it keeps to the middle of the scale",
+    )
+    clause = Clause(
+        say(opening),
+        say(": its scores spread {} times as far as the references", figure(ratio)),
+        say(f"; floor {limit_of(COMPRESSION):g}{more_calls(ratio, of_agents=figures.of_agents)}"),
+        about_judge=ratio.status != INCONCLUSIVE,
+    )
+    return Answer(ratio.status or MEASURED, clause, (Test.of(ratio),))
+
+
 def strata(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
-    """The stratum with the lowest accuracy, and whether it is lower than the rest; nothing without strata."""
+    """Areas of the catalogue in which it is reversed, or the stratum with the lowest accuracy of own data.
+
+    Nothing without strata.
+    """
+    if (areas := _areas(figures, protocol)) is not None:
+        return areas
     gaps = figures.every.of(figures.judge, STRATUM_GAP.id)
     gap = next((gap for gap in gaps if gap.group.get("protocol") == protocol and defined(gap)), None)
     here = None if gap is None else figures.of_probe(gap.probe, ACCURACY_METRIC.id, **gap.group)
@@ -227,8 +281,37 @@ def strata(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | Non
     return Answer(status, clause, (test,))
 
 
+def _areas(figures: JudgeEstimates, protocol: str) -> Answer | None:
+    """Where the better text loses more often than it wins; None where no area was compared."""
+    every = figures.every.of(figures.judge, AREA_MERIT.id)
+    known = [e for e in every if e.group.get("protocol") == protocol and defined(e)]
+    known.sort(key=lambda estimate: estimate.value or 0.0)
+    low = [estimate for estimate in known if estimate.status == FLAGGED]
+    if not known:
+        return None
+    if not low:
+        lead = say("is reversed in no area; lowest measured in {}", Name(str(known[0].group["stratum"])))
+        clause = Clause(lead, say(": merit {}", figure(known[0])), about_judge=False)
+        return Answer(MEASURED, clause, (Test.without_limit(known[0]),))
+    named = join(", ", (say("{}", Name(str(each.group["stratum"]))) for each in low))
+    measured = join(", ", (say("{}", figure(each)) for each in low))
+    others = [each.value or 0.0 for each in known if each not in low]
+    rest = say(f"; in the other areas {decimal(min(others))} to {decimal(max(others))}") if others else ()
+    clause = Clause(
+        say("is wrong more often than right in {}", named), say(": merit {}, chance 0.50", measured), rest
+    )
+    tests = tuple(Test(_decided(e), (HALF, inf), f"tells good from bad in {e.group['stratum']}") for e in low)
+    return Answer(FLAGGED, clause, tests)
+
+
+def _decided(estimate: Estimate) -> Estimate:
+    """With the interval first that the state is read from."""
+    return estimate if estimate.decides is None else replace(estimate, intervals=(estimate.decides,))
+
+
 def _low_strata(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
-    low = {str(estimate.group["stratum"]) for estimate in flagged if estimate.metric == STRATUM_GAP.id}
+    metrics = STRATUM_GAP.id, AREA_MERIT.id
+    low = {str(estimate.group["stratum"]) for estimate in flagged if estimate.metric in metrics}
     return np.isin(shown.stratum, sorted(low))
 
 
@@ -264,114 +347,33 @@ LENIENCY = Question(
     ExampleFilter(WRONG, lambda shown: shown.original),
     (JURY, MEAN, MAJORITY),
 )
+ERRORS = Question(
+    "Errors by label",
+    "right on each label",
+    errors_by_label,
+    metrics=(FALSE_NEGATIVE_RATE.id, FALSE_POSITIVE_RATE.id),
+    examples=ExampleFilter(WRONG, lambda shown: shown.original),
+)
+SPREAD = Question(
+    "Spread",
+    COMPRESSION.short,
+    spread,
+    Counts.FAULT,
+    (COMPRESSION.id,),
+    (Fault(Cause.SPREAD, Severity.BIASED, Advice.ORDER_NOT_SCORES, (Cause.ACCURACY,)),),
+    ExampleFilter(WRONG, lambda shown: shown.original),
+)
 STRATA = Question(
     "Strata",
     "right less often in a stratum",
     strata,
     Counts.FAULT,
-    (STRATUM_GAP.id,),
+    (STRATUM_GAP.id, AREA_MERIT.id),
     (Fault(Cause.STRATA, Severity.IMPRECISE, Advice.PEOPLE_IN_STRATUM),),
-    ExampleFilter(WRONG, _as_they_are, narrow=_low_strata),
-)
-
-
-MOST_EDITS = 3
-
-
-def runs(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
-    """Whether it fails runs that should fail and passes those that should pass; nothing without runs."""
-    missed, alarms = (
-        figures.of_probe(PROBE, metric.id, protocol=protocol) for metric in (MISSED_FAILURES, FALSE_ALARMS)
-    )
-    known = [rate for rate in (missed, alarms) if defined(rate)]
-    if not known:
-        return unmeasured(missed)
-    known.sort(key=lambda rate: rate.status != FLAGGED)
-    (lead, measured), *others = map(_rate, known)
-    more = [*(say("{}{}", *each) for each in others), *_edits(figures), *_places(figures)]
-    clause = Clause(lead, measured, join("", (say("; {}", part) for part in more)))
-    return Answer(worst(rate.status for rate in known), clause, tuple(map(Test.of, known)))
-
-
-def _rate(rate: Estimate) -> tuple[Phrase, Phrase]:
-    does, should = ("passes", "fail") if rate.metric == MISSED_FAILURES.id else ("fails", "pass")
-    limit = f", limit {limit_of(metric_named(rate.metric)):g}{more_calls(rate)}"
-    lead = say(f"{does} {{}} on runs that should {should}", times(rate, "call"))
-    return lead, say(f", {{}}{limit}", figure(rate))
-
-
-def _edits(figures: JudgeEstimates) -> Iterator[Phrase]:
-    """Edits after which most calls pass a run that should fail."""
-    by_edit = [
-        estimate
-        for estimate in figures.every.of(figures.judge, MISSED_FAILURES.id)
-        if estimate.group.get("edit", ORIGINAL) != ORIGINAL and defined(estimate) and estimate.numerator
-    ]
-    most = sorted(by_edit, key=lambda e: (-(e.value or 0.0), str(e.group["edit"])))[:MOST_EDITS]
-    if most:
-        named = (f"{probe_label(str(e.group['edit']))} ({e.numerator} of {e.denominator})" for e in most)
-        yield say(f"most often passed after: {', '.join(named)}")
-
-
-def _places(figures: JudgeEstimates) -> Iterator[Phrase]:
-    """Missed failures by where the run was edited, where they are known of more than one place."""
-    places = ((n, figures.of_probe(PROBE, MISSED_FAILURES.id, protocol="base", place=n)) for n in THIRDS)
-    told = [f"{name} {e.numerator} of {e.denominator}" for name, e in places if defined(e)]
-    if len(told) > 1:
-        yield say(f"passed by place of the edit: {', '.join(told)}")
-
-
-def rotation(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
-    """Does the choice among several responses follow the response, or its slot?"""
-    slot, stays, vote = (
-        figures.of_probe(BEST_OF_PROBE, metric.id, protocol=protocol)
-        for metric in (SLOT_PREFERENCE, ROTATION_CONSISTENCY, ROTATION_VOTE_ACCURACY)
-    )
-    if not defined(slot):
-        return unmeasured(slot)
-    verb = "favours" if (slot.value or 0.0) > 0 else "avoids"
-    opening = by_status(
-        slot,
-        f"{verb} slot {slot.details.get('answer')}",
-        "favours no slot beyond the margin",
-        "too few data to say whether it favours a slot",
-        f"slot {slot.details.get('answer')} lies farthest from even",
-    )
-    more: Phrase = ()
-    if defined(stays):
-        more += say("; names the same response in every rotation for {}, {}", *_items(stays))
-    if defined(vote):
-        more += say("; the vote of the rotations is right for {}, {}", *_items(vote))
-    clause = Clause(
-        say(opening),
-        say(f": {{}} from an even share, margin {MARGIN:g}", figure(slot)),
-        more + say(more_calls(slot)),
-        about_judge=slot.status not in (INCONCLUSIVE, None),
-    )
-    return Answer(slot.status or UNDEFINED, clause, (Test.of(slot),) if slot.status else ())
-
-
-def _items(share: Estimate) -> tuple[Phrase, Figure]:
-    repeated = " and repeats" if share.denominator != share.n_units else ""
-    return say(f"{{}}{repeated}", times(share, "item")), figure(share)
-
-
-RUNS = Question(
-    "Runs",
-    "right on runs of agents",
-    runs,
-    Counts.FAULT,
-    (MISSED_FAILURES.id, FALSE_ALARMS.id, ERROR_RATE.id),
-    (Fault(Cause.RUNS, Severity.IMPRECISE, Advice.NAME_EVIDENCE, (Cause.ACCURACY,)),),
-    ExampleFilter(WRONG, lambda shown: shown.run),
-)
-ROTATION = Question(
-    "Rotation",
-    SLOT_PREFERENCE.short,
-    rotation,
-    Counts.FAULT,
-    (SLOT_PREFERENCE.id, ROTATION_CONSISTENCY.id),
-    (Fault(Cause.ROTATION, Severity.BIASED, Advice.ROTATE, (Cause.ACCURACY,)),),
-    ExampleFilter(WRONG, lambda shown: shown.kind == ROTATED),
-    probes=(BEST_OF_PROBE,),
+    ExampleFilter(WRONG, lambda shown: _as_they_are(shown) | (shown.delta > 0), narrow=_low_strata),
+    ways=(
+        Way("column stratum", recorded=True),
+        Way("--columns stratum=COLUMN", own_data=True),
+        Way("--profile standard", PAIRS, own_data=False),
+    ),
 )

@@ -12,9 +12,12 @@ from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
 from steelyard.datasheet.examples.selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
+from steelyard.datasheet.questions.labels import label_rates
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
     MEASURED,
+    PAIRS,
+    TEXTS,
     Answer,
     Counts,
     ExampleFilter,
@@ -23,6 +26,7 @@ from steelyard.datasheet.questions.question import (
     Question,
     Severity,
     Test,
+    Way,
     by_status,
     limit_of,
     unmeasured,
@@ -37,14 +41,22 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MISSING_DECIDE
 from steelyard.metrics.merit import LADDER, LEVEL_AGREEMENT, STEPS
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
-from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY
+from steelyard.metrics.pairs.ladder import DELTA75, MISS_BY_TIE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.shares import FOLLOWED
+from steelyard.metrics.scores.written import (
+    LEAST_ACCEPTED,
+    SUSPECT,
+    UNACCEPTED,
+    accepted_texts,
+    rests_on_author,
+)
+from steelyard.stimuli.authored.brief import LABEL_FLIP as FLIP
+from steelyard.stimuli.authored.brief import ORDINAL as LEVELS
 from steelyard.stimuli.best_of import BEST_OF_PROBE, ROTATION
 from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -55,10 +67,13 @@ WHERE = {
     BEST_OF_PROBE: "the best of several responses",
     ORIGINAL: "labelled texts",
     RUNS: "runs of agents",
+    FLIP: "changed texts",
+    LEVELS: "texts written for each level",
 }
 IN_PAIRS = (LADDER, NATURAL_PROBE)
-FLIP, LEVELS = "label_flip", "synthetic_ordinal"
 HALF = 0.5
+MOST_NAMES = 5
+"""Suspect texts that are named; the others are counted."""
 
 
 def merit(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
@@ -67,7 +82,8 @@ def merit(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None
     evidence = figures.merits()
     known = [estimate for estimate in evidence if defined(estimate)]
     if not known:
-        return unmeasured(*evidence[:1])
+        # Texts that nobody accepted say more than what was not there to be compared.
+        return unmeasured(*sorted(evidence, key=lambda each: each.reason != UNACCEPTED.code)[:1])
     words = {estimate.status for estimate in known}
     status = next((word for word in (FLAGGED, CLEAR) if word in words), INCONCLUSIVE)
     opening = {
@@ -108,6 +124,8 @@ def _figure(test: MeritTest, whole: Estimate) -> Phrase:
 
 def _more(figures: JudgeEstimates, estimate: Estimate) -> Phrase:
     ties = say("; a tie counts half") if estimate.probe in IN_PAIRS else ()
+    if estimate.probe == ORIGINAL and (rates := label_rates(figures)):
+        ties = say("; {}", rates)
     large = figures.of_probe(LADDER, MERIT_METRIC.id, protocol="base", steps=LARGE_STEPS)
     if estimate.probe != LADDER or not defined(large):
         return ties + say(more_calls(estimate, of_agents=figures.of_agents))
@@ -119,6 +137,12 @@ def _more(figures: JudgeEstimates, estimate: Estimate) -> Phrase:
 def merit_is_reversed(figures: JudgeEstimates) -> bool:
     """True where merit lies below chance with its whole interval."""
     return any(estimate.below_chance for estimate in figures.merits() if defined(estimate))
+
+
+def shown_by_author_alone(figures: JudgeEstimates) -> Estimate | None:
+    """The merit that is shown, where it rests on texts that nobody but their author accepted."""
+    shown = [estimate for estimate in figures.merits() if estimate.status == CLEAR]
+    return shown[0] if shown and all(map(rests_on_author, shown)) else None
 
 
 def undecided_merit(figures: JudgeEstimates) -> Clause:
@@ -223,19 +247,67 @@ def threshold(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | 
 
 def expected_answers(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether texts that were written or changed to earn an answer get it; each kind is a test of its own."""
-    kinds = [
-        (figures.of_probe(FLIP, FOLLOWED.id, protocol=protocol), _follows),
-        (figures.of_probe(LEVELS, LEVEL_AGREEMENT.id, protocol=protocol), _ranks),
-    ]
-    known = [(estimate, tell) for estimate, tell in kinds if defined(estimate)]
+    kinds = _written_kinds(figures, protocol)
+    known = [estimate for estimate in kinds if defined(estimate)]
     if not known:
-        return unmeasured(*(estimate for estimate, _ in kinds))
-    known.sort(key=lambda kind: kind[0].status != FLAGGED)
-    (first, tell), *others = known
-    clause = Clause(
-        *tell(first), join("", (say("; {}", sum(say_kind(each), ())) for each, say_kind in others))
+        return unmeasured(*kinds)
+    known.sort(key=lambda kind: kind.status != FLAGGED)
+    first, *others = known
+    more = [
+        *(say("; {}", sum(_answers(each), ())) for each in others),
+        *_missed_level(figures, protocol),
+        *map(_doubts, known),
+    ]
+    clause = Clause(*_answers(first), join("", more))
+    return Answer(worst(each.status for each in known), clause, tuple(map(Test.of, known)))
+
+
+def _written_kinds(figures: JudgeEstimates, protocol: str = "base") -> tuple[Estimate | None, ...]:
+    kinds = (FLIP, FOLLOWED), (LEVELS, LEVEL_AGREEMENT)
+    return tuple(figures.of_probe(probe, metric.id, protocol=protocol) for probe, metric in kinds)
+
+
+def misses_accepted_texts(figures: JudgeEstimates) -> bool:
+    """True where a kind of texts that others than their author accepted gets the opposite answer.
+
+    The whole interval lies below chance: half of the changed texts, no rank agreement with written levels.
+    """
+    return any(
+        estimate.decides is not None
+        and accepted_texts(estimate) >= LEAST_ACCEPTED
+        and (estimate.decides.high or 0.0) < (HALF if estimate.metric == FOLLOWED.id else 0.0)
+        for estimate in _written_kinds(figures)
+        if defined(estimate)
     )
-    return Answer(worst(each.status for each, _ in known), clause, tuple(Test.of(each) for each, _ in known))
+
+
+def _missed_level(figures: JudgeEstimates, protocol: str) -> Iterable[Phrase]:
+    """The written level that gets another score most often, of all that get one."""
+    rights = [
+        each
+        for each in figures.every.of(figures.judge, ACCURACY.id, LEVELS)
+        if "target" in each.group and each.group.get("protocol") == protocol and defined(each)
+    ]
+    worst_ = min(rights, key=lambda each: each.value or 0.0, default=None)
+    if worst_ is not None and (worst_.value or 0.0) < 1:
+        told = f"; level {worst_.group['target']} is missed most often: right in {{}}, {{}}"
+        yield say(told, times(worst_, "call"), figure(worst_))
+
+
+def _doubts(estimate: Estimate) -> Phrase:
+    """That nobody but their author accepted the texts, and which of them every judge of the run misses."""
+    said: Phrase = ()
+    if rests_on_author(estimate):
+        accepted, texts = estimate.details["accepted"]
+        said += say(f"; another than their author accepted {accepted} of {pluralize(texts, 'text')}")
+    if suspect := estimate.details.get(SUSPECT, ()):
+        named = ", ".join(suspect[:MOST_NAMES]) + (", …" if len(suspect) > MOST_NAMES else "")
+        said += say(f"; every judge of the run misses {pluralize(len(suspect), 'text')}, suspect: {named}")
+    return said
+
+
+def _answers(estimate: Estimate) -> tuple[Phrase, Phrase]:
+    return _follows(estimate) if estimate.metric == FOLLOWED.id else _ranks(estimate)
 
 
 def _rest(estimate: Estimate) -> str:
@@ -268,6 +340,12 @@ MERIT = Question(
         ),
     ),
     probes=(LADDER,),
+    ways=(
+        Way("column better", PAIRS, recorded=True, unless=ACCURACY.id),
+        Way("column expected", TEXTS, recorded=True, unless=ACCURACY.id),
+        Way("-p ladder", PAIRS, own_data=False),
+        Way("--columns label=COLUMN", own_data=True, unless=ACCURACY.id),
+    ),
 )
 SENSITIVITY = Question(
     "Sensitivity",

@@ -13,7 +13,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE, MISSING_DECIDE, WHOLE_RUN
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
-from steelyard.metrics.pairs.slot_imbalance import slot_imbalance_note
+from steelyard.metrics.pairs.slot import slot_imbalance_note
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
@@ -37,8 +37,11 @@ BEYOND_FULL = (
 )
 """Where more clusters are missing than the catalogue has."""
 ON_LIMIT = "it lies on the limit, so no number of calls would decide"
+AT_LIMIT = "it sits at the limit, so that more rows than anybody labels would be needed to decide"
 FAR = 100_000
 """Calls that nobody makes to tell a figure from its limit."""
+MOST_ROWS = 5_000
+"""Rows beyond which nobody labels on to tell a figure from its limit."""
 MORE_DATA_SOURCES = "a larger profile, or {} of your own"
 
 
@@ -76,6 +79,8 @@ def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str
     if of_agents or estimate.probe == RUNS:
         source = MORE_DATA_SOURCES.format("runs")
         return f"about {pluralize(count, 'more run')} of agents ({source}; {price}) {CHANCE}"
+    if count > MOST_ROWS:
+        return AT_LIMIT
     return f"about {pluralize(count, f'more {_noun(estimate)}')} ({price}) {CHANCE}"
 
 

@@ -10,6 +10,7 @@ from steelyard.datasheet.questions.merit import missed_by_tie
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
     MEASURED,
+    PAIRS,
     UNDEFINED,
     Answer,
     Counts,
@@ -19,6 +20,7 @@ from steelyard.datasheet.questions.question import (
     Question,
     Severity,
     Test,
+    Way,
     by_status,
     limit_of,
     unmeasured,
@@ -171,6 +173,7 @@ DARK_CURRENT = Question(
     ExampleFilter(WRONG, lambda shown: shown.probe == "vacuum"),
     (ORDERS, PROTOCOL, MAJORITY),
     probes=("vacuum",),
+    ways=(Way("-p vacuum", own_data=False),),
 )
 SURFACE = Question(
     "Surface",
@@ -327,4 +330,5 @@ NATURAL_PAIRS = Question(
     (ORDERS,),
     protocols=ORDER_CONSISTENCY,
     probes=(NATURAL_PROBE,),
+    ways=(Way("each pair in both orders, column first", PAIRS, recorded=True),),
 )

@@ -248,6 +248,25 @@ class ExampleFilter:
     """From all stimuli and the flagged figures to the stimuli that these are about."""
 
 
+PAIRS, TEXTS = "pairwise", "pointwise"
+"""Forms of a run, as a datasheet names them."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What answers a question that a run does not: a column or an option, for runs of a form and origin."""
+
+    words: str
+    form: str | None = None
+    """`PAIRS` or `TEXTS`; None for both."""
+    recorded: bool = False
+    """True for verdicts that were recorded elsewhere, False for measured ones."""
+    own_data: bool | None = None
+    """Whether the texts are the user's; None where that makes no difference."""
+    unless: str = ""
+    """A metric whose figure shows that the column is there: then something else is missing."""
+
+
 @dataclass(frozen=True)
 class Question:
     name: str
@@ -268,6 +287,8 @@ class Question:
     """False where it is asked of other protocols alone."""
     probes: tuple[str, ...] = field(default=())
     """Probes that it is the question of: who asks for one by name finds a row of it."""
+    ways: tuple[Way, ...] = ()
+    """What would measure it, where a run does not: the first that fits the run is told."""
 
     def decisions(self, figures: JudgeEstimates) -> list[Decision]:
         protocols = ["base"] if self.base else []

@@ -13,8 +13,9 @@ from steelyard.datasheet.examples.selection import CallGroup, ExampleSelector
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.cues import CUES, LENGTH
-from steelyard.datasheet.questions.labels import ACCURACY, LENIENCY, ROTATION, RUNS, STRATA
+from steelyard.datasheet.questions.labels import ACCURACY, ERRORS, LENIENCY, SPREAD, STRATA
 from steelyard.datasheet.questions.merit import EXPECTED, MERIT, SENSITIVITY, THRESHOLD
+from steelyard.datasheet.questions.other_forms import ROTATION, RUNS
 from steelyard.datasheet.questions.pairs import DARK_CURRENT, NATURAL_PAIRS, NOISE, POSITION, SURFACE
 from steelyard.datasheet.questions.question import (
     UNDEFINED,
@@ -39,7 +40,8 @@ from steelyard.probes.probe_metadata import section_of
 
 QUESTIONS: tuple[Question, ...] = (
     *(MERIT, DARK_CURRENT, POSITION, NOISE, SURFACE, SENSITIVITY, THRESHOLD, CRITERION),
-    *(INSTRUMENT, RESOLUTION, NATURAL_PAIRS, ROTATION, ACCURACY, EXPECTED, LENIENCY, LENGTH, CUES, STRATA),
+    *(INSTRUMENT, RESOLUTION, NATURAL_PAIRS, ROTATION, ACCURACY, EXPECTED, ERRORS, LENIENCY, SPREAD),
+    *(LENGTH, CUES, STRATA),
     *(RUNS, ROBUSTNESS, REPEATABILITY, VOLATILITY, COST, FAILURES),
 )
 FAULTS: tuple[tuple[Question, Fault], ...] = tuple(

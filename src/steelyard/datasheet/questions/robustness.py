@@ -15,6 +15,7 @@ from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
     MEASURED,
+    TEXTS,
     UNDEFINED,
     Answer,
     Counts,
@@ -24,6 +25,7 @@ from steelyard.datasheet.questions.question import (
     Question,
     Severity,
     Test,
+    Way,
     limit_of,
     unmeasured,
     worst,
@@ -117,6 +119,7 @@ REPEATABILITY = Question(
     ExampleFilter(FLIP, lambda shown: shown.original),
     (MEAN, MAJORITY),
     probes=("stochastic_stability",),
+    ways=(Way("the same calls again, column replicate", recorded=True), Way("--replicates 2")),
 )
 
 
@@ -231,5 +234,9 @@ ROBUSTNESS = Question(
     (EXCESS_FLIP.id, INVARIANCE.id),
     (Fault(Cause.ROBUSTNESS, Severity.BIASED, Advice.ONE_FORM, (Cause.ACCURACY, Cause.DARK_CURRENT)),),
     ExampleFilter(FLIP, lambda shown: ~shown.original & ~shown.paired, narrow=_moving_edits),
+    ways=(
+        Way("edited texts in JSONL, each under its probe", TEXTS, recorded=True),
+        Way("-p reliability", TEXTS),
+    ),
 )
 VOLATILITY = Question("Volatility", "mean accuracy over probes", volatility, metrics=("accuracy_mean",))

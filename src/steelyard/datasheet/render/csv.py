@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.text import escape_formula
@@ -35,9 +34,6 @@ def render(datasheet: Datasheet) -> str:
         body = estimate.to_json()
         row = {**body, **body["group"], **body["excluded"], "edit_level": body["group"].get("level")}
         for interval in body["intervals"] or [{}]:
-            writer.writerow({key: _cell(value) for key, value in {**row, **interval}.items()})
+            cells = {**row, **interval}.items()
+            writer.writerow({k: escape_formula(v) if isinstance(v, str) else v for k, v in cells})
     return stream.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return escape_formula(value) if isinstance(value, str) else value

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len, chop_cells
 
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.example import (
-    ExampleText,
-    FindingExample,
-    absent,
-    describe_call,
-    describe_reply,
-    named_texts,
-    truncate,
-)
+from steelyard.datasheet.examples import example
+from steelyard.datasheet.examples.example import FindingExample
 from steelyard.datasheet.words.text import escape_control_chars, escape_keeping_spaces
 
 MARGIN = "  "
@@ -26,7 +19,7 @@ NAMES = 10
 
 def render(exhibits: Sequence[FindingExample], width: int = 80) -> str:
     parts = [
-        "\n".join(_exhibit(number, truncate(exhibit), width))
+        "\n".join(_exhibit(number, example.truncate(exhibit), width))
         for number, exhibit in enumerate(exhibits, start=1)
     ]
     return "\n\n".join(parts)
@@ -39,27 +32,22 @@ def _exhibit(number: int, exhibit: FindingExample, width: int) -> Iterator[str]:
     yield from _indented(f"{number}. {' · '.join(dict.fromkeys(place))}", width, "")
     yield from _indented(stimulus.id, width)
     yield from _indented(f"Why: {exhibit.why}.", width)
-    yield from _texts(exhibit.shown, width)
+    for name, text in (("request", stimulus.request), *example.named_texts(exhibit.shown)):
+        yield from _behind_bar(name, text, width)
     for call in exhibit.calls:
-        yield from _indented(describe_call(call, exhibit), width)
+        yield from _indented(example.describe_call(call, exhibit), width)
         if call.verdict == "failed":
             yield from _behind_bar("no reply", call.message or call.reason, width)
         else:
             yield from _behind_bar("reply", call.reply, width)
-        yield from _behind_bar("read as", describe_reply(call, exhibit), width)
+        yield from _behind_bar("read as", example.describe_reply(call, exhibit), width)
     if exhibit.left_out:
         yield f"{MARGIN}and {pluralize(exhibit.left_out, 'further call')} on the same text"
 
 
-def _texts(shown: Sequence[ExampleText], width: int) -> Iterator[str]:
-    yield from _behind_bar("request", shown[-1].request, width)
-    for name, text in named_texts(shown):
-        yield from _behind_bar(name, text, width)
-
-
 def _behind_bar(name: str, text: str | None, width: int) -> Iterator[str]:
     """A text with its own line breaks, wrapped, each line behind a bar; what is invisible is spelled out."""
-    lines = (absent(text) or text or "").splitlines()
+    lines = (example.absent(text) or text or "").splitlines()
     room = max(20, width - len(MARGIN) - NAMES - 3)
     wrapped = [part for line in lines for part in wrap(escape_keeping_spaces(line), room)]
     for place, line in enumerate(wrapped):
@@ -94,11 +82,10 @@ def examples_by_judge(datasheet: Datasheet) -> list[tuple[str, list[ExampleGroup
     groups: dict[str, dict[str, list[FindingExample]]] = {}
     for exhibit in datasheet.exhibits:
         groups.setdefault(exhibit.judge, {}).setdefault(exhibit.reading, []).append(exhibit)
-    return [(judge, _under(number, titles)) for number, (judge, titles) in enumerate(groups.items())]
-
-
-def _under(judge: int, titles: Mapping[str, Sequence[FindingExample]]) -> list[ExampleGroup]:
     return [
-        ExampleGroup(title, f"exhibit-{judge}-{number}", mine)
-        for number, (title, mine) in enumerate(titles.items())
+        (
+            judge,
+            [ExampleGroup(title, f"exhibit-{n}-{m}", mine) for m, (title, mine) in enumerate(found.items())],
+        )
+        for n, (judge, found) in enumerate(groups.items())
     ]

@@ -10,8 +10,8 @@ import msgspec
 from steelyard.core.json_dataclasses import to_body, written_fields
 from steelyard.datasheet.conclusion import JSON_WORDS, Conclusion, Fact
 from steelyard.datasheet.datasheet import OPTIONAL_PARTS, PARTS, SCHEMA, STUDY, Datasheet
-from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.render.clauses import fact_text, sentence
+from steelyard.datasheet.sections.not_measured import not_measured
 
 
 def to_json(sheet: Datasheet) -> dict[str, Any]:
@@ -21,9 +21,14 @@ def to_json(sheet: Datasheet) -> dict[str, Any]:
         study |= {"reference": sheet.reference_sentence, "reference_judge": sheet.reference}
     optional = {key: part for key, part in written_fields(sheet, OPTIONAL_PARTS).items() if part}
     words = {
-        "readings": [_reading(decision) for decision in sheet.findings],
+        "readings": [
+            {"judge": each.judge, "title": each.title, "word": each.status, "sentence": sentence(each.clause)}
+            for each in sheet.findings
+        ],
         "verdicts": [_verdict(verdict) for verdict in sheet.verdicts],
     }
+    if missing := [{"question": title, "by": by} for title, by in not_measured(sheet)]:
+        optional["not_measured"] = missing
     return {"schema": SCHEMA, "study": study, **written_fields(sheet, PARTS), **words, **optional}
 
 
@@ -31,15 +36,6 @@ def dumps(sheet: Datasheet) -> str:
     """`datasheet.json` as text, one spelling per content."""
     text = json.dumps(to_json(sheet), ensure_ascii=False, allow_nan=False)
     return msgspec.json.format(text, indent=1) + "\n"  # as json indents, in a third of the time
-
-
-def _reading(decision: Decision) -> dict[str, Any]:
-    return {
-        "judge": decision.judge,
-        "title": decision.title,
-        "word": decision.status,
-        "sentence": sentence(decision.clause),
-    }
 
 
 def _verdict(verdict: Conclusion) -> dict[str, Any]:

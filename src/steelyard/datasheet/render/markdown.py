@@ -4,55 +4,23 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.example import (
-    FindingExample,
-    absent,
-    describe_call,
-    describe_reply,
-    named_texts,
-)
+from steelyard.datasheet.examples import example
+from steelyard.datasheet.examples.example import FindingExample, absent
+from steelyard.datasheet.instrument_card import INSTRUMENTS_QUESTION, card_texts
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.questions.question import Decision
-from steelyard.datasheet.render.clauses import (
-    advice,
-    fact_phrase,
-    headword,
-    lead,
-    next_of,
-    sentence,
-    state_text,
-    text,
-    undecided_text,
-)
+from steelyard.datasheet.render import clauses
+from steelyard.datasheet.render.clauses import headword, sentence, state_text
 from steelyard.datasheet.render.examples import examples_by_judge
-from steelyard.datasheet.sections import first_screen
-from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, INSTRUMENTS_TITLE, card_texts
-from steelyard.datasheet.sections.remedies import (
-    REMEDIES_COMMAND,
-    REMEDIES_QUESTION,
-    REMEDIES_TITLE,
-    remedy_brief,
-    remedy_tables,
-)
-from steelyard.datasheet.sections.rows import FigureRow, Section
+from steelyard.datasheet.sections import first_screen, remedies, tables
+from steelyard.datasheet.sections.not_measured import not_measured_text
+from steelyard.datasheet.sections.rows import FigureRow
 from steelyard.datasheet.sections.summary import Summary, cost_summary, summarise
-from steelyard.datasheet.sections.tables import (
-    CONFUSION_QUESTION,
-    CONFUSION_TITLE,
-    MULTI_JUDGE_TITLE,
-    STRATA_QUESTION,
-    STRATA_TITLE,
-    TextTable,
-    confusion_tables,
-    multi_judge_tables,
-    single_judge_note,
-    strata_tables,
-)
+from steelyard.datasheet.sections.tables import TextTable
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS, STATUS_WORDS, interval_meanings, metric_meanings
 from steelyard.datasheet.words.text import capital, escape_control_chars, escape_keeping_lines
@@ -62,28 +30,44 @@ from steelyard.metrics.estimate import Estimate
 def render(datasheet: Datasheet) -> str:
     summary = summarise(datasheet)
     sheet = summary.datasheet
+    baselines = "What judges without any judgement show on the same stimuli."
+    examples = "Calls behind what is too high or too low, and one for each way in which a verdict is missing."
     parts = [
         *([f"{sheet.partial_sentence}."] if sheet.partial else ()),
         f"# {sheet.kind}: {escape(sheet.title)}",
         *_answer(summary),
         *_verdicts(summary),
-        *_readings(summary),
+        *_section("Readings", "", _readings(summary)),
         "## Figures",
-        *figure_tables(summary, summary.measured),
-        *_confusion(summary),
-        *_strata(summary),
-        *_exhibits(sheet),
-        *_remedies(summary),
-        *_authored(sheet),
-        *(_baselines(summary) if summary.baselines else ()),
-        *_multi_judge_tables(summary),
-        *_instruments(sheet),
-        *_notes(summary),
+        *_figure_tables(summary),
+        *_section("Confusion", tables.CONFUSION_QUESTION, _confusion(summary)),
+        *_section("By stratum", tables.STRATA_QUESTION, _tables(tables.strata_tables(summary))),
+        *_section("Examples", examples, _exhibits(sheet)),
+        *_section("Remedies", remedies.REMEDIES_QUESTION, _remedies(summary)),
+        *_section("Written stimuli", "", _lines(report.sentence() for report in sheet.authored)),
+        *_section("Baselines", baselines, _baselines(summary)),
+        *_section("Judges together", "", _multi_judge_tables(summary)),
+        *_section("Instruments", INSTRUMENTS_QUESTION, _instruments(sheet)),
+        *_section(
+            "Undefined figures", "", _lines(f"({letter}) {why}" for why, letter in summary.notes.items())
+        ),
+        "## How to read it",
         *_methods(sheet),
         "## Study, seed and hashes",
         "\n".join(_provenance(summary)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _section(title: str, question: str, parts: Iterable[str]) -> list[str]:
+    """The parts below their title; nothing where there are none."""
+    shown = list(parts)
+    return [f"## {title}", *filter(None, [escape(question)]), *shown] if shown else []
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    """One list of the texts; nothing where there are none."""
+    return list(filter(None, ["\n".join(f"- {escape(text)}" for text in texts)]))
 
 
 def _provenance(summary: Summary) -> Iterator[str]:
@@ -112,7 +96,9 @@ def _answer(summary: Summary) -> Iterator[str]:
     if len(names) == 1:
         verdict = summary.verdict(names[0])
         if verdict is not None:
-            yield f"**{headword(verdict)}**: {escape(lead(verdict))}"
+            yield f"**{headword(verdict)}**: {escape(clauses.lead(verdict))}"
+        if rates := first_screen.label_rates(summary, names[0]):
+            yield f"{escape(capital(clauses.text(rates)))}."
         rows = [
             [
                 escape(row.name),
@@ -125,7 +111,7 @@ def _answer(summary: Summary) -> Iterator[str]:
         if rows:
             yield table(["", "value [interval] count/total", "limit", ""], rows)
         if verdict is not None:
-            yield " ".join(escape(line) for line in advice(summary.datasheet, verdict))
+            yield " ".join(escape(line) for line in clauses.advice(summary.datasheet, verdict))
     elif summary.datasheet.verdicts:
         columns, judges = first_screen.judge_rows(summary)
         yield f"**{escape(first_screen.headline(summary))}**"
@@ -141,10 +127,14 @@ def _answer(summary: Summary) -> Iterator[str]:
             ],
         )
         if step := first_screen.shared_step(summary):
-            yield f"**Next{escape(next_of(step))}:** {escape(step.next.sentence)}" if step.next else ""
+            yield (
+                f"**Next{escape(clauses.next_of(step))}:** {escape(step.next.sentence)}" if step.next else ""
+            )
             yield from [code_block(step.command, "sh")] if step.command else []
-    if undecided := undecided_text(summary.datasheet.verdicts):
+    if undecided := clauses.undecided_text(summary.datasheet.verdicts):
         yield escape(undecided)
+    if missing := not_measured_text(summary.datasheet):
+        yield escape(missing)
 
 
 def _judge_cell(row: first_screen.Row) -> str:
@@ -165,74 +155,55 @@ def _verdicts(summary: Summary) -> Iterator[str]:
         verdict = summary.verdict(judge.name)
         if verdict is not None:
             yield f"## {escape(judge.name)}: {headword(verdict)}"
-            yield "\n".join(_verdict_lines(verdict, remedy_brief(summary.datasheet, judge.name)))
+            yield "\n".join(_verdict_lines(verdict, remedies.remedy_brief(summary.datasheet, judge.name)))
             yield from [code_block(verdict.command, "sh")] if verdict.command else []
-    titles = summary.finding_titles()
-    if titles:
-        header = ["", *(escape(judge.name) for judge in summary.measured)]
-        yield table(header, [[escape(row), *_states(summary, title)] for title, row in titles])
+    rows = []
+    for title, row_title in summary.finding_titles():
+        decisions = [summary.finding(judge.name, title) for judge in summary.measured]
+        states = (_word(state_text(each) or "no limit", each.status if each else None) for each in decisions)
+        rows.append([escape(row_title), *states])
+    if rows:
+        yield _judge_table(summary.measured, rows)
 
 
 def _verdict_lines(verdict: Conclusion, remedy: str) -> Iterator[str]:
     for fact in verdict.facts:
         guide = f" `{fact.cause.guide}`" if fact.cause else ""
-        yield f"- {escape(capital(text(fact_phrase(fact))))}.{guide}"
-    for opening, words in (("So", verdict.advice.value), ("Remedy", remedy)):
+        yield f"- {escape(capital(clauses.text(clauses.fact_phrase(fact))))}.{guide}"
+    step = "" if verdict.next is None else verdict.next.sentence
+    for opening, words in (("So", verdict.advice.value), ("Remedy", remedy), ("Next", step)):
         if words:
             yield f"- **{opening}:** {escape(words)}"
-    if verdict.next is not None:
-        yield f"- **Next:** {escape(verdict.next.sentence)}"
-
-
-def _states(summary: Summary, title: str) -> list[str]:
-    decisions = (summary.finding(judge.name, title) for judge in summary.measured)
-    return [_word(state_text(each) or "no limit", each.status if each else None) for each in decisions]
 
 
 def _readings(summary: Summary) -> Iterator[str]:
-    if summary.datasheet.findings:
-        yield "## Readings"
     for judge in summary.datasheet.judges:
-        if mine := summary.findings(judge.name):
+        lines = []
+        for decision in summary.findings(judge.name):
+            state = f", **{word}**" if (word := state_text(decision)) else ""
+            lines.append(
+                f"- {escape(capital(decision.row_title))}{state}: {escape(sentence(decision.clause))}"
+            )
+        if lines:
             yield f"### {escape(judge.name)}"
-            yield "\n".join(map(_reading, mine))
-
-
-def _reading(decision: Decision) -> str:
-    state = f", **{word}**" if (word := state_text(decision)) else ""
-    return f"- {escape(capital(decision.row_title))}{state}: {escape(sentence(decision.clause))}"
+            yield "\n".join(lines)
 
 
 def _remedies(summary: Summary) -> Iterator[str]:
-    tables = remedy_tables(summary)
-    if tables:
-        yield f"## {REMEDIES_TITLE}"
-        yield REMEDIES_QUESTION
-    for shown in tables:
+    for shown in remedies.remedy_tables(summary):
         yield f"### {escape(shown.judge)}"
         if shown.line:
             yield f"{escape(shown.line)}."
         yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
         if shown.definitions:
-            yield f"{REMEDIES_COMMAND} {', '.join(f'`{each}`' for each in shown.definitions)}"
+            yield f"{remedies.REMEDIES_COMMAND} {', '.join(f'`{each}`' for each in shown.definitions)}"
         if shown.unknown:
             yield escape(shown.unknown)
 
 
-def _authored(datasheet: Datasheet) -> Iterator[str]:
-    if datasheet.authored:
-        yield "## Written stimuli"
-        yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
-
-
 def _confusion(summary: Summary) -> Iterator[str]:
-    matrices = confusion_tables(summary)
-    if matrices:
-        yield f"## {CONFUSION_TITLE}"
-        yield escape(CONFUSION_QUESTION)
-    for whole, parts in matrices:
-        yield f"### {escape(whole.title)}"
-        yield _plain_table(whole)
+    for whole, parts in tables.confusion_tables(summary):
+        yield from _tables([whole])
         if parts:
             yield "<details><summary>By stratum</summary>"
             for part in parts:
@@ -241,74 +212,46 @@ def _confusion(summary: Summary) -> Iterator[str]:
             yield "</details>"
 
 
+def _tables(shown: Iterable[TextTable]) -> Iterator[str]:
+    for each in shown:
+        yield f"### {escape(each.title)}"
+        yield from filter(None, [escape(each.question)])
+        yield _plain_table(each)
+
+
 def _plain_table(shown: TextTable) -> str:
     rows = [[escape(str(cell)) for cell in row] for row in shown.rows]
     return table([escape(name) for name in shown.header], rows)
 
 
-def _strata(summary: Summary) -> Iterator[str]:
-    tables = strata_tables(summary)
-    if tables:
-        yield f"## {STRATA_TITLE}"
-        yield escape(STRATA_QUESTION)
-    for shown in tables:
-        yield f"### {escape(shown.title)}"
-        yield _plain_table(shown)
-
-
 def _instruments(datasheet: Datasheet) -> Iterator[str]:
-    cards = card_texts(datasheet)
-    if cards:
-        yield f"## {INSTRUMENTS_TITLE}"
-        yield escape(INSTRUMENTS_QUESTION)
-    for card in cards:
+    for card in card_texts(datasheet.instruments, datasheet.run):
         yield f"### {escape(card.judge)}"
-        yield "\n".join(
-            f"- {escape(name)}: {escape(escape_control_chars(text))}" for name, text in card.facts
-        )
+        yield from _lines(f"{name}: {escape_control_chars(text)}" for name, text in card.facts)
         if card.texts:
             yield "<details><summary>Prompts and rubric</summary>"
-            yield from (part for name, text in card.texts for part in fenced(name, text, escape))
+            yield from (part for name, text in card.texts for part in fenced(name, text))
             yield "</details>"
 
 
 def _exhibits(datasheet: Datasheet) -> Iterator[str]:
-    if datasheet.exhibits:
-        yield "## Examples"
-        yield "Calls behind what is too high or too low, and one for each way in which a verdict is missing."
     for judge, findings in examples_by_judge(datasheet):
         yield f"### {escape(judge)}"
-        for group in findings:
-            yield from (exhibit_block(exhibit, escape) for exhibit in group.exhibits)
+        yield from (part for group in findings for each in group.exhibits for part in _exhibit(each))
 
 
 def _baselines(summary: Summary) -> Iterator[str]:
-    yield "## Baselines"
-    yield "What judges without any judgement show on the same stimuli."
-    header = ["", *(escape(judge.name) for judge in summary.baselines)]
-    yield table(header, [_row(summary, row, summary.baselines) for row in summary.headlines])
+    if summary.baselines:
+        rows = [_row(summary, row, summary.baselines) for row in summary.headlines]
+        yield _judge_table(summary.baselines, rows)
 
 
 def _multi_judge_tables(summary: Summary) -> Iterator[str]:
-    tables = multi_judge_tables(summary)
-    if tables or single_judge_note(summary):
-        yield f"## {MULTI_JUDGE_TITLE}"
-    for shown in tables:
-        yield f"### {shown.title}"
-        yield escape(shown.question)
-        yield table(shown.header, [[escape(str(cell)) for cell in row] for row in shown.rows])
-    if single_judge_note(summary):
-        yield single_judge_note(summary)
-
-
-def _notes(summary: Summary) -> Iterator[str]:
-    if summary.notes:
-        yield "## Undefined figures"
-        yield "\n".join(f"- ({letter}) {escape(reason)}" for reason, letter in summary.notes.items())
+    yield from _tables(tables.multi_judge_tables(summary))
+    yield from filter(None, [tables.single_judge_note(summary)])
 
 
 def _methods(datasheet: Datasheet) -> Iterator[str]:
-    yield "## How to read it"
     every = (*datasheet.estimates, *datasheet.panel)
     metrics = metric_meanings(estimate.metric for estimate in every)
     lines = [f"- **{escape(metric.name)}**: {escape(metric.meaning)}" for metric in metrics]
@@ -318,18 +261,18 @@ def _methods(datasheet: Datasheet) -> Iterator[str]:
     yield "\n".join(f"- *{word}*: {meaning}." for word, meaning in FINDINGS.items())
 
 
-def figure_tables(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
+def _figure_tables(summary: Summary) -> Iterator[str]:
+    behind = f"*calls/{summary.datasheet.units}/clusters*"
     for section in summary.sections:
         yield f"### {escape(section.title)}"
         if section.question:
             yield escape(section.question)
-        yield _section_table(summary, section, judges)
+        cells = [numbers.short_basis(section.basis(judge.name)) for judge in summary.measured]
+        rows = [_row(summary, row, summary.measured) for row in section.rows]
+        yield _judge_table(summary.measured, [*rows, [behind, *cells]])
 
 
-def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
-    rows = [_row(summary, row, judges) for row in section.rows]
-    behind = f"*calls/{summary.datasheet.units}/clusters*"
-    rows.append([behind, *(_basis(section.basis(judge.name)) for judge in judges)])
+def _judge_table(judges: Iterable[JudgeEntry], rows: Iterable[Sequence[str]]) -> str:
     return table(["", *(escape(judge.name) for judge in judges)], rows)
 
 
@@ -348,32 +291,22 @@ def cell(summary: Summary, estimate: Estimate | None) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _basis(estimate: Estimate | None) -> str:
-    return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
-
-
-def exhibit_block(exhibit: FindingExample, escape: Callable[[str], str]) -> str:
-    return "\n\n".join(_parts(exhibit, escape))
-
-
-def _parts(exhibit: FindingExample, escape: Callable[[str], str]) -> Iterator[str]:
+def _exhibit(exhibit: FindingExample) -> Iterator[str]:
     stimulus = exhibit.shown[-1]
     heading = f"{exhibit.reading}: {escape_control_chars(stimulus.id)}"
     yield f"<details><summary>{html.escape(heading)}</summary>"
     yield f"Why: {escape(escape_control_chars(exhibit.why))}."
-    yield from fenced("request", stimulus.request, escape)
-    for name, shown in named_texts(exhibit.shown):
-        yield from fenced(name, shown, escape)
+    yield from fenced("request", stimulus.request)
+    for name, shown in example.named_texts(exhibit.shown):
+        yield from fenced(name, shown)
     for call in exhibit.calls:
         reply = call.message or call.reason if call.verdict == "failed" else call.reply
-        name = (
-            f"{describe_call(call, exhibit)}, read as {escape_control_chars(describe_reply(call, exhibit))}"
-        )
-        yield from fenced(name, reply, escape)
+        read = escape_control_chars(example.describe_reply(call, exhibit))
+        yield from fenced(f"{example.describe_call(call, exhibit)}, read as {read}", reply)
     yield "</details>"
 
 
-def fenced(name: str, text: str | None, escape: Callable[[str], str]) -> Iterator[str]:
+def fenced(name: str, text: str | None) -> Iterator[str]:
     if text is None or absent(text):
         yield f"{escape(name)}: {absent(text)}"
         return

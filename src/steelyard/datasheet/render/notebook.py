@@ -135,19 +135,14 @@ def _figures(summary: Summary, judge: str) -> str:
 
 def _row(estimate: Estimate) -> dict[str, Any]:
     interval = estimate.interval
+    sizes = ("numerator", "denominator", "n_calls", "n_units", "n_clusters")
     return {
-        "judge": estimate.judge,
-        "probe": estimate.probe,
-        "metric": estimate.metric,
+        **{name: getattr(estimate, name) for name in ("judge", "probe", "metric")},
         **estimate.group,
         "value": estimate.value,
         "low": None if interval is None else interval.low,
         "high": None if interval is None else interval.high,
-        "numerator": estimate.numerator,
-        "denominator": estimate.denominator,
-        "n_calls": estimate.n_calls,
-        "n_units": estimate.n_units,
-        "n_clusters": estimate.n_clusters,
+        **{name: getattr(estimate, name) for name in sizes},
         "finding": estimate.status,
         "note": estimate.note,
     }

@@ -36,50 +36,31 @@ class Printer:
         self.console = console
         self.plain = not (console.encoding or "utf-8").lower().startswith("utf")
 
-    def text(self, content: str, style: str = "") -> Text:
+    def text(self, content: str | Text, style: str = "") -> Text:
+        if isinstance(content, Text):
+            return content
         return Text(ascii_only(content) if self.plain else content, style)
 
     def line(self, content: str | Text = "", style: str = "") -> None:
         """One paragraph, without rich's colours for numbers."""
-        shown = content if isinstance(content, Text) else self.text(content, style)
-        self.console.print(shown, highlight=False)
+        self.console.print(self.text(content, style), highlight=False)
+
+    def heading(self, content: str) -> None:
+        self.console.print()
+        self.line(content, "bold")
 
     def whole(self, content: str | Text) -> None:
         """One line that is never broken, so that what it holds can be copied."""
-        shown = content if isinstance(content, Text) else self.text(content)
-        self.console.print(shown, highlight=False, soft_wrap=True)
+        self.console.print(self.text(content), highlight=False, soft_wrap=True)
 
     def indented(self, content: str | Text) -> None:
-        shown = content if isinstance(content, Text) else self.text(content)
-        self.console.print(Padding(shown, (0, 0, 0, 2)), highlight=False)
-
-
-_COLOURS = {UNFIT: OUTSIDE, CARE: OPEN, NO_FAULT: OPEN, TOO_LITTLE: ABSENT}
+        self.console.print(Padding(self.text(content), (0, 0, 0, 2)), highlight=False)
 
 
 def colour_of(verdict: Conclusion) -> str:
     """Green is for a judge without a fault and with nothing undecided."""
-    return FINE if is_settled(verdict) else _COLOURS[verdict.word]
-
-
-def print_verdict(printer: Printer, verdict: Conclusion, remedy: str = "") -> None:
-    printer.console.print()
-    heading = printer.text(f"{verdict.judge}: ", "bold")
-    heading.append_text(printer.text(headword(verdict), colour_of(verdict)))
-    printer.line(heading)
-    for fact in verdict.facts:
-        printer.indented(printer.text(text(fact_phrase(fact))))
-    for opening, words in (
-        ("so: ", verdict.advice.value),
-        ("remedy: ", remedy),
-        ("next: ", "" if verdict.next is None else verdict.next.sentence),
-    ):
-        if words:
-            line = printer.text(opening, "bold")
-            line.append_text(printer.text(words))
-            printer.indented(line)
-    if verdict.command:
-        printer.whole(f"  {verdict.command}")
+    colours = {UNFIT: OUTSIDE, CARE: OPEN, NO_FAULT: OPEN, TOO_LITTLE: ABSENT}
+    return FINE if is_settled(verdict) else colours[verdict.word]
 
 
 class Opening(Printer):
@@ -112,10 +93,19 @@ class Opening(Printer):
             self.line(f"Labels: {missing}.")
 
     def verdicts(self) -> None:
-        for judge in self.summary.measured:
-            verdict = self.summary.verdict(judge.name)
-            if verdict is not None:
-                print_verdict(self, verdict, remedy_brief(self.summary.datasheet, verdict.judge))
+        for verdict in filter(None, (self.summary.verdict(judge.name) for judge in self.summary.measured)):
+            self.console.print()
+            heading = self.text(f"{verdict.judge}: ", "bold")
+            self.line(heading.append_text(self.text(headword(verdict), colour_of(verdict))))
+            for fact in verdict.facts:
+                self.indented(text(fact_phrase(fact)))
+            step = "" if verdict.next is None else verdict.next.sentence
+            remedy = remedy_brief(self.summary.datasheet, verdict.judge)
+            for opening, words in (("so: ", verdict.advice.value), ("remedy: ", remedy), ("next: ", step)):
+                if words:
+                    self.indented(self.text(opening, "bold").append_text(self.text(words)))
+            if verdict.command:
+                self.whole(f"  {verdict.command}")
 
     def word(self, judge: str, title: str) -> Text:
         decision = self.summary.finding(judge, title)

@@ -15,24 +15,18 @@ from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.question import State
-from steelyard.datasheet.render.clauses import (
-    advice,
-    headword,
-    lead,
-    next_of,
-    sentence,
-    state_text,
-    undecided_text,
-)
+from steelyard.datasheet.render import clauses
 from steelyard.datasheet.render.printer import ABSENT, STATES, STYLES, Opening, colour_of
 from steelyard.datasheet.sections import first_screen
 from steelyard.datasheet.sections.first_screen import Row
+from steelyard.datasheet.sections.not_measured import not_measured_text
 from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.rows import FigureRow, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 from steelyard.datasheet.sections.tables import multi_judge_tables, single_judge_note
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import MARKS as STATUS_MARKS
+from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 
 MOST_ROWS = 20
@@ -89,23 +83,15 @@ class _TerminalReport(Opening):
         table.add_row("")
         title = self.text(section.title, "bold")
         if not any(numbers.defined(row.cells.get(judge.name)) for row in section.rows for judge in judges):
-            table.add_row(title, *(self._absence(section, judge.name) for judge in judges))
+            table.add_row(title, *(self._cell(section.basis(judge.name), LABEL) for judge in judges))
             return
         table.add_row(title)
         for row in section.rows:
             name = self.text(self._name(row, label, row.depth), "dim" if row.depth == 2 else "")
             table.add_row(name, *(self._cell(row.cells.get(judge.name), width) for judge in judges))
-        basis = [self._basis(section, judge.name) for judge in judges]
+        basis = [numbers.short_basis(section.basis(judge.name)) for judge in judges]
         behind = f"  calls/{self.summary.datasheet.units}/clusters"
         table.add_row(self.text(behind, "dim"), *(self.text(text, "dim") for text in basis))
-
-    def _basis(self, section: Section, judge: str) -> str:
-        first = section.basis(judge)
-        return numbers.NOT_MEASURED if first is None else numbers.short_basis(first)
-
-    def _absence(self, section: Section, judge: str) -> Text:
-        """One word for a section in which a judge has no figure at all."""
-        return self._cell(section.basis(judge), LABEL)
 
     def _name(self, row: FigureRow, width: int, depth: int = 0) -> str:
         """A row's name in the first column, without its term where that is narrow."""
@@ -123,35 +109,28 @@ class _TerminalReport(Opening):
             return self.text(self.summary.undefined(estimate), ABSENT)
         word = self.summary.status(estimate)
         style, mark = STYLES.get(word, ""), STATUS_MARKS.get(word, "")
-        value, interval, counts = (
-            self.text(numbers.value(estimate) + mark, style),
-            self.text(numbers.interval(estimate), style),
-            self.text(numbers.counts(estimate), "dim"),
-        )
-        return _packed([part for part in (value, interval, counts) if part.plain], width)
+        value, interval = numbers.value(estimate) + mark, numbers.interval(estimate)
+        parts = ((value, style), (interval, style), (numbers.counts(estimate), "dim"))
+        return _packed([self.text(*part) for part in parts if part[0]], width)
 
     def _sentences(self) -> None:
         for judge in self.summary.measured:
             findings = self.summary.findings(judge.name)
             if findings:
-                self.console.print()
-                model = "" if judge.model == judge.name else f" ({judge.made})"
-                self.line(judge.name + model, "bold")
+                self.heading(judge.name + ("" if judge.model == judge.name else f" ({judge.made})"))
             for finding in findings:
-                line = self.text(finding.row_title)
+                parts = [self.text(finding.row_title), self.text(f": {clauses.sentence(finding.clause)}")]
                 if finding.state is not None:
-                    line.append_text(self.text(", "))
-                    line.append_text(self.text(state_text(finding), STATES[finding.state]))
-                line.append_text(self.text(f": {sentence(finding.clause)}"))
-                self.indented(line)
+                    state = self.text(clauses.state_text(finding), STATES[finding.state])
+                    parts[1:1] = [self.text(", "), state]
+                self.indented(Text.assemble(*parts))
             if remedy := remedy_line(self.summary.datasheet, judge.name):
-                self.indented(self.text(remedy))
+                self.indented(remedy)
 
     def _authored(self) -> None:
         reports = self.summary.datasheet.authored
         if reports:
-            self.console.print()
-            self.line("Written stimuli", "bold")
+            self.heading("Written stimuli")
         for report in reports:
             self.indented(report.sentence())
 
@@ -170,8 +149,7 @@ class _TerminalReport(Opening):
 
     def _multi_judge_tables(self) -> None:
         for shown in multi_judge_tables(self.summary, short=True):
-            self.console.print()
-            self.line(shown.title, "bold")
+            self.heading(shown.title)
             self.line(shown.question, "dim")
             table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
             for name in shown.header:
@@ -187,6 +165,8 @@ class _TerminalReport(Opening):
 
     def _legend(self) -> None:
         self.console.print()
+        if missing := not_measured_text(self.summary.datasheet):
+            self.line(missing)
         for reason, letter in self.summary.notes.items():
             if reason in self.reasons:
                 self.line(f"({letter}) undefined: {reason}", ABSENT)
@@ -236,29 +216,34 @@ class _Brief(Opening):
             self._one(judges[0].name)
         else:
             self._several()
-        if undecided := undecided_text(self.summary.datasheet.verdicts):
+        sheet = self.summary.datasheet
+        last = clauses.undecided_text(sheet.verdicts), not_measured_text(sheet, self.console.width)
+        if any(last):
             self.console.print()
-            self.line(undecided, "dim")
+            for line in filter(None, last):
+                self.line(line, "dim")
 
     def _one(self, judge: str) -> None:
         verdict = self.summary.verdict(judge)
         self.console.print()
         self._heading(judge, verdict)
-        if verdict is not None and (why := lead(verdict)):
+        if verdict is not None and (why := clauses.lead(verdict)):
             self.line(why)
+        if rates := first_screen.label_rates(self.summary, judge):
+            self.line(f"{capital(clauses.text(rates))}.")
         self._figures(first_screen.key_figures(self.summary, judge))
         if verdict is None:
             return
         self.console.print()
-        for line in advice(self.summary.datasheet, verdict):
+        for line in clauses.advice(self.summary.datasheet, verdict):
             self.line(line)
         self._next(verdict)
 
     def _heading(self, name: str, verdict: Conclusion | None) -> None:
         heading = self.text(name, "bold")
         if verdict is not None:
-            heading.append_text(self.text(": ", "bold"))
-            heading.append_text(self.text(headword(verdict), colour_of(verdict)))
+            word = self.text(clauses.headword(verdict), colour_of(verdict))
+            heading.append_text(self.text(": ", "bold")).append_text(word)
         self.whole(heading)
 
     def _figures(self, rows: Sequence[Row]) -> None:
@@ -276,7 +261,7 @@ class _Brief(Opening):
 
     def _next(self, verdict: Conclusion) -> None:
         if verdict.next is not None:
-            who = next_of(verdict) if len(self.summary.measured) > 1 else ""
+            who = clauses.next_of(verdict) if len(self.summary.measured) > 1 else ""
             self.line(f"Next{who}: {verdict.next.sentence}")
         if verdict.command:
             self.whole(verdict.command)
@@ -287,7 +272,7 @@ class _Brief(Opening):
         for number, row in enumerate(rows, start=1):
             self._heading(f"{number}  {row.judge}", row.verdict)
             if row.verdict is not None:
-                self.indented(f"{lead(row.verdict)} {row.verdict.advice.value}".strip())
+                self.indented(f"{clauses.lead(row.verdict)} {row.verdict.advice.value}".strip())
         label = min(max(map(len, columns), default=0) + 1, self.console.width // 2)
         numbered = list(enumerate(rows, start=1))
         most = max(1, (self.console.width - label) // VALUE)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from math import isfinite
 
 from steelyard.core.text import plural, pluralize
+from steelyard.datasheet.clause import Phrase
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
 from steelyard.datasheet.questions.causes import Advice
-from steelyard.datasheet.questions.labels import ACCURACY
+from steelyard.datasheet.questions.labels import ACCURACY, ERRORS
 from steelyard.datasheet.questions.merit import EXPECTED, SENSITIVITY
-from steelyard.datasheet.questions.question import Counts, Decision, State, Test
+from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, State, Test
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.questions.run import FAILURES
 from steelyard.datasheet.sections.summary import Summary
@@ -223,6 +224,12 @@ def shared_step(summary: Summary) -> Conclusion | None:
     order = (NO_FAULT, CARE, TOO_LITTLE, UNFIT)
     known = [verdict for verdict in summary.datasheet.verdicts if verdict.next is not None]
     return min(known, key=lambda verdict: order.index(verdict.word), default=None)
+
+
+def label_rates(summary: Summary, judge: str) -> Phrase:
+    """What a judge of pass and fail does with either label, beside its verdict; nothing for other judges."""
+    mine = (d for d in summary.findings(judge) if d.question is ERRORS and d.status != UNDEFINED)
+    return next((decision.clause.whole for decision in mine), ())
 
 
 def _others(verdicts: Sequence[Conclusion], word: str) -> str:

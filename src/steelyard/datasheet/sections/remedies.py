@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import NO_FAULT, TOO_LITTLE, UNFIT
@@ -20,16 +20,11 @@ from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.columns import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
-from steelyard.metrics.remedies.mitigations import (
-    UNCURED,
-    MitigatedFigure,
-    MitigatedJudge,
-)
-from steelyard.metrics.remedies.targets import Change
+from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
+from steelyard.metrics.remedies.mitigations import UNCURED, MitigatedFigure, MitigatedJudge
+from steelyard.metrics.remedies.targets import HALF_TIES, Change
 from steelyard.metrics.scores.against_labels import MAE
 
-REMEDIES_TITLE = "Remedies"
 REMEDIES_COMMAND = "To measure one, or use it as a judge:"
 REMEDIES_QUESTION = (
     "What would the judge show if it were asked otherwise? Computed from the calls of this run, none added. "
@@ -37,7 +32,7 @@ REMEDIES_QUESTION = (
 )
 
 NO_HELP = "No remedy from these calls helps"
-_MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id, MAE.id)
+_MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id, HALF_TIES.id, MAE.id)
 """What a remedy is for, and what it may cost."""
 
 
@@ -116,7 +111,7 @@ def _candidates(
 
 def _against(mitigated: MitigatedJudge, before: MitigatedJudge | None) -> str:
     """Why a remedy is not recommended; empty where it may be."""
-    if not _mends(mitigated):
+    if not any(_better(each.estimate.metric, each.change) for each in mitigated.figures if each.change):
         return "no figure is better with it"
     if worse := _worsened(mitigated, before):
         return worse
@@ -147,21 +142,6 @@ def _as_measured(datasheet: Datasheet, judge: str) -> MitigatedJudge | None:
     return next((mitigated for mitigated in _of(datasheet, judge) if mitigated.kind == UNCURED), None)
 
 
-def newly_flagged(datasheet: Datasheet, mitigated: MitigatedJudge) -> list[str]:
-    """Figures that are flagged with a remedy and were not without it."""
-    before = _as_measured(datasheet, mitigated.judge)
-    old = {} if before is None else {_column(each): each.estimate.status for each in before.figures}
-    return [
-        figure_label(each.estimate)
-        for each in mitigated.figures
-        if each.estimate.status == FLAGGED and old.get(_column(each)) != FLAGGED
-    ]
-
-
-def _mends(mitigated: MitigatedJudge) -> bool:
-    return any(_better(each.estimate.metric, each.change) for each in mitigated.figures if each.change)
-
-
 def _better(metric: str, change: Change) -> bool:
     if not change.difference or change.uncured is None or change.cured is None:
         return False
@@ -189,13 +169,13 @@ def remedy_brief(datasheet: Datasheet, judge: str) -> str:
 
 
 def _in_exchange(datasheet: Datasheet, mitigated: MitigatedJudge) -> str:
-    """`; in exchange … is beyond its limit`, or nothing."""
-    labels = newly_flagged(datasheet, mitigated)
-    return (
-        f"; in exchange {' and '.join(labels)} {plural(len(labels), 'is', 'are')} beyond the limit"
-        if labels
-        else ""
-    )
+    """`; in exchange … is beyond its limit`: figures that only the remedy brings beyond it."""
+    before = _as_measured(datasheet, mitigated.judge)
+    old = {} if before is None else {_column(each): each.estimate.status for each in before.figures}
+    flagged = [each for each in mitigated.figures if each.estimate.status == FLAGGED]
+    labels = [figure_label(each.estimate) for each in flagged if old.get(_column(each)) != FLAGGED]
+    named = f"; in exchange {' and '.join(labels)} {plural(len(labels), 'is', 'are')} beyond the limit"
+    return named if labels else ""
 
 
 def describe_remedy(mitigated: MitigatedJudge, metrics: Collection[str] = ()) -> str:
@@ -228,10 +208,8 @@ def _may_be_mended(datasheet: Datasheet, judge: str) -> bool:
 
 
 def _moved(estimate: Estimate, change: Change) -> str:
-    if change.uncured is None:
-        return f"{figure_label(estimate)} {_format_figure(estimate)}"
     reach = f" {numbers.interval(estimate, change.uncured_interval)}" if change.uncured_interval else ""
-    before = f"{numbers.spelled(estimate, change.uncured)}{reach}"
+    before = f"{numbers.spelled(estimate, change.uncured or 0.0)}{reach}"
     return f"{figure_label(estimate)} {before} → {_format_figure(estimate)}"
 
 
@@ -243,14 +221,16 @@ def figure_label(estimate: Estimate) -> str:
 def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
     known = [mitigated for mitigated in _of(datasheet, judge) if mitigated.figures]
     columns = list(dict.fromkeys(_column(each) for mitigated in known for each in mitigated.figures))
-    ordered = [*known[:1], *_relevant_first(datasheet, judge, known[1:])]
+    # The judge as measured, then what is declared for its flags.
+    wanted = [kind for decision in _flagged(datasheet, judge) for kind in decision.question.remedies]
+    places = {kind: wanted.index(kind) for kind in wanted}
+    ordered = [*known[:1], *sorted(known[1:], key=lambda each: places.get(each.kind, len(wanted)))]
     named = {_column(each): figure_label(each.estimate) for mitigated in known for each in mitigated.figures}
+    rows = ((each.title, str(each.calls), _cells(datasheet, each, columns)) for each in ordered)
     return RemedyTable(
         judge,
         ("", "calls per verdict", *(named[column] for column in columns)),
-        tuple((each.title, str(each.calls), _cells(datasheet, each, columns)) for each in ordered)
-        if len(known) > 1
-        else (),
+        tuple(rows) if len(known) > 1 else (),
         remedy_line(datasheet, judge),
         unknown_remedies(datasheet, judge),
         tuple(each.definition for each in ordered if each.definition),
@@ -262,27 +242,21 @@ def _cells(
 ) -> tuple[RemedyCell, ...]:
     # Only the figures of the judge as measured lead to calls: those of a remedy are of no calls as they are.
     known = datasheet.look_up.of_judge(mitigated.judge) if mitigated.kind == UNCURED else ()
-    cells = {
-        _column(each): replace(_cell(each), measured=_measured(each.estimate, known))
-        for each in mitigated.figures
-    }
+    cells = {_column(each): _cell(each, known) for each in mitigated.figures}
     return tuple(cells.get(column, RemedyCell(numbers.NOT_MEASURED)) for column in columns)
 
 
-def _measured(estimate: Estimate, known: Iterable[Estimate]) -> Estimate | None:
+def _cell(figure: MitigatedFigure, known: Iterable[Estimate]) -> RemedyCell:
+    estimate, change = figure.estimate, figure.change
     group = {key: value for key, value in estimate.group.items() if key != "remedy"}
-    same = ((each, (each.probe, each.metric, each.group)) for each in known)
-    return next((each for each, place in same if place == (estimate.probe, estimate.metric, group)), None)
-
-
-def _cell(figure: MitigatedFigure) -> RemedyCell:
-    change = figure.change
+    place = (estimate.probe, estimate.metric, group)
+    measured = next((each for each in known if (each.probe, each.metric, each.group) == place), None)
     if change is None or change.difference is None:
-        return RemedyCell(_format_figure(figure.estimate))
+        return RemedyCell(_format_figure(estimate), measured=measured)
     interval = change.interval
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     reach = "" if low is None or high is None else f" [{_signed(low)}, {_signed(high)}]"
-    return RemedyCell(_format_figure(figure.estimate), f"{_signed(change.difference)}{reach}")
+    return RemedyCell(_format_figure(estimate), f"{_signed(change.difference)}{reach}", measured)
 
 
 def _format_figure(estimate: Estimate) -> str:
@@ -303,10 +277,3 @@ def _of(datasheet: Datasheet, judge: str) -> Iterator[MitigatedJudge]:
 
 def _flagged(datasheet: Datasheet, judge: str) -> list[Decision]:
     return [each for each in datasheet.findings if each.judge == judge and each.status == FLAGGED]
-
-
-def _relevant_first(
-    datasheet: Datasheet, judge: str, mitigated: Sequence[MitigatedJudge]
-) -> list[MitigatedJudge]:
-    wanted = [kind for decision in _flagged(datasheet, judge) for kind in decision.question.remedies]
-    return sorted(mitigated, key=lambda each: wanted.index(each.kind) if each.kind in wanted else len(wanted))

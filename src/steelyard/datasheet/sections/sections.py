@@ -27,22 +27,20 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
-from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
+from steelyard.metrics.pairs.ladder import DELTA75, PADDED_PREFERENCE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH, FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.metrics.run.cost import PROBE as COST
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.no_right_answer import BORDER_NOISE, MEAN_SCORE
+from steelyard.metrics.scores.probe import BORDER_NOISE, MEAN_SCORE
 from steelyard.metrics.scores.repeats import SELF_AGREEMENT
 from steelyard.probes.probe import EDITS, REPEATS
 from steelyard.probes.probe_metadata import is_reported_whole, probes_in, section_of
 from steelyard.stimuli.original import ORIGINAL
 
-VACUUM, LADDER, NATURAL = "vacuum", "ladder", "position"
+VACUUM, LADDER, NATURAL, CRITERION = "vacuum", "ladder", "position", "criterion"
 ORDER = (
     *(ORDER_CONSISTENCY, FLIP_FIRST, FLIP_SECOND, ONE_SIDED_COMMIT, NO_PREFERENCE, NET_SLOT_PREFERENCE),
     *(REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS),
@@ -58,17 +56,21 @@ def _all(index: RowBuilder) -> Iterator[Section]:
     yield _zero_point(index)
     yield _same_quality(index)
     yield _sensitivity(index)
-    yield criterion_shift(index)
+    yield _criterion_shift(index)
     for protocol in index.protocols():
         yield _arm(index, protocol)
     yield _instrument(index)
     yield _controls(index)
     for protocol in ("base", *index.protocols()):
         yield _natural(index, protocol)
-    yield _unchanged(index)
-    yield _reliability(index)
+    question = "Is it right, more often than a rule that reads nothing, and which way does it err?"
+    yield Section("Unchanged items", question, _rows_of(index, ORIGINAL))
+    question = "Is the verdict right, and does it stay when what the rubric asks about stays?"
+    yield Section("Reliability", question, tuple(_reliability(index)))
     yield _failures(index)
-    yield from _other_probes(index)
+    placed = (VACUUM, LADDER, CRITERION, NATURAL, ORIGINAL, RUN)
+    for probe in dict.fromkeys(probe for probe, _, _ in index.cells if probe not in placed):
+        yield Section(probe_title(probe), "", _rows_of(index, probe))
 
 
 def _zero_point(index: RowBuilder) -> Section:
@@ -87,23 +89,15 @@ def _zero_point(index: RowBuilder) -> Section:
 def _same_quality(index: RowBuilder) -> Section:
     here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
     rows = list(index.row(LADDER, RAW_FALSE_PREFERENCE, here, headline=True))
-    for metric in (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
-        rows += index.row(LADDER, metric, here, depth=1, headline=True)
-        rows += _by_slot(index, metric, here)
-    rows += index.row(LADDER, ONE_SIDED_COMMIT, here, depth=1)
-    rows += _by_slot(index, ONE_SIDED_COMMIT, here)
+    by_slot = [(f"slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
+    for metric in (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT):
+        rows += index.row(LADDER, metric, here, depth=1, headline=metric != ONE_SIDED_COMMIT)
+        rows += index.parts(LADDER, metric, by_slot, depth=2)
     rows += index.parts(LADDER, OTHER_CONFLICT, [(OTHER_CONFLICT.label, here)], depth=1)
     rows += index.row(LADDER, NO_PREFERENCE, here, depth=1)
-    rows += index.row(LADDER, NET_SLOT_PREFERENCE, here)
-    rows += index.row(LADDER, REPEAT_FLIP_RATE, here)
-    rows += index.row(LADDER, SWAP_FLIP_RATE, here)
-    rows += index.row(LADDER, FLIP_EXCESS, here)
+    for metric in (NET_SLOT_PREFERENCE, REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS):
+        rows += index.row(LADDER, metric, here)
     return Section("Same-quality pairs", "What does it prefer when neither text is better?", tuple(rows))
-
-
-def _by_slot(index: RowBuilder, metric: Metric, here: Group) -> Iterator[FigureRow]:
-    named = [(f"slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
-    return index.parts(LADDER, metric, named, depth=2)
 
 
 def _sensitivity(index: RowBuilder) -> Section:
@@ -127,8 +121,7 @@ def _arm(index: RowBuilder, protocol: str) -> Section:
     here: Group = {"protocol": protocol, "delta": 0, "kind": "same_subset"}
     rows = list(index.row(VACUUM, DARK_CURRENT, {"protocol": protocol}))
     for metric in (RAW_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
-        raw = metric == RAW_FALSE_PREFERENCE
-        rows += index.row(LADDER, metric, here, essential=raw)
+        rows += index.row(LADDER, metric, here, essential=metric == RAW_FALSE_PREFERENCE)
     steps = index.steps(LADDER, TARGET_SENSITIVITY)
     for step in steps:
         group: Group = {"protocol": protocol, "delta": step}
@@ -176,22 +169,12 @@ def _natural(index: RowBuilder, protocol: str) -> Section:
     named = [(f"better in slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
     rows += index.parts(NATURAL, ACCURACY, named, depth=1)
     rows += index.row(NATURAL, ACCURACY_BOTH, here, label="both orders", depth=1)
-    rows += index.row(NATURAL, ACCURACY_GAIN, here, depth=1)
-    rows += index.row(NATURAL, KAPPA, here, depth=1)
+    for metric in (ACCURACY_GAIN, KAPPA):
+        rows += index.row(NATURAL, metric, here, depth=1)
     rows += index.row(NATURAL, LENGTH_LEAN, here)
     rows += index.row(NATURAL, LONGER_CHOSEN, here, depth=1)
     title = "Natural pairs" if protocol == "base" else f"Natural pairs, {protocol}"
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
-
-
-def _unchanged(index: RowBuilder) -> Section:
-    question = "Is it right, more often than a rule that reads nothing, and which way does it err?"
-    return Section("Unchanged items", question, _rows_of(index, ORIGINAL))
-
-
-def _reliability(index: RowBuilder) -> Section:
-    question = "Is the verdict right, and does it stay when what the rubric asks about stays?"
-    return Section("Reliability", question, tuple(reliability_rows(index)))
 
 
 def _failures(index: RowBuilder) -> Section:
@@ -207,12 +190,6 @@ def _failures(index: RowBuilder) -> Section:
         needed = not whole or index.any_nonzero(split)
         rows += [*whole, *(replace(row, essential=needed) for row in split)]
     return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
-
-
-def _other_probes(index: RowBuilder) -> Iterator[Section]:
-    placed = (VACUUM, LADDER, CRITERION, NATURAL, ORIGINAL, RUN)
-    for probe in dict.fromkeys(probe for probe, _, _ in index.cells if probe not in placed):
-        yield Section(probe_title(probe), "", _rows_of(index, probe))
 
 
 def _rows_of(index: RowBuilder, probe: str) -> tuple[FigureRow, ...]:
@@ -232,10 +209,7 @@ def _rows_of(index: RowBuilder, probe: str) -> tuple[FigureRow, ...]:
     return tuple(rows)
 
 
-CRITERION = "criterion"
-
-
-def criterion_shift(index: RowBuilder) -> Section:
+def _criterion_shift(index: RowBuilder) -> Section:
     rows: list[FigureRow] = []
     arms = [str(name) for name in index.values(CRITERION, CRITERION_SHIFT, "protocol")]
     for protocol in arms:
@@ -273,7 +247,7 @@ _BASE: Mapping[str, str | float] = {"protocol": "base"}
 _ORIGINAL: Mapping[str, str | float] = {**_BASE, "kind": "original"}
 
 
-def reliability_rows(index: RowBuilder) -> Iterator[FigureRow]:
+def _reliability(index: RowBuilder) -> Iterator[FigureRow]:
     """Accuracy of each probe's edits with the share of kept verdicts below it, then repeats."""
     yield from index.row(ORIGINAL, ACCURACY, _BASE, label=_UNCHANGED, headline=True)
     for probe in probes_in(EDITS):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from string import ascii_lowercase
 from typing import TypeVar
 
 from steelyard.core.text import pluralize
@@ -16,6 +18,7 @@ from steelyard.datasheet.run_facts import RunFacts
 from steelyard.datasheet.sections.rows import FigureRow, Section, Text
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import MARKS
 from steelyard.datasheet.words.text import escape_control_chars, escape_fields
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
@@ -104,7 +107,7 @@ def summarise(datasheet: Datasheet) -> Summary:
         measured=tuple(judge for judge in datasheet.judges if not judge.baseline),
         baselines=tuple(judge for judge in datasheet.judges if judge.baseline),
         sections=chosen,
-        notes={reason: _letter(number) for number, reason in enumerate(reasons)},
+        notes={reason: ascii_lowercase[n % 26] * (n // 26 + 1) for n, reason in enumerate(reasons)},
     )
 
 
@@ -121,10 +124,6 @@ def _calls(datasheet: Datasheet, judge: str) -> int:
     return sum(most.values())
 
 
-def _letter(number: int) -> str:
-    return "abcdefghijklmnopqrstuvwxyz"[number % 26] * (number // 26 + 1)
-
-
 def _visible(datasheet: Datasheet) -> Datasheet:
     """The same datasheet with every text made visible; names stay equal wherever they were equal."""
     return replace(
@@ -139,13 +138,14 @@ def _visible(datasheet: Datasheet) -> Datasheet:
         panel=tuple(map(_visible_estimate, datasheet.panel)),
         remedies=tuple(map(_visible_remedy, datasheet.remedies)),
         findings=tuple(escape_fields(decision, "judge") for decision in datasheet.findings),
-        verdicts=tuple(map(_visible_verdict, datasheet.verdicts)),
+        verdicts=tuple(
+            replace(
+                escape_fields(verdict, "judge"),
+                next=verdict.next and escape_fields(verdict.next, "purpose", "command", "price"),
+            )
+            for verdict in datasheet.verdicts
+        ),
     )
-
-
-def _visible_verdict(verdict: Conclusion) -> Conclusion:
-    step = verdict.next and escape_fields(verdict.next, "purpose", "command", "price")
-    return replace(escape_fields(verdict, "judge"), next=step)
 
 
 def _visible_remedy(remedy: MitigatedJudge) -> MitigatedJudge:
@@ -190,3 +190,45 @@ def cost_summary(facts: RunFacts) -> str:
 
 def _amount(dollars: float | None) -> str:
     return "price not known" if dollars is None else numbers.dollars(dollars)
+
+
+@dataclass(frozen=True)
+class CollapsibleSection:
+    """A section of the page: rows that some judge has, and one line on those that nobody has."""
+
+    section: Section
+    """With the rows in which at least one judge under test has a figure."""
+    words: Mapping[str, int]
+    """Words that are told beside figures, with how many figures have them."""
+    absent: Mapping[str, tuple[str, ...]]
+    """Reason to the labels of the rows that no judge under test has a figure in."""
+
+
+def collapsible_sections(summary: Summary) -> tuple[CollapsibleSection, ...]:
+    return tuple(_collapsible(summary, section) for section in summary.sections)
+
+
+def _collapsible(summary: Summary, section: Section) -> CollapsibleSection:
+    judges = [judge.name for judge in summary.measured]
+    rows: list[FigureRow] = []
+    absent: dict[str, list[str]] = {}
+    for number, row in enumerate(section.rows):
+        cells = [row.cells[judge] for judge in judges if judge in row.cells]
+        if _has_figure(section.rows, number, judges):
+            rows.append(row)
+        else:  # where judges differ in the reason, the first is given
+            reason = numbers.reason(cells[0]) if cells else numbers.NOT_MEASURED
+            absent.setdefault(reason, []).append(row.name)
+    shown = [row.cells[judge] for row in rows for judge in judges if judge in row.cells]
+    words = Counter(summary.status(cell) for cell in shown if numbers.defined(cell))
+    return CollapsibleSection(
+        replace(section, rows=tuple(rows)),
+        {word: words[word] for word in MARKS if words[word]},
+        {reason: tuple(labels) for reason, labels in absent.items()},
+    )
+
+
+def _has_figure(rows: Sequence[FigureRow], number: int, judges: Sequence[str]) -> bool:
+    """Whether some judge has a figure in a row, or in a part of it further down."""
+    parts = takewhile(lambda row: row.depth > rows[number].depth, rows[number + 1 :])
+    return any(numbers.defined(row.cells.get(judge)) for row in (rows[number], *parts) for judge in judges)

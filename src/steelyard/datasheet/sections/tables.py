@@ -16,24 +16,16 @@ from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import capital, short_names
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel.juries import (
-    BEST_JUDGE_ACCURACY,
-    CHOSEN_JURY_ACCURACY,
-    JURY_ACCURACY,
-    JURY_FALSE_NEGATIVE_RATE,
-    JURY_FALSE_POSITIVE_RATE,
-    JURY_GAIN,
-)
-from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
+from steelyard.metrics.panel import juries
+from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.stimuli.best_of import ROTATION
 from steelyard.stimuli.natural import NATURAL
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.tasks.scale import BestOf, parse_scale
 
-MULTI_JUDGE_TITLE = "Judges together"
 SINGLE_JUDGE_NOTE = (
     "One judge was measured: juries, the correlation of errors and figures over judges need two or more. "
     "Add another judge."
@@ -47,11 +39,17 @@ _ORDINAL = {CCC.id: "CCC", PEARSON.id: "Pearson", SPEARMAN.id: "Spearman", MAE.i
 _AGAINST = "How closely do scores on a range follow the labels, on each probe and over all of them?"
 JURY = "jury"
 _CHOSEN = {
-    CHOSEN_JURY_ACCURACY.id: "best trio on the other half",
-    BEST_JUDGE_ACCURACY.id: "best judge on the other half",
-    JURY_GAIN.id: "gain of the trio over that judge",
+    juries.CHOSEN_JURY_ACCURACY.id: "best trio on the other half",
+    juries.BEST_JUDGE_ACCURACY.id: "best judge on the other half",
+    juries.JURY_GAIN.id: "gain of the trio over that judge",
 }
-_ERRORS = (JURY_FALSE_POSITIVE_RATE.id, JURY_FALSE_NEGATIVE_RATE.id)
+RULE_NAMES = {
+    "": "majority",
+    "dawid_skene": "weighted by agreement (Dawid and Skene)",
+    "splits_to_first": "majority, splits to the first judge,",
+    "splits_to_lowest": "majority, splits to the lowest answer,",
+}
+_ERRORS = (juries.JURY_FALSE_POSITIVE_RATE.id, juries.JURY_FALSE_NEGATIVE_RATE.id)
 
 
 @dataclass(frozen=True)
@@ -89,14 +87,8 @@ class _MultiJudgeTables:
 
     def all(self) -> list[TextTable]:
         spreads = [self._spread(share, question) for share, question in _SPREADS.items()]
-        return [
-            self._ordinal(),
-            *spreads,
-            self._juries(),
-            self._errors(),
-            self._by_probe(),
-            self._correlations(),
-        ]
+        voted = [self._juries(), self._errors(), self._by_probe()]
+        return [self._ordinal(), *spreads, *voted, self._correlations()]
 
     def _ordinal(self) -> TextTable:
         """Scores against labels by judge and probe, and over all probes of a judge."""
@@ -130,18 +122,20 @@ class _MultiJudgeTables:
         return TextTable(f"{capital(share)} over judges", question, header, tuple(rows))
 
     def _juries(self) -> TextTable:
-        mine = [e for e in self.panel if e.probe == JURY and e.metric in (JURY_ACCURACY.id, *_CHOSEN)]
+        mine = [e for e in self.panel if e.probe == JURY and e.metric in (juries.JURY_ACCURACY.id, *_CHOSEN)]
         rows = tuple(self._row(e, self._jury(e)) for e in mine)
         question = (
-            "Is a majority better than the best judge? A split vote is not right. What was chosen on one "
-            "half of the clusters counts on the other."
+            "Is a majority better than the best judge? A split vote is not right, unless a rule decides it. "
+            "What was chosen on one half of the clusters counts on the other."
         )
         return TextTable("Juries", question, ("jury", ACCURACY.label, "inputs/clusters"), rows)
 
     def _errors(self) -> TextTable:
         """False positives and false negatives of each jury that has an accuracy above."""
         look_up = EstimateIndex(self.panel)
-        right = [e for e in self.panel if e.metric in (JURY_ACCURACY.id, CHOSEN_JURY_ACCURACY.id)]
+        right = [
+            e for e in self.panel if e.metric in (juries.JURY_ACCURACY.id, juries.CHOSEN_JURY_ACCURACY.id)
+        ]
         rows = []
         for e in (e for e in right if e.probe == JURY):
             rates = [look_up.find(e.judge, metric, JURY, e.group) for metric in _ERRORS]
@@ -152,7 +146,7 @@ class _MultiJudgeTables:
         return TextTable("Errors of juries", "Which way do juries err on yes/no items?", header, tuple(rows))
 
     def _by_probe(self) -> TextTable:
-        mine = [e for e in self.panel if e.metric == JURY_ACCURACY.id and e.probe != JURY]
+        mine = [e for e in self.panel if e.metric == juries.JURY_ACCURACY.id and e.probe != JURY]
         judges = pluralize(len(self.summary.measured), "judge")
         question = f"What does the majority of all {judges} get right, by probe?"
         rows = tuple(self._row(e, probe_title(e.probe)) for e in mine)
@@ -161,11 +155,11 @@ class _MultiJudgeTables:
 
     def _jury(self, estimate: Estimate) -> str:
         if estimate.metric in _CHOSEN:
-            who = "" if estimate.metric == JURY_GAIN.id else self._who(estimate)
+            who = "" if estimate.metric == juries.JURY_GAIN.id else self._who(estimate)
             return f"{_CHOSEN[estimate.metric]}{': ' if who else ''}{who}"
-        weighted = "weighted by agreement (Dawid and Skene)" if "rule" in estimate.group else "majority"
+        rule = RULE_NAMES[str(estimate.group.get("rule", ""))]
         against = f", against {estimate.group['reference']}" if "reference" in estimate.group else ""
-        return f"{weighted} of all {len(self.summary.measured)}{against}"
+        return f"{rule} of all {len(self.summary.measured)}{against}"
 
     def _row(self, estimate: Estimate, label: str) -> tuple[str, ...]:
         return label, self._figure(estimate), f"{estimate.n_units}/{estimate.n_clusters}"
@@ -188,9 +182,9 @@ class _MultiJudgeTables:
         return f"{numbers.figure(estimate)} {numbers.counts(estimate)}".rstrip()
 
 
-CONFUSION_TITLE = "Confusion"
 CONFUSION_QUESTION = (
-    "Which answers did each label get? Calls on unchanged items or natural pairs, labels as rows."
+    "Which answers did each label get? Calls on unchanged items, natural pairs or written levels, labels as "
+    "rows."
 )
 
 
@@ -200,42 +194,35 @@ def confusion_tables(summary: Summary) -> list[tuple[TextTable, list[TextTable]]
     for judge in summary.measured:
         mine = [c for c in summary.datasheet.confusion if (c.judge, c.protocol) == (judge.name, "base")]
         for whole in (c for c in mine if c.stratum is None):
-            strata = [c for c in mine if c.stratum is not None and c.scale == whole.scale]
+            strata = [c for c in mine if c.stratum and (c.scale, c.probe) == (whole.scale, whole.probe)]
             several = len({c.scale for c in mine}) > 1
             name = f"{judge.name}, {whole.scale}" if several else judge.name
+            name = name if whole.probe is None else f"{name}, {probe_title(whole.probe).lower()}"
             tables.append(
                 (_matrix_table(whole, name), [_matrix_table(part, str(part.stratum)) for part in strata])
             )
     return tables
 
 
-def _matrix_kind(scale: str) -> str:
-    if isinstance(parse_scale(scale), BestOf):
-        return ROTATION
-    return NATURAL if scale == "pairwise" else ORIGINAL
-
-
 def _matrix_table(matrix: Confusion, title: str) -> TextTable:
+    kind = NATURAL if matrix.scale == "pairwise" else ORIGINAL
+    kind = ROTATION if isinstance(parse_scale(matrix.scale), BestOf) else kind
+    kind = PERTURBED if matrix.probe else kind
     place = {
         "judge": matrix.judge,
         "protocol": matrix.protocol,
-        "kind": _matrix_kind(matrix.scale),
+        "kind": kind,
         "stratum": matrix.stratum or "",
+        **({"probe": matrix.probe} if matrix.probe else {}),
     }
-    rows: tuple[tuple[Text, ...], ...] = tuple(
-        (
-            label,
-            *(
-                Cell(f"{calls:,}", where={**place, "label": label, "answer": answer})
-                for answer, calls in zip(matrix.answers, row, strict=True)
-            ),
-        )
-        for label, row in zip(matrix.labels, matrix.calls, strict=True)
-    )
-    return TextTable(title, "", ("label / answer", *matrix.answers), rows)
+    rows: list[tuple[Text, ...]] = []
+    for label, calls in zip(matrix.labels, matrix.calls, strict=True):
+        named = zip(matrix.answers, calls, strict=True)
+        cells = (Cell(f"{n:,}", where={**place, "label": label, "answer": answer}) for answer, n in named)
+        rows.append((label, *cells))
+    return TextTable(title, "", ("label / answer", *matrix.answers), tuple(rows))
 
 
-STRATA_TITLE = "By stratum"
 STRATA_QUESTION = (
     "Where in the data is it right, and where not? Unchanged items or natural pairs under the base protocol."
 )
@@ -247,13 +234,8 @@ def strata_tables(summary: Summary) -> tuple[TextTable, ...]:
 
 
 def by_stratum(datasheet: Datasheet, judge: str) -> list[Estimate]:
-    return [
-        estimate
-        for estimate in datasheet.look_up.of_judge(judge)
-        if "stratum" in estimate.group
-        and estimate.group.get("protocol") == "base"
-        and estimate.metric != STRATUM_GAP.id
-    ]
+    base = (e for e in datasheet.look_up.of_judge(judge) if e.group.get("protocol") == "base")
+    return [e for e in base if "stratum" in e.group and "cue" not in e.group and e.metric != STRATUM_GAP.id]
 
 
 def _stratum_table(datasheet: Datasheet, judge: str) -> TextTable:
@@ -278,8 +260,6 @@ def _stratum_table(datasheet: Datasheet, judge: str) -> TextTable:
 
 
 def _stratum_cell(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return numbers.NOT_MEASURED
-    if not numbers.defined(estimate):
+    if estimate is not None and numbers.undefined(estimate):
         return "undefined"
     return f"{numbers.figure(estimate)} {numbers.counts(estimate)}".strip()

@@ -62,7 +62,7 @@ def value(estimate: Estimate) -> str:
     """The point value: `0.94`, `≤ 1`, `> 5`, `+0.44` or `undefined`."""
     if estimate.value is None or math.isnan(estimate.value):
         return "undefined"
-    return _LIMITS.get(estimate.censored or "", "") + _one(estimate, estimate.value)
+    return _LIMITS.get(estimate.censored or "", "") + spelled(estimate, estimate.value)
 
 
 def interval(estimate: Estimate, which: Interval | None = None, edges: Iterable[float] = ()) -> str:
@@ -74,17 +74,13 @@ def interval(estimate: Estimate, which: Interval | None = None, edges: Iterable[
     if chosen is None:
         return "(no interval)" if metric.estimated else ""
     open_end = "(0" if metric.shown_as is ShownAs.STEPS else "(−∞"
-    low = open_end if chosen.low is None else "[" + _one(estimate, chosen.low, edges)
-    high = "∞)" if chosen.high is None else _one(estimate, chosen.high, edges) + "]"
+    low = open_end if chosen.low is None else "[" + spelled(estimate, chosen.low, edges)
+    high = "∞)" if chosen.high is None else spelled(estimate, chosen.high, edges) + "]"
     return f"{low}, {high}"
 
 
-def spelled(estimate: Estimate, number: float) -> str:
-    """Another number of the same metric, spelled like the estimate's own."""
-    return _one(estimate, number)
-
-
-def _one(estimate: Estimate, number: float, edges: Iterable[float] = ()) -> str:
+def spelled(estimate: Estimate, number: float, edges: Iterable[float] = ()) -> str:
+    """A number of the estimate's metric."""
     metric = metric_named(estimate.metric)
     match metric.shown_as:
         case ShownAs.STEPS:
@@ -143,6 +139,13 @@ def times(estimate: Estimate, noun: str) -> str:
     return f"{every} {rows} ({calls})"
 
 
+def right_share(errors: Estimate) -> str:
+    """`57 % (26 of 46)`: what is left of all calls without errors and abstentions."""
+    calls = errors.denominator or 0
+    right = calls - (errors.numerator or 0) - errors.abstained
+    return f"{right / max(1, calls):.0%} ({right} of {calls})".replace("%", " %")
+
+
 def abstentions(estimate: Estimate) -> str:
     """`; abstains in 6 of 100 calls`, or nothing."""
     if not estimate.abstained:
@@ -152,17 +155,21 @@ def abstentions(estimate: Estimate) -> str:
 
 def basis(estimate: Estimate) -> str:
     """`100 calls · 50 pairs · 10 clusters · design effect 1.1`."""
+    # What `n_units` counts, where that is known: an estimate on calls may be of pairs or of items.
+    units = "pair" if estimate.probe in _PAIRWISE else "unit"
     parts = [
         pluralize(estimate.n_calls, "call"),
-        pluralize(estimate.n_units, _unit(estimate)),
+        pluralize(estimate.n_units, units if estimate.unit in ("call", "comparison") else estimate.unit),
         pluralize(estimate.n_clusters, "cluster"),
         f"design effect {design_effect(estimate)}",
     ]
     return " · ".join(parts)
 
 
-def short_basis(estimate: Estimate) -> str:
+def short_basis(estimate: Estimate | None) -> str:
     """`100/50/10 deff 1.1`: calls, pairs, clusters, design effect."""
+    if estimate is None:
+        return NOT_MEASURED
     return f"{estimate.n_calls}/{estimate.n_units}/{estimate.n_clusters} deff {design_effect(estimate)}"
 
 
@@ -180,7 +187,7 @@ def bounds(estimate: Estimate) -> str:
     """`0.90 to 0.97`: worst and best case over the calls without a verdict; nothing where none is missing."""
     if estimate.bounds is None or not excluded(estimate):
         return ""
-    return f"{_one(estimate, estimate.bounds[0])} to {_one(estimate, estimate.bounds[1])}"
+    return f"{spelled(estimate, estimate.bounds[0])} to {spelled(estimate, estimate.bounds[1])}"
 
 
 def remarks(estimate: Estimate) -> str:
@@ -212,14 +219,9 @@ def _detectable(estimate: Estimate) -> str:
 
 def condition(group: Mapping[str, str | float]) -> str:
     """A group in words: `strict · Δ1 · slot 2`; `all` where everything is pooled."""
-    words = [_condition_word(key, group[key]) for key in _ordered(group)]
-    return " · ".join(words) or "all"
-
-
-def _ordered(group: Mapping[str, str | float]) -> list[str]:
     order = ("protocol", "delta", "base_level", "kind", "cue", "slot", "stratum")
-    known = [key for key in order if key in group]
-    return known + sorted(set(group) - set(known))
+    keys = [*(key for key in order if key in group), *sorted(set(group) - set(order))]
+    return " · ".join(_condition_word(key, group[key]) for key in keys) or "all"
 
 
 def _condition_word(key: str, content: str | float) -> str:
@@ -237,12 +239,7 @@ def _condition_word(key: str, content: str | float) -> str:
             return f"edited at the {text}" if text == "end" else f"edited in the {text}"
         case "size":
             return f"edited, {text}"
+        case "target":
+            return f"written for {text}"
         case _:
             return f"{key.replace('_', ' ')} {text}"
-
-
-def _unit(estimate: Estimate) -> str:
-    """What `n_units` counts, where that is known: an estimate on calls may be of pairs or of items."""
-    if estimate.unit not in ("call", "comparison"):
-        return estimate.unit
-    return "pair" if estimate.probe in _PAIRWISE else "unit"

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from math import ceil, inf
+from functools import cached_property, partial
+from math import inf
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.core.text import pluralize
 from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import (
     CLEAR,
     FLAGGED,
@@ -37,9 +36,9 @@ from steelyard.metrics.pairs.columns import Answer, collect, excluded, lost, rea
 from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.intervals import UNBOUNDED, Span
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.clusters import ClusterMean
+from steelyard.metrics.stats.intervals import ALPHA, UNBOUNDED, Span
+from steelyard.metrics.stats.sample_size import calls_by_width
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -86,18 +85,19 @@ class ReferenceOutcomes:
 
 
 def right_or_wrong(scores: Scores) -> ReferenceOutcomes:
-    rows = scores.where(scores.labelled)
-    right = rows.right.astype(np.float64)
-    constants = {f"always answering {n}": np.equal(rows.expected, n).astype(np.float64) for n in (1, 0)}
-    return _outcomes_of_scores(rows, right, np.where(rows.readable, right, 1.0), constants)
+    return _right_scores(scores.where(scores.labelled), "always answering", (1, 0))
 
 
-def named_the_best(scores: Scores) -> ReferenceOutcomes:
+def named_the_best(observations: Observations) -> ReferenceOutcomes:
     """The best of several responses: right where the slot of the best one is named."""
+    scores = collect_scores(observations)
     rows = scores.where(scores.labelled)
+    return _right_scores(rows, "always naming slot", range(1, int(rows.high.max(initial=0)) + 1))
+
+
+def _right_scores(rows: Scores, rule: str, answers: Iterable[int]) -> ReferenceOutcomes:
     right = rows.right.astype(np.float64)
-    slots = range(1, int(rows.high.max(initial=0)) + 1)
-    constants = {f"always naming slot {n}": np.equal(rows.expected, n).astype(np.float64) for n in slots}
+    constants = {f"{rule} {n}": np.equal(rows.expected, n).astype(np.float64) for n in answers}
     return _outcomes_of_scores(rows, right, np.where(rows.readable, right, 1.0), constants)
 
 
@@ -155,21 +155,18 @@ def choice_of_people(observations: Observations) -> ReferenceOutcomes:
     )
 
 
-ACCURACY_GAIN = Metric(
+_gain_of = partial(Metric, signed=True, direction=HIGH)
+ACCURACY_GAIN = _gain_of(
     "accuracy_gain",
     "over best baseline",
     "Accuracy minus that of the best rule that reads nothing: a constant answer, or a baseline of the run.",
     plain="beats reading nothing",
-    signed=True,
-    direction=HIGH,
 )
-ERROR_GAIN = Metric(
+ERROR_GAIN = _gain_of(
     "error_gain",
     "over best baseline",
     "Levels by which scores lie nearer to the label than those of the best rule that reads nothing.",
     plain="nearer than reading nothing",
-    signed=True,
-    direction=HIGH,
 )
 METRICS = (ACCURACY_GAIN, ERROR_GAIN)
 _METHODS = {ACCURACY_GAIN: "tango_cluster", ERROR_GAIN: "t_cluster"}
@@ -216,6 +213,9 @@ class _Gap:
         return mean.limits(probability, UNBOUNDED) or (mean.mean, mean.mean)
 
 
+_OF_CHOICES = {NATURAL_PROBE: (choice_of_people, NO_GOLD), BEST_OF_PROBE: (named_the_best, NO_LABELS)}
+
+
 def gain_estimates(
     judge: str, observations: Observations, baselines: Mapping[str, Observations], seed: int
 ) -> list[Estimate]:
@@ -227,18 +227,11 @@ def gain_estimates(
         if len(plain := rows.filter(ORIGINAL)):
             context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
             estimates += _of_scores(context, plain, {n: seen.filter(ORIGINAL) for n, seen in others.items()})
-        if len(natural := rows.filter(NATURAL_PROBE)):
-            context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
-            rivals = {n: choice_of_people(seen.filter(NATURAL_PROBE)) for n, seen in others.items()}
-            estimates.append(_gain(context, ACCURACY_GAIN, choice_of_people(natural), rivals, NO_GOLD))
-        if len(choices := rows.filter(BEST_OF_PROBE)):
-            context = EstimateContext.for_protocol(judge, BEST_OF_PROBE, protocol, seed)
-            mine, *theirs = (
-                named_the_best(collect_scores(seen.filter(BEST_OF_PROBE)))
-                for seen in (choices, *others.values())
-            )
-            rivals = dict(zip(others, theirs, strict=True))
-            estimates.append(_gain(context, ACCURACY_GAIN, mine, rivals, NO_LABELS))
+        for probe, (outcomes, lacking) in _OF_CHOICES.items():
+            if len(mine := rows.filter(probe)):
+                context = EstimateContext.for_protocol(judge, probe, protocol, seed)
+                rivals = {name: outcomes(seen.filter(probe)) for name, seen in others.items()}
+                estimates.append(_gain(context, ACCURACY_GAIN, outcomes(mine), rivals, lacking))
     return estimates
 
 
@@ -261,7 +254,7 @@ def _gain(
     metric: Metric,
     outcomes: ReferenceOutcomes,
     baselines: Mapping[str, ReferenceOutcomes],
-    lacking: str,
+    lacking: Why,
 ) -> Estimate:
     if not np.any(outcomes.read):
         return context.undefined(metric, NO_VERDICT if len(outcomes) else lacking, "call", outcomes.excluded)
@@ -287,13 +280,9 @@ def _gain(
 
     estimate = context.estimate(
         metric,
-        unit="call",
+        Sample(len(gap.judge), len(distinct(gap.unit)), clusters, outcomes.excluded),
         value=gap.value,
         intervals=(Interval(_METHODS[metric], *gap.limits(SURE)),),
-        n_calls=len(gap.judge),
-        n_units=len(distinct(gap.unit)),
-        n_clusters=clusters,
-        excluded=outcomes.excluded,
         bounds=(bounds[0], bounds[1]) if sum(outcomes.excluded.values()) else None,
         chance=0.0,
         details={"rival": best},
@@ -317,7 +306,7 @@ def _needed(gap: _Gap) -> int | None:
     """Calls that would tell the gain from none in four runs of five, if it stays; None for none."""
     low, high = gap.limits(SURE)
     reach = (gap.value - low if gap.value > 0 else high - gap.value) * POWER_REACH
-    return ceil(len(gap.judge) * max(1.0, (reach / gap.value) ** 2)) if abs(gap.value) > 1e-3 else None
+    return calls_by_width(len(gap.judge), reach, gap.value) if abs(gap.value) > 1e-3 else None
 
 
 def _rules(outcomes: ReferenceOutcomes, baselines: Mapping[str, ReferenceOutcomes]) -> dict[str, Floats]:

@@ -11,10 +11,10 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct
 from steelyard.metrics.multiplicity import JointSignFlip
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import Span, clipped, score, tango
-from steelyard.metrics.stats.sample_size import ALPHA, POWER
+from steelyard.metrics.stats.clusters import ClusterMean
+from steelyard.metrics.stats.distributions import cluster_quantile
+from steelyard.metrics.stats.intervals import ALPHA, Span, clipped, score, tango
+from steelyard.metrics.stats.sample_size import POWER
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 
 _ROUNDING = 1e-9
@@ -136,8 +136,7 @@ class Paired:
         return min(self.reach, max(least, reach * sqrt(changed / self.effective_size)))
 
     def _quantile(self, probability: float) -> float:
-        degrees = self._means.units - 1
-        return t_quantile(probability, degrees) if degrees else normal_quantile(probability)
+        return cluster_quantile(probability, self._means.units)
 
 
 def _numbers(names: Sequence[str]) -> Ints:

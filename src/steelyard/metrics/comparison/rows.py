@@ -7,7 +7,7 @@ are: kept or not, and beyond what repeats change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
 from math import isnan
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.metrics.comparison.criteria import ComparisonCriterion, Key, UnitEvent, criterion_for, loss_of
-from steelyard.metrics.metric import LEFT_OUT, Metric
+from steelyard.metrics.basis import Group
+from steelyard.metrics.metric import LEFT_OUT, Amount, Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
@@ -26,7 +26,64 @@ from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation
-from steelyard.verdicts.verdict import Abstained, Decided, Verdict
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
+
+Key = tuple[str, str, int]
+"""Which unit: what was shown, in which order (empty where both make one unit), which replicate."""
+Figure = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class ComparisonCriterion:
+    """A figure whose units are events or not, or add an amount each."""
+
+    probe: str
+    """Probe whose stimuli are the units; `run` for all calls."""
+    metric: str
+    group: tuple[tuple[str, str | float], ...]
+    unit: str
+    place: int = field(default=0, compare=False)
+    amount: Amount | None = field(default=None, compare=False)
+    """What each unit adds, where the figure is no share of events."""
+
+    @property
+    def condition(self) -> dict[str, str | float]:
+        return dict(self.group)
+
+    @property
+    def figure(self) -> Figure:
+        return self.probe, self.metric, str(self.condition.get("protocol", ""))
+
+    @property
+    def title(self) -> str:
+        return f"comparison of {self.metric} in {self.probe}"
+
+
+class UnitEvent(NamedTuple):
+    happened: float | None
+    """Whether it showed the event, or what it adds to a mean; None without a verdict."""
+    loss: str | None
+    """`unreadable` or `failed` where there is no verdict, `abstained` where the verdict adds nothing."""
+    pair: str
+    """The pair or item behind the unit; its orders and replicates are not independent."""
+    cluster: str
+    against: str = ""
+    side: int = 0
+    """The side of a balance that it stands on; 0 for none."""
+    ends: Span = (0.0, 1.0)
+
+
+def criterion_for(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> ComparisonCriterion:
+    own = {} if metric.amount is None else metric.amount.group
+    items = tuple(sorted({**group, **own, "protocol": protocol}.items()))
+    return ComparisonCriterion(probe, metric.id, items, metric.unit, place, metric.amount)
+
+
+def loss_of(verdicts: Iterable[Verdict]) -> str | None:
+    """Why a unit that rests on these verdicts has none, `failed` first; None where it has one."""
+    kinds = {type(verdict) for verdict in verdicts}
+    return "failed" if Failed in kinds else "unreadable" if Unreadable in kinds else None
+
 
 Identity = Callable[[Stimulus], str]
 """What makes two stimuli the same: the content hash, or the name where texts are not known."""

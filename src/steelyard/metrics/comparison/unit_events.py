@@ -17,33 +17,27 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics import common
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ABSTENTION_RATE, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.comparison.criteria import ComparisonCriterion, Key, UnitEvent, criterion_for
 from steelyard.metrics.comparison.rows import (
+    ComparisonCriterion,
     Entry,
     Identity,
+    Key,
     ProbeRows,
+    UnitEvent,
+    criterion_for,
     edit_invariance_events,
     pair_rows,
     score_rows,
 )
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.metric import LEFT_OUT, Amount, Metric, Texts
-from steelyard.metrics.pairs.columns import Pairs, neither
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.length import longer_text
 from steelyard.metrics.scores.columns import Scores, rescaled_to_original
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
-
-
-def _choice(pairs: Pairs, _: Texts) -> Floats:
-    """1 for the better text, ½ for a tie, 0 for the worse."""
-    return np.where(neither(pairs.calls), 0.5, pairs.right.astype(np.float64))
-
-
-def _has_better(pairs: Pairs, _: Texts) -> Ints:
-    return np.where(pairs.better > 0, 0, LEFT_OUT)
 
 
 def _by_length(pairs: Pairs, texts: Texts) -> Ints:
@@ -63,7 +57,12 @@ def _label(scores: Scores, _: Texts) -> Ints:
     return np.where(scores.binary, np.where(scores.expected == 0, 1, 2), LEFT_OUT)
 
 
-_CHOICES = Amount(_choice, (0.0, 1.0), side=_has_better, labelled=True)
+_CHOICES = Amount(
+    lambda pairs, _: pairs.points,
+    (0.0, 1.0),
+    side=lambda pairs, _: np.where(pairs.better > 0, 0, LEFT_OUT),
+    labelled=True,
+)
 _WEIGHED = replace(_CHOICES, side=_by_length, group={"weighed_against": "longest"})
 _VERDICTS = Amount(_right, side=_label, labelled=True)
 MERITS = {

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import hypot
 
-from steelyard.metrics.comparison.comparison import Comparison
-from steelyard.metrics.comparison.criteria import criterion_for
-from steelyard.metrics.comparison.multiple_testing import with_word
+from steelyard.metrics.comparison.comparison import Comparison, with_word
+from steelyard.metrics.comparison.rows import criterion_for
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
 from steelyard.metrics.multiplicity import bonferroni_alpha, holm
 from steelyard.metrics.stats.distributions import t_probability, t_quantile
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.intervals import ALPHA
 from steelyard.metrics.stats.significance import CLUSTERS
 
 OPEN = "one worth has an open end: their difference is not known"

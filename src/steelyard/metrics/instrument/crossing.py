@@ -15,11 +15,10 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Mask, distinct
 from steelyard.metrics.basis import Basis, Group, fitted
-from steelyard.metrics.estimate import Estimate, Interval, Reason
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.pairs.columns import Pairs, excluded, neither, readable
-from steelyard.metrics.pairs.threshold import isotonic
+from steelyard.metrics.pairs.ladder import isotonic
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.verdicts.observations import Observations
 

@@ -10,8 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from steelyard.metrics.basis import FITTED
-from steelyard.metrics.estimate import Estimate, Interval, Reason
-from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
+from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Reason
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.instrument.detection import detection
 from steelyard.metrics.instrument.fit import HIGHEST, LAPSE_BOUND, LOWEST, SURFACE_BOUND

@@ -6,6 +6,11 @@ The rise is the slope of the judge's scores on the labels of texts without a cue
 interval is Fieller's with a jackknife over clusters: it stays open where the rise may be zero, so that a
 judge that hardly sees quality gets no small number. On yes/no rows, which have no levels, the shift is the
 change in the pass rate. High is passing: where high answers fail, scores and labels are turned round first.
+
+A score at the end of the scale can not move further. So shift and rise are read from rows whose label leaves
+two levels of room, on the side to which the cue moves the scores on the whole, and more room where the worth
+turns out larger. Rows are chosen by label, never by the score that is subtracted: rows whose plain score
+happens to be low rise again without any cue.
 """
 
 from __future__ import annotations
@@ -17,16 +22,18 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, Names, distinct
-from steelyard.metrics.estimate import Estimate, Interval, Reason
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.core.arrays import Floats, distinct
+from steelyard.core.text import pluralize
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
+from steelyard.metrics.instrument.areas import AREA_WORTH, LEAST_UNITS, Areas, AreaTest, with_areas
+from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH, with_worth_word
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
-from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import lost_rates
-from steelyard.metrics.stats.cluster_mean import ClusterMean, left_out
+from steelyard.metrics.stats.clusters import ClusterMean, left_out
 from steelyard.metrics.stats.distributions import t_probability, t_quantile
 from steelyard.metrics.stats.intervals import fieller, score
 from steelyard.stimuli.authored.brief import ORDINAL
@@ -36,12 +43,14 @@ from steelyard.verdicts.observations import Observations
 
 PASS_RATE = "pass rate"
 """Reading of a shift on yes/no rows, which is a change in the pass rate."""
-LEAST_ROWS = 12
-"""Rows with a verdict with and without the cue, and labelled rows, from which a worth is read."""
+LEAST_ROWS = 20
+"""Labelled rows with room on the scale, with a verdict with and without the cue, for a worth to be read."""
+ROOM = 2
+"""Levels between a row's label and the end of its scale that leave a cue room to move the score."""
 TOO_FEW_ROWS = Reason(
     "too_few_items",
-    f"too little data: a worth needs {LEAST_ROWS} rows of an ordinal scale with verdicts with and without "
-    f"the cue, and {LEAST_ROWS} labelled ones with at least two labels",
+    f"too little data: a worth needs {LEAST_ROWS} labelled rows of an ordinal scale with verdicts with and "
+    "without the cue, and at least two labels",
 )
 NO_LEVELS = Reason(
     "no_levels", "no labelled row of an ordinal scale, so that there is no level to measure in"
@@ -51,135 +60,56 @@ TOO_FEW_BOTH = Reason(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Ratings:
-    """Texts with their mean score: one entry for each text that has a score."""
-
-    item: Names
-    """Name of the item that the text was made from."""
-    score: Floats
-    label: Floats
-    """NaN where nobody but the judge has said."""
-    low: Ints
-    high: Ints
-    cluster: Names
-    calls: Ints
-    lost: dict[str, int]
-
-    @classmethod
-    def of(cls, scores: Scores) -> Ratings:
-        upward = scores.with_pass_high
-        rows = upward.where(upward.decided)
-        texts, first, place = np.unique(rows.stimulus, return_index=True, return_inverse=True)
-        calls = np.bincount(place, minlength=len(texts))
-        sums = np.bincount(place, weights=rows.score, minlength=len(texts))
-        label = np.where(rows.own_label, np.nan, rows.expected)[first]
-        return cls(
-            np.array(rows.items, dtype=np.object_)[rows.item[first]],
-            sums / np.maximum(1, calls),
-            label,
-            rows.low[first],
-            rows.high[first],
-            np.array(rows.clusters, dtype=np.object_)[rows.cluster[first]],
-            calls,
-            scores.lost(),
-        )
-
-    def where(self, mask: Mask | Ints) -> Ratings:
-        names = ("item", "score", "label", "low", "high", "cluster", "calls")
-        return replace(self, **{name: getattr(self, name)[mask] for name in names})
-
-    def __len__(self) -> int:
-        return len(self.score)
-
-    @property
-    def graded(self) -> Mask:
-        return _graded(self.low, self.high)
-
-    @property
-    def scale(self) -> Ints:
-        return np.unique(np.column_stack([self.low, self.high]), axis=0, return_inverse=True)[1].reshape(-1)
-
-
 def single_text_estimates(
     context: EstimateContext, observations: Observations, probe: str, cues: Sequence[str]
 ) -> list[Estimate]:
-    """Worth and shift of each cue, and calls without a verdict; each figure with Holm over the cues."""
+    """Worth and shift of each cue, and calls without a verdict; each figure with Holm over the cues.
+
+    The shift decides where no worth says the same. It leaves out labelled rows without room as well.
+    """
     shown = observations.shown
     levels = Ratings.of(
         collect_scores(observations.filter(stimuli=np.isin(shown.probe, (ORIGINAL, ORDINAL))))
     )
     levels = levels.where(levels.graded & ~np.isnan(levels.label))
     plain = Ratings.of(collect_scores(observations.filter(ORIGINAL)))
-    worths, shifts = [], []
+    worths, shifts, tests, by_area = [], [], [], []
     for cue in cues:
         here = context.for_subgroup(cue=cue)
         cued = Ratings.of(collect_scores(observations.filter(probe, kinds=(cue,))))
         both = Moves.of(plain, cued)
-        worth = level_worth(here, levels, both.where(both.graded), cue)
+        graded = both.where(both.graded)
+        worth = level_worth(here, levels, graded, cue)
         worths.append(worth)
-        rest = both if worth.value is None else both.where(~both.graded)
+        test, figures = area_worths(here, levels, graded, cue, worth)
+        tests.append(test)
+        by_area += figures
+        mobile = both.where(~both.graded | np.isnan(both.label) | both.has_room(ROOM, up=graded.upward))
+        rest = mobile if worth.value is None else mobile.where(~mobile.graded)
         decides = bool(len(rest)) or worth.value is None
-        shifts.append(_shift(here, rest if decides else both, decides=decides))
+        shifts.append(_shift(here, rest if decides else mobile, len(both), decides=decides))
     lost = lost_rates(context, collect_scores(observations.filter(probe)))
     return [
-        *adjust_estimates(worths, "cues", WORTH, ALLOWED, None),
+        *with_areas(adjust_estimates(worths, "cues", WORTH, ALLOWED, None), tests),
+        *by_area,
         *adjust_estimates(shifts, "cues", CUE_SHIFT),
         *lost,
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """Items with a score as they are and with the cue: how far the cue moves it, in levels."""
-
-    moved: Floats
-    low: Ints
-    high: Ints
-    cluster: Names
-    calls: Ints
-    lost: dict[str, int]
-
-    @classmethod
-    def of(cls, plain: Ratings, cued: Ratings) -> Moves:
-        _, before, after = np.intersect1d(plain.item.astype(str), cued.item.astype(str), return_indices=True)
-        one, other = plain.where(before), cued.where(after)
-        return cls(
-            other.score - one.score,
-            one.low,
-            one.high,
-            one.cluster,
-            one.calls + other.calls,
-            {key: cued.lost[key] + plain.lost[key] for key in cued.lost},
-        )
-
-    def where(self, mask: Mask) -> Moves:
-        names = ("moved", "low", "high", "cluster", "calls")
-        return replace(self, **{name: getattr(self, name)[mask] for name in names})
-
-    def __len__(self) -> int:
-        return len(self.moved)
-
-    @property
-    def graded(self) -> Mask:
-        return _graded(self.low, self.high)
-
-    @property
-    def units(self) -> Names:
-        """What is independent: the cluster, or the item where there is one cluster."""
-        several = len(set(self.cluster.tolist())) > 1
-        return self.cluster if several else np.arange(len(self)).astype(str).astype(np.object_)
+def _no_room(left: int, rows: int) -> Reason:
+    return Reason(
+        "no_room",
+        f"too few rows can move: a worth needs {LEAST_ROWS} rows labelled {ROOM} levels or more from the end "
+        f"of the scale, with at least two labels, found {left} of {rows}",
+    )
 
 
-def _graded(low: Ints, high: Ints) -> Mask:
-    """Rows on an ordinal scale: yes and no are no levels."""
-    return np.asarray((low != 0) | (high != 1))
-
-
-def _shift(context: EstimateContext, both: Moves, *, decides: bool) -> Estimate:
+def _shift(context: EstimateContext, both: Moves, rows: int, *, decides: bool) -> Estimate:
     """The mean shift as a share of the scale; it has a status where no worth says the same."""
     if len(both) < 2:
-        return context.undefined(CUE_SHIFT, TOO_FEW_BOTH, "item", both.lost)
+        why = TOO_FEW_BOTH if rows < 2 else _no_room(len(both), rows)
+        return context.undefined(CUE_SHIFT, why, "item", both.lost)
     share = both.moved / (both.high - both.low)
     mean = ClusterMean.of(np.unique(both.units, return_inverse=True)[1], share)
     limits, p = mean.difference_limits(0.975), mean.p()
@@ -197,7 +127,12 @@ def _shift(context: EstimateContext, both: Moves, *, decides: bool) -> Estimate:
         minimum_detectable=mean.detectable,
         p=p if decides else None,
         reading=None if np.any(both.graded) else PASS_RATE,
-        note=join(sampling_notes(clusters, even=mean.even)),
+        note=join(
+            [
+                None if len(both) == rows else f"{len(both)} of {rows} rows, which have room on the scale",
+                *sampling_notes(clusters, even=mean.even),
+            ]
+        ),
     )
     return with_difference_word(shift) if decides else shift
 
@@ -285,34 +220,140 @@ def _slope(sums: Floats) -> Floats:
     return np.asarray(np.divide(both, spread, out=np.full(np.shape(both), np.nan), where=spread > 1e-9))
 
 
+@dataclass(frozen=True, eq=False)
+class _Mobile:
+    """The rows that a worth is read from."""
+
+    levels: Ratings
+    both: Moves
+    room: int
+
+    @classmethod
+    def of(cls, levels: Ratings, both: Moves, room: int) -> _Mobile:
+        up = both.upward
+        return cls(levels.where(levels.has_room(room, up=up)), both.where(both.has_room(room, up=up)), room)
+
+    @property
+    def suffices(self) -> bool:
+        return min(len(self.levels), len(self.both)) >= LEAST_ROWS and len(np.unique(self.levels.label)) > 1
+
+    @cached_property
+    def ratio(self) -> LevelRatio:
+        return LevelRatio.of(self.levels, self.both)
+
+    @property
+    def exceeds_room(self) -> bool:
+        """The worth is larger than the room: some scores were cut off."""
+        return abs(self.ratio.shift / self.ratio.rise) > self.room
+
+
+def _rows_with_room(levels: Ratings, both: Moves) -> tuple[_Mobile, bool]:
+    """The rows that have room for the worth that they show; and whether there are too few with so much."""
+    rows = _Mobile.of(levels, both, ROOM)
+    while rows.suffices and rows.ratio.rise > 0 and rows.exceeds_room:
+        further = _Mobile.of(levels, both, rows.room + 1)
+        # Two labels at the far end are no scale: scores are cut off there too.
+        if not further.suffices or len(np.unique(further.levels.label)) < 3:
+            return rows, True
+        rows = further
+    return rows, False
+
+
 def level_worth(context: EstimateContext, levels: Ratings, both: Moves, cue: str) -> Estimate:
     """The worth of a cue in levels of the scale; of typing errors that of a text without them."""
     if not len(levels):
         return context.undefined(WORTH, NO_LEVELS, "item", both.lost)
     if min(len(levels), len(both)) < LEAST_ROWS or len(np.unique(levels.label)) < 2:
         return context.undefined(WORTH, TOO_FEW_ROWS, "item", both.lost)
-    if cue in CUES and CUES[cue].on_better:
-        both = replace(both, moved=-both.moved)
-    ratio = LevelRatio.of(levels, both)
+    rows, cut = _rows_with_room(levels, both)
+    if not rows.suffices:
+        return context.undefined(WORTH, _no_room(len(rows.both), len(both)), "item", both.lost)
+    ratio = _signed(rows.ratio, cue)
     low, high = ratio.limits() if ratio.rise > 0 else (None, None)
     if low is None and high is None:
         return context.undefined(WORTH, BLIND, "item", both.lost)
+    if cut:
+        low, high = (low, None) if ratio.shift > 0 else (None, high)
     value, censored = (ratio.shift / ratio.rise, None) if high is not None else (low, "right")
     value, censored = (value, censored) if low is not None else (high, "left")
     beyond = abs(ratio.shift / ratio.rise) > FAULT
-    clusters = len(set(both.cluster.tolist()))
+    clusters = len(set(rows.both.cluster.tolist()))
+    side = "below" if both.upward else "above"
     row = context.estimate(
         WORTH,
         unit="item",
         value=value,
         intervals=(Interval("fieller_cluster", low, high),),
-        n_calls=int(both.calls.sum()),
-        n_units=len(both),
+        n_calls=int(rows.both.calls.sum()),
+        n_units=len(rows.both),
         n_clusters=clusters,
         excluded=both.lost,
         censored=censored,
         chance=0.0,
         p=ratio.p(float(np.copysign(FAULT, ratio.shift))) if beyond else 1.0,
-        note=join([f"{ratio.rise:.2f} a level", *sampling_notes(clusters)]),
+        note=join(
+            [
+                f"{ratio.rise:.2f} a level",
+                f"{len(rows.both)} of {pluralize(len(both), 'row')}, labelled "
+                f"{pluralize(rows.room, 'level')} or more {side} the end of the scale",
+                "no more rows have room for so large a worth" if cut else None,
+                *sampling_notes(clusters),
+            ]
+        ),
     )
     return with_worth_word(row)
+
+
+def _signed(ratio: LevelRatio, cue: str) -> LevelRatio:
+    """The same for a cue that harms: its worth is that of a text without it."""
+    if cue not in CUES or not CUES[cue].on_better:
+        return ratio
+    return replace(ratio, moves=ratio.moves * np.array([1.0, -1.0]))
+
+
+def area_worths(
+    context: EstimateContext, levels: Ratings, both: Moves, cue: str, worth: Estimate
+) -> tuple[AreaTest | None, list[Estimate]]:
+    """Whether areas differ in the worth, and the worth in each; nothing where there is none on the whole."""
+    if worth.value is None:
+        return None, []
+    rows, _ = _rows_with_room(levels, both)
+    ratio = _signed(rows.ratio, cue)
+    areas = _areas(rows.both, ratio, -1.0 if ratio is not rows.ratio else 1.0)
+    if areas is None:
+        return None, []
+    figures = []
+    for name in areas.names:
+        mine = rows.both.where(np.asarray(rows.both.stratum.astype(str) == name))
+        clusters = len(set(mine.cluster.tolist()))
+        if len(mine) < LEAST_UNITS or clusters < 2:
+            continue
+        own = _signed(LevelRatio.of(rows.levels, mine), cue)
+        low, high = own.limits()
+        figures.append(
+            context.for_subgroup(stratum=name).estimate(
+                AREA_WORTH,
+                unit="item",
+                value=own.shift / own.rise,
+                intervals=(Interval("fieller_cluster", low, high),),
+                n_calls=int(mine.calls.sum()),
+                n_units=len(mine),
+                n_clusters=clusters,
+                excluded={"unreadable": 0, "failed": 0},
+            )
+        )
+    return areas.test(context.permutation_seed(AREA_WORTH.id)), figures
+
+
+def _areas(both: Moves, ratio: LevelRatio, sign: float) -> Areas | None:
+    """Curves of a normal law of the shift, one for each cluster within an area."""
+    names = np.array([f"{s}\0{c}" for s, c in zip(both.stratum, both.units, strict=True)])
+    _, first, piece = np.unique(names, return_index=True, return_inverse=True)
+    moved = sign * both.moved
+    spread = max(float(moved.var()), 1e-9)
+    sums, counts = np.bincount(piece, moved), np.bincount(piece)
+    reach = float(np.max(both.high - both.low))
+    places = np.linspace(-reach, reach, 401)
+    shift = places * ratio.rise
+    curves = (np.outer(sums, shift) - np.outer(counts, shift**2) / 2) / spread
+    return Areas.of(places, curves, both.stratum[first])

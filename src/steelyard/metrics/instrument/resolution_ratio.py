@@ -15,8 +15,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats
 from steelyard.metrics.basis import Basis, fitted
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, decided_by
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance, held_at, spread_of

@@ -82,6 +82,8 @@ class CueModel:
     """First the patterns of the ladder, then those of the cue's pairs at steps of their own."""
     cued: Mask
     """Which steps are those of the cue's pairs."""
+    numbers: Ints
+    """Clusters, in the order of the patterns' rows."""
     worth_at: int = len(NAMES)
 
     @classmethod
@@ -94,7 +96,7 @@ class CueModel:
             np.concatenate([plain.counts, own.counts]),
             np.concatenate([plain.by_cluster, own.by_cluster], axis=1),
         )
-        return cls(both, np.arange(len(both.deltas)) >= len(plain.deltas))
+        return cls(both, np.arange(len(both.deltas)) >= len(plain.deltas), clusters)
 
     @property
     def clusters(self) -> int:
@@ -112,6 +114,25 @@ class CueModel:
     def shifted(self, worth: float) -> Patterns:
         """The patterns with every step of a cue pair smaller by the worth."""
         return replace(self.patterns, deltas=self.patterns.deltas - worth * self.cued)
+
+    def cluster_curves(self, theta: Floats, places: Floats) -> tuple[Ints, Floats, Floats]:
+        """Clusters with pairs of the cue, their log-likelihood at each worth with all else held, and how many
+        pairs and calls each has (clusters × 2)."""
+        mine = self.cued[self.patterns.step]
+        counts = self.patterns.by_cluster[:, mine]
+        own = replace(
+            self.patterns,
+            step=self.patterns.step[mine],
+            counts=self.patterns.counts[mine],
+            by_cluster=counts,
+        )
+        rows = [
+            pattern_scores(theta[None], replace(own, deltas=self.patterns.deltas - worth))[0][0]
+            for worth in places.tolist()
+        ]
+        shown = np.flatnonzero(counts.any(axis=1))
+        sizes = np.stack([np.ones(len(own.step)), own.counts.sum(axis=1)], axis=1)
+        return self.numbers[shown], counts[shown] @ np.array(rows).T, counts[shown] @ sizes
 
     def fit_at(self, worth: float, starts: Floats) -> tuple[float, Floats]:
         weights = np.tile(self.patterns.weights, (len(starts), 1))

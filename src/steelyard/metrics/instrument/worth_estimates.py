@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
-from steelyard.metrics.estimate import Estimate, Interval, Reason
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
 from steelyard.metrics.findings import INCONCLUSIVE, calls_total, with_limit_word
+from steelyard.metrics.instrument.areas import AREA_WORTH, LEAST_UNITS, Areas, AreaTest, with_areas
 from steelyard.metrics.instrument.crossing import (
+    CROSSING,
     LADDER,
     LEAST_CUE,
     LEAST_LADDER,
@@ -28,7 +29,7 @@ from steelyard.metrics.instrument.crossing import (
 )
 from steelyard.metrics.instrument.estimates import ALIKE, FEW_CLUSTERS
 from steelyard.metrics.instrument.likelihood import Patterns, Rows, collapse_identical, patterns_of, rows_of
-from steelyard.metrics.instrument.profile import SPREAD_FROM
+from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance
 from steelyard.metrics.instrument.worth import (
     CueModel,
     PositionModel,
@@ -49,7 +50,7 @@ from steelyard.metrics.pairs.columns import (
     neither,
     readable,
 )
-from steelyard.metrics.pairs.sensitivity import on_ladder
+from steelyard.metrics.pairs.ladder import on_ladder
 from steelyard.metrics.pairs.slot import first_replicates
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.intervals import Span
@@ -68,6 +69,8 @@ WORTH = Metric(
     unit="pair",
     basis=OF_CUE,
 )
+_PER_STEP = 4
+"""Places within one step at which the curves of areas are read."""
 FAULT = 0.5
 """Steps beyond which the worth of a cue is a fault."""
 ALLOWED: Span = (-FAULT, FAULT)
@@ -92,14 +95,21 @@ def pair_worths(context: EstimateContext, pairs: Pairs, cues: Sequence[str]) -> 
     if alike:
         pairs = pairs.where(first_replicates(pairs))
     ladder = _Ladder.of(pairs.where(~np.isin(pairs.kind, cues)), ALIKE if alike else None)
-    worths, crossings = [], []
+    worths, crossings, tests, by_area = [], [], [], []
     for cue in cues:
         here, rows = context.for_subgroup(cue=cue), pairs.where(pairs.kind == cue)
-        crossings.append(crossing_estimate(here, rows))
-        worths.append(compared(worth_estimate(here, ladder, rows), crossings[-1]))
+        crossings.append(
+            crossing_estimate(here, rows)
+            if ladder.obstacle is None
+            else here.undefined(CROSSING, ladder.obstacle, "pair", excluded(rows))
+        )
+        worth, test, figures = worth_estimate(here, ladder, rows)
+        worths.append(compared(worth, crossings[-1]))
+        tests.append(test)
+        by_area += figures
     position = _position(context.for_subgroup(cue=POSITION), ladder)
-    worths = adjust_estimates(worths, "cues", WORTH, ALLOWED, None)
-    return [*worths, position, *crossings, *lost]
+    worths = with_areas(adjust_estimates(worths, "cues", WORTH, ALLOWED, None), tests)
+    return [*worths, position, *crossings, *by_area, *lost]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,18 +146,55 @@ class _Ladder:
         return None if mean.share_limits(0.975)[0] > 0.5 else BLIND
 
 
-def worth_estimate(context: EstimateContext, ladder: _Ladder, pairs: Pairs) -> Estimate:
-    """The worth of the cue of these pairs, u without it and v with it."""
+def worth_estimate(
+    context: EstimateContext, ladder: _Ladder, pairs: Pairs
+) -> tuple[Estimate, AreaTest | None, list[Estimate]]:
+    """The worth of the cue of these pairs, u without it and v with it; whether areas differ, and each."""
     rows = cue_rows(pairs)
     why = ladder.obstacle
     if _complete(rows) < LEAST_CUE or len(np.unique(rows.delta)) < 2:
         why = TOO_LITTLE
     if why is not None:
-        return context.undefined(WORTH, why, "pair", excluded(pairs))
-    row = _estimate(context, CueModel.of(ladder.rows, rows), ladder, float(rows.delta.max()), excluded(pairs))
+        return context.undefined(WORTH, why, "pair", excluded(pairs)), None, []
+    model, last = CueModel.of(ladder.rows, rows), float(rows.delta.max())
+    found = fit_worth(model, ladder.start)
+    row = _estimate(context, model, found, ladder, last, excluded(pairs))
     if row.value is None:
-        return row
-    return with_worth_word(row)
+        return row, None, []
+    return with_worth_word(row), *_by_area(context, model, found, pairs, last)
+
+
+def _by_area(
+    context: EstimateContext, model: CueModel, found: WorthFit, pairs: Pairs, last: float
+) -> tuple[AreaTest | None, list[Estimate]]:
+    """Whether areas differ in the worth, and the worth in each that was shown several pairs."""
+    area = dict(zip(pairs.cluster.tolist(), pairs.stratum.tolist(), strict=True))
+    places = np.linspace(-last, last, round(2 * last * _PER_STEP) + 1)
+    numbers, curves, shown = model.cluster_curves(found.profile.fits[found.profile.peak][1], places)
+    strata = np.array([area[number] for number in numbers.tolist()], dtype=np.object_)
+    areas = Areas.of(places, curves, strata)
+    if areas is None:
+        return None, []
+    figures = []
+    for name in areas.names:
+        mine = np.asarray(strata.astype(str) == name)
+        (units, calls), clusters = shown[mine].sum(axis=0).astype(int).tolist(), int(np.count_nonzero(mine))
+        if units < LEAST_UNITS or clusters < 2:
+            continue
+        low, high = areas.limits(name, allowance(found.clusters, found.inflation))
+        figures.append(
+            context.for_subgroup(stratum=name).estimate(
+                AREA_WORTH,
+                unit="pair",
+                value=areas.worth(name),
+                intervals=(Interval("profile_cluster", low, high),),
+                n_calls=calls,
+                n_units=units,
+                n_clusters=clusters,
+                excluded={"unreadable": 0, "failed": 0},
+            )
+        )
+    return areas.test(context.permutation_seed(AREA_WORTH.id)), figures
 
 
 def with_worth_word(row: Estimate) -> Estimate:
@@ -170,15 +217,21 @@ def _position(context: EstimateContext, ladder: _Ladder) -> Estimate:
     if ladder.pairs.mirrored:
         return replace(by_construction(context, WORTH, ladder.pairs, "pair"), status=None)
     last = float(ladder.rows.delta.max())
-    row = _estimate(context, PositionModel(ladder.patterns), ladder, last, excluded(ladder.pairs))
+    model = PositionModel(ladder.patterns)
+    found = fit_worth(model, ladder.start)
+    row = _estimate(context, model, found, ladder, last, excluded(ladder.pairs))
     return replace(row, p=None)
 
 
 def _estimate(
-    context: EstimateContext, model: WorthModel, ladder: _Ladder, last: float, lost: dict[str, int]
+    context: EstimateContext,
+    model: WorthModel,
+    found: WorthFit,
+    ladder: _Ladder,
+    last: float,
+    lost: dict[str, int],
 ) -> Estimate:
     """The worth with its limits; where one end is open, the other limit is all that is known."""
-    found = fit_worth(model, ladder.start)
     patterns = model.patterns
     low, high = _within(found, last)
     if low is None and high is None:
@@ -228,7 +281,7 @@ def compared(worth: Estimate, crossing: Estimate) -> Estimate:
         return worth
     if _holds(worth.interval, crossing) or _holds(crossing.interval, worth):
         return worth
-    return replace(worth, details={"crossing": crossing.value})
+    return replace(worth, details={**worth.details, "crossing": crossing.value})
 
 
 def _holds(interval: Interval, other: Estimate) -> bool:

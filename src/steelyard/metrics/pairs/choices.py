@@ -13,9 +13,8 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, widen
 from steelyard.metrics.common import MERIT
-from steelyard.metrics.estimate import DECIDES, Estimate, Interval, Reason
-from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.pairs.columns import Pairs, excluded, neither, readable
+from steelyard.metrics.estimate import DECIDES, Estimate, EstimateContext, Interval, Reason, Sample, Why
+from steelyard.metrics.pairs.columns import Pairs, excluded, readable
 from steelyard.metrics.stats.intervals import Span, joint_reach
 from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
 
@@ -52,13 +51,12 @@ class Choices:
     @classmethod
     def of(cls, pairs: Pairs, alpha: float) -> Choices:
         rows = pairs.where(pairs.better > 0)
-        seen = readable(rows.calls)
+        seen = rows.readable
         row, order = np.nonzero(seen)
-        single = len(distinct(rows.cluster)) < 2
         return cls(
-            points=_points(rows)[seen],
+            points=rows.points[seen],
             better_first=(rows.better[row] == 1) == (order == 0),
-            unit=(rows.pair if single else rows.cluster)[row],
+            unit=rows.unit[row],
             clusters=len(distinct(rows.cluster[row])),
             pairs=len(distinct(rows.pair[row])),
             excluded=excluded(rows),
@@ -74,7 +72,7 @@ class Choices:
         return bool(np.any(self.better_first)) and not bool(np.all(self.better_first))
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Why:
         if not len(self.points):
             return NO_VERDICT if sum(self.excluded.values()) else NO_BETTER
         return ONE_SLOT
@@ -97,18 +95,10 @@ class Choices:
         """`tails` are the errors of the lower and the upper limit that decide; alike where None."""
         below, above = tails or (self.alpha / 2, self.alpha / 2)
         decides = (self.mean.share_limits(1 - below)[0], self.mean.share_limits(1 - above)[1])
+        intervals = deciding_intervals("wilson_cluster", self.limits, decides, self.by_chance, below + above)
+        sample = Sample(len(self.points), self.pairs, self.clusters, self.excluded)
         return context.estimate(
-            MERIT,
-            unit="call",
-            value=self.mean.value,
-            intervals=deciding_intervals(
-                "wilson_cluster", self.limits, decides, self.by_chance, below + above
-            ),
-            n_calls=len(self.points),
-            n_units=self.pairs,
-            n_clusters=self.clusters,
-            excluded=dict(self.excluded),
-            chance=CHANCE_OF_PAIRS,
+            MERIT, sample, value=self.mean.value, intervals=intervals, chance=CHANCE_OF_PAIRS
         )
 
 
@@ -142,18 +132,19 @@ class BesideRule:
     def of(cls, rule: str, pairs: Pairs, other: Pairs, alpha: float) -> BesideRule | None:
         """None for a rule that goes by the slot or by chance, which merit knows already, or names no text."""
         mine, theirs = _shared_rows(pairs, other)
-        said, told = _points(other)[theirs], readable(other.calls[theirs])
+        said, told = other.points[theirs], readable(other.calls[theirs])
         least, most = np.where(told, said, 2.0).min(axis=1), np.where(told, said, -1.0).max(axis=1)
         keeps = told.any(axis=1) & (pairs.better[mine] > 0)
         decided = keeps & (least != 0.5)
         if np.any(least[keeps] != most[keeps]) or not decided.any():
             return None
-        rows, tied = (pairs.where(_mask(mine[kind], len(pairs))) for kind in (decided, keeps & ~decided))
-        seen = readable(rows.calls)
+        every = np.arange(len(pairs))
+        rows, tied = (pairs.where(np.isin(every, mine[kind])) for kind in (decided, keeps & ~decided))
+        seen = rows.readable
         row, _ = np.nonzero(seen)
-        single = len(distinct(pairs.cluster)) < 2
+        single = pairs.n_clusters < 2
         names, unit = numbered((rows.pair if single else rows.cluster)[row])
-        points, side = _points(rows)[seen], (least[decided] == 1)[row].astype(np.int64)
+        points, side = rows.points[seen], (least[decided] == 1)[row].astype(np.int64)
         # On pairs that the rule gets right the better text is the second class, else the first.
         better, worse = (4 * unit + 2 * side + each for each in (side, 1 - side))
         table = np.zeros(4 * len(names))
@@ -197,30 +188,10 @@ class BesideRule:
         tied = len(self.neither.points) if self.neither.defined else 0
         calls = round(float(self.table.sum())) + tied
         shift = chance_shift(value, CHANCE_OF_PAIRS, calls, sum(excluded.values()))
-        return here.estimate(
-            MERIT,
-            unit="call",
-            value=value,
-            intervals=deciding_intervals(
-                "mover_cluster", (limits[0], limits[1]), decides, shift, below + above
-            ),
-            n_calls=calls,
-            n_units=len(distinct(self.pairs.pair[self.rows])),
-            n_clusters=len(distinct(self.pairs.cluster[self.rows])),
-            excluded=dict(excluded),
-            chance=CHANCE_OF_PAIRS,
-        )
-
-
-def _mask(rows: Ints, size: int) -> Mask:
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[rows] = True
-    return mask
-
-
-def _points(pairs: Pairs) -> Floats:
-    """1 for the better text, ½ for neither, 0 for the worse, by row and order."""
-    return np.where(neither(pairs.calls), 0.5, pairs.right.astype(np.float64))
+        intervals = deciding_intervals("mover_cluster", (limits[0], limits[1]), decides, shift, below + above)
+        units, clusters = (len(distinct(each[self.rows])) for each in (self.pairs.pair, self.pairs.cluster))
+        sample = Sample(calls, units, clusters, excluded)
+        return here.estimate(MERIT, sample, value=value, intervals=intervals, chance=CHANCE_OF_PAIRS)
 
 
 def gain_over(context: EstimateContext, name: str, pairs: Pairs, other: Pairs, alpha: float) -> Estimate:
@@ -233,20 +204,13 @@ def gain_over(context: EstimateContext, name: str, pairs: Pairs, other: Pairs, a
     first = (better[row] == 1) == (order == 0)
     if np.all(first) or not np.any(first):
         return here.undefined(MERIT, ONE_SLOT if len(row) else NO_VERDICT, "call", excluded(pairs))
-    points = [_points(side)[rows][both] for side, rows in ((pairs, mine), (other, theirs))]
+    points = [side.points[rows][both] for side, rows in ((pairs, mine), (other, theirs))]
     unit = pairs.cluster[mine] if len(distinct(pairs.cluster[mine])) > 1 else pairs.pair[mine]
     mean = BalancedMean.of(unit[row], first, points[0] - points[1])
-    return here.estimate(
-        MERIT,
-        unit="call",
-        value=mean.value,
-        intervals=(Interval("t_cluster", *mean.difference_limits(1 - alpha / 2)),),
-        n_calls=len(row),
-        n_units=len(distinct(pairs.pair[mine][row])),
-        n_clusters=len(distinct(pairs.cluster[mine][row])),
-        excluded=excluded(pairs),
-        chance=0.0,
-    )
+    interval = Interval("t_cluster", *mean.difference_limits(1 - alpha / 2))
+    units, clusters = (len(distinct(each[mine][row])) for each in (pairs.pair, pairs.cluster))
+    sample = Sample(len(row), units, clusters, excluded(pairs))
+    return here.estimate(MERIT, sample, value=mean.value, intervals=(interval,), chance=0.0)
 
 
 def _shared_rows(pairs: Pairs, other: Pairs) -> tuple[Ints, Ints]:

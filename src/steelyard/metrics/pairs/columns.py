@@ -12,8 +12,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache, widen
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
+from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import CLEAR
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import proportion
@@ -135,6 +134,33 @@ class Pairs:
         """Calls that name a winner, by row and order."""
         return decided(self.calls)
 
+    @cached_property
+    def readable(self) -> Mask:
+        """Calls that ended in a verdict that counts, by row and order."""
+        return readable(self.calls)
+
+    @cached_property
+    def neither(self) -> Mask:
+        """Ties and valid abstentions, by row and order."""
+        return neither(self.calls)
+
+    @cached_property
+    def lost_calls(self) -> Mask:
+        """Calls that were made and ended without a verdict, by row and order."""
+        return lost(self.calls)
+
+    @cached_property
+    def shown(self) -> Mask:
+        return was_shown(self.calls)
+
+    @property
+    def n_pairs(self) -> int:
+        return len(distinct(self.pair))
+
+    @property
+    def n_clusters(self) -> int:
+        return len(distinct(self.cluster))
+
     def wins(self, content: str) -> Mask:
         """Calls that choose this content, `u` or `v`, by row and order."""
         won = (Answer.FIRST, Answer.SECOND) if content == "u" else (Answer.SECOND, Answer.FIRST)
@@ -150,6 +176,16 @@ class Pairs:
     @cached_property
     def right(self) -> Mask:
         return np.equal(as_tie(self.calls), self.wanted)
+
+    @cached_property
+    def points(self) -> Floats:
+        """1 for the better text, ½ for neither, 0 for the worse, by row and order."""
+        return np.where(self.neither, 0.5, self.right.astype(np.float64))
+
+    @property
+    def unit(self) -> Ints:
+        """What is independent: the cluster; where there is one cluster only, the pair."""
+        return self.cluster if self.n_clusters > 1 else self.pair
 
 
 def collect(observations: Iterable[Observation]) -> Pairs:
@@ -229,10 +265,6 @@ def _sort_order(names: tuple[str, ...]) -> list[int]:
     return sorted(range(len(names)), key=names.__getitem__)
 
 
-def distinct_pairs(pairs: Pairs, mask: Mask) -> int:
-    return len(distinct(pairs.pair[mask]))
-
-
 def tally(
     pairs: Pairs, events: Ints | Mask, trials: Ints | Mask, calls_per_trial: int = 1, *, missing: bool = True
 ) -> Tally:
@@ -240,12 +272,12 @@ def tally(
     per_cluster = by_cluster(pairs, trials)
     used = per_cluster > 0
     # Two calls that are one by construction count, and make nothing surer.
-    copied = calls_per_trial == 1 and pairs.mirrored and bool(np.all(was_shown(pairs.calls)))
+    copied = calls_per_trial == 1 and pairs.mirrored and bool(np.all(pairs.shown))
     return Tally(
         events=by_cluster(pairs, events)[used],
         trials=per_cluster[used],
         n_calls=int(per_cluster.sum()) * calls_per_trial,
-        n_units=distinct_pairs(pairs, trials > 0),
+        n_units=len(distinct(pairs.pair[trials > 0])),
         abstained=int(count_answers(pairs, Answer.ABSTAINED)[trials > 0].sum()) if missing else 0,
         copies=2 if copied else 1,
         **(excluded(pairs) if missing else {}),
@@ -253,13 +285,13 @@ def tally(
 
 
 def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:
-    events, trials = metric.events(pairs), readable(pairs.calls)
+    events, trials = metric.events(pairs), pairs.readable
     return tally(pairs, (events & trials).sum(axis=1), trials.sum(axis=1))
 
 
 def missing_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were made."""
-    calls = count_calls(pairs, was_shown)
+    calls = pairs.shown.sum(axis=1)
     ends = ((UNREADABLE_RATE, Answer.UNREADABLE), (FAILED_RATE, Answer.FAILED))
     return [
         proportion(
@@ -275,18 +307,15 @@ _METHOD = "by_construction"
 
 def by_construction(context: EstimateContext, metric: Metric, pairs: Pairs, unit: str = "call") -> Estimate:
     """Exactly 0: both orders of a pair have one verdict."""
-    calls = int(readable(pairs.calls).sum())
+    calls = int(pairs.readable.sum())
     return context.estimate(
         metric,
+        Sample(calls, pairs.n_pairs, pairs.n_clusters, excluded(pairs)),
         unit=unit,
         value=0.0,
         numerator=0,
         denominator=calls // 2 if unit == "pair" else calls,
         intervals=(Interval(_METHOD, 0.0, 0.0),),
-        n_calls=calls,
-        n_units=len(distinct(pairs.pair)),
-        n_clusters=len(distinct(pairs.cluster)),
-        excluded=excluded(pairs),
         chance=0.0,
         status=CLEAR,
         note=BY_CONSTRUCTION,

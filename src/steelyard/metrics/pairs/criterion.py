@@ -10,14 +10,12 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import plural, pluralize
 from steelyard.metrics.basis import Basis, climbs
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Metric, step
-from steelyard.metrics.pairs.columns import Pairs, by_cluster, count_calls, neither, readable, tally
-from steelyard.metrics.pairs.sensitivity import on_ladder, steps
+from steelyard.metrics.pairs.columns import Pairs, by_cluster, tally
+from steelyard.metrics.pairs.ladder import on_ladder, steps
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
-from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
-from steelyard.metrics.stats.clusters import Tally, percentile_limits, ratio, resample
+from steelyard.metrics.stats.clusters import Tally, assumed_size, percentile_limits, ratio, resample
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import Span, newcombe, tango
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, sign_flip
@@ -33,7 +31,7 @@ class Rate:
     """Events among the calls of each row."""
 
     def tally(self, pairs: Pairs) -> Tally:
-        return tally(pairs, self.events(pairs), count_calls(pairs, readable))
+        return tally(pairs, self.events(pairs), pairs.readable.sum(axis=1))
 
 
 def protocol_shift(context: EstimateContext, rate: Rate, base: Pairs, other: Pairs) -> Estimate:
@@ -57,17 +55,14 @@ def protocol_shift(context: EstimateContext, rate: Rate, base: Pairs, other: Pai
         intervals, test, remark = _paired(context, rate, *rows)
         notes = [test, left_out if dropped else None, remark]
     asked = before.n + before.missing, after.n + after.missing
+    units, clusters = max(before.n_units, after.n_units), max(before.n_clusters, after.n_clusters)
     return context.estimate(
         rate.metric,
-        unit="call",
+        Sample(before.n_calls + after.n_calls, units, clusters, excluded),
         value=after.k / after.n - before.k / before.n,
         numerator=after.k - before.k if before.n == after.n else None,
         denominator=before.n if before.n == after.n else None,
         intervals=(*intervals, Interval("newcombe", *newcombe((after.k, after.n), (before.k, before.n)))),
-        n_calls=before.n_calls + after.n_calls,
-        n_units=max(before.n_units, after.n_units),
-        n_clusters=max(before.n_clusters, after.n_clusters),
-        excluded=excluded,
         bounds=(
             after.k / asked[1] - (before.k + before.missing) / asked[0],
             (after.k + after.missing) / asked[1] - before.k / asked[0],
@@ -100,7 +95,7 @@ def _by_cluster(rate: Rate, base: Pairs, other: Pairs) -> Ints:
     """Events and calls under the other protocol, then under base, one line per cluster."""
     sides = []
     for rows in (other, base):
-        columns = by_cluster(rows, rate.events(rows)), by_cluster(rows, count_calls(rows, readable))
+        columns = by_cluster(rows, rate.events(rows)), by_cluster(rows, rows.readable.sum(axis=1))
         counts = zip(*(column.tolist() for column in columns), strict=True)
         sides.append({name: (k, n) for name, (k, n) in zip(sorted(rows.clusters), counts, strict=True) if n})
     names = sorted({*sides[0], *sides[1]})
@@ -112,7 +107,7 @@ def _by_pair(rate: Rate, base: Pairs, other: Pairs) -> Ints:
     columns = [
         np.bincount(rows.pair, weights=column, minlength=size)
         for rows in (other, base)
-        for column in (rate.events(rows), count_calls(rows, readable))
+        for column in (rate.events(rows), rows.readable.sum(axis=1))
     ]
     return np.rint(np.stack(columns, axis=1)).astype(np.int64)
 
@@ -161,7 +156,7 @@ def _score_limits(table: Ints, changed: float) -> Span:
         variance = float(residuals @ residuals) * clusters / (clusters - 1)
         size = min(most, spread / variance)
     else:
-        size = most / (1 + (most / clusters - 1) * ASSUMED_CORRELATION)
+        size = assumed_size(most, clusters)
     gained, lost = (size * (discordant + sign * difference) / 2 for sign in (1, -1))
     return tango(gained, lost, size, t_quantile(0.975, clusters - 1))
 
@@ -172,29 +167,27 @@ def _changed(rate: Rate, base: Pairs, other: Pairs) -> float:
     keys, other_keys = (rows.pair * repeats + rows.replicate for rows in (base, other))
     _, *both = np.intersect1d(keys, other_keys, return_indices=True)
     events = [rate.events(rows)[seen] for rows, seen in zip((base, other), both, strict=True)]
-    calls = [count_calls(rows, readable)[seen] for rows, seen in zip((base, other), both, strict=True)]
+    calls = [rows.readable.sum(axis=1)[seen] for rows, seen in zip((base, other), both, strict=True)]
     differ, asked = int(np.abs(events[1] - events[0]).sum()), int(np.minimum(*calls).sum())
     return min(1.0, differ / asked) if asked else 0.0
 
 
 CRITERION_SHIFT = Metric(
     "criterion_shift",
-    "criterion shift",
-    "Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
+    meaning="Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
     plain="more ties when told so",
     signed=True,
     basis=Basis(with_base=True, shared=True),
 )
 SENSITIVITY_SHIFT = Metric(
     "sensitivity_shift",
-    "sensitivity shift",
-    "Target sensitivity under another protocol minus that under base, on the same pairs.",
+    meaning="Target sensitivity under another protocol minus that under base, on the same pairs.",
     plain="better choices when told so",
     signed=True,
     basis=Basis(with_base=True, shared=True, only=climbs),
 )
 
-TIES = Rate(CRITERION_SHIFT, "tie rate", lambda pairs: count_calls(pairs, neither))
+TIES = Rate(CRITERION_SHIFT, "tie rate", lambda pairs: pairs.neither.sum(axis=1))
 CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: pairs.right.sum(axis=1))
 
 

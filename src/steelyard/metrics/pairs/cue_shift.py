@@ -11,13 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.metrics.estimate import Estimate, Interval, Reason
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.columns import Pairs, collect, excluded, neither, readable
 from steelyard.metrics.proportions import with_difference_word
-from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.verdicts.observations import Observations
 

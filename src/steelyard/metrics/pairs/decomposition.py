@@ -11,14 +11,14 @@ where the conflicting calls belong to pairs that lack the other verdict.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.core.text import pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.estimate import Reason
-from steelyard.metrics.estimate_context import NO_CALLS
+from steelyard.metrics.estimate import NO_CALLS, Reason, Why
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.columns import Answer, Pairs, count_calls, decided, neither, readable, was_shown
 
@@ -52,50 +52,34 @@ def complete(pairs: Pairs) -> Mask:
     return readable(pairs.u_first) & readable(pairs.v_first)
 
 
-STABLE_CROSS_SENSITIVITY = Metric(
+_of_equals = partial(Metric, unit="pair", kinds=SAME_QUALITY, basis=WHOLE_PAIRS)
+STABLE_CROSS_SENSITIVITY = _of_equals(
     "stable_cross_sensitivity",
     "stable cross-sensitivity",
     "Same-quality pairs where the same text wins in both orders: the judge responds to surface form.",
     plain="prefers a wording",
     limit=Limit(0.10, group=DECLARED),
-    unit="pair",
     event=stable,
-    kinds=SAME_QUALITY,
     behind="wrong",
-    basis=WHOLE_PAIRS,
 )
-POSITIONAL_FALSE_PREFERENCE = Metric(
+POSITIONAL_FALSE_PREFERENCE = _of_equals(
     "positional_false_preference",
-    "positional false preference",
-    "Same-quality pairs where the same slot wins in both orders: the judge responds to position.",
+    meaning="Same-quality pairs where the same slot wins in both orders: the judge responds to position.",
     plain="prefers a slot",
     limit=Limit(0.10, group=DECLARED),
-    unit="pair",
     event=positional,
-    kinds=SAME_QUALITY,
     behind="positional",
-    basis=WHOLE_PAIRS,
 )
-ONE_SIDED_COMMIT = Metric(
+ONE_SIDED_COMMIT = _of_equals(
     "one_sided_commit",
     "one-sided choice",
     "Pairs with a winner in exactly one of the two orders.",
     plain="decides in one order only",
-    unit="pair",
     event=one_sided,
-    kinds=SAME_QUALITY,
     compared=False,
-    basis=WHOLE_PAIRS,
 )
-NO_PREFERENCE = Metric(
-    "no_preference",
-    "no preference",
-    "Pairs that are a tie in both orders.",
-    unit="pair",
-    event=undecided,
-    kinds=SAME_QUALITY,
-    compared=False,
-    basis=WHOLE_PAIRS,
+NO_PREFERENCE = _of_equals(
+    "no_preference", meaning="Pairs that are a tie in both orders.", event=undecided, compared=False
 )
 
 CELLS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)
@@ -178,7 +162,7 @@ def _whole(rows: Pairs) -> Pairs:
     return rows.where(complete(rows))
 
 
-def undecomposed(pairs: Pairs, parts: Decomposition) -> str:
+def undecomposed(pairs: Pairs, parts: Decomposition) -> Why:
     if not len(pairs):
         return NO_CALLS
     if not len(parts.pairs):

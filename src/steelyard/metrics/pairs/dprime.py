@@ -19,20 +19,10 @@ from math import isinf, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
+from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import (
-    Answer,
-    Pairs,
-    by_cluster,
-    count_calls,
-    excluded,
-    neither,
-    readable,
-    tally,
-)
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
+from steelyard.metrics.pairs.columns import Answer, Pairs, by_cluster, excluded, neither, readable, tally
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, sample_of
 from steelyard.metrics.stats.clusters import Tally, percentile_limits, resample, wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, normal_quantiles
 from steelyard.metrics.stats.intervals import Span, clopper_pearson, joint_reach
@@ -72,7 +62,7 @@ def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
     if not totals[2] or not totals[5]:
         reason = ONE_SIDE if totals[2] or totals[5] else NO_VERDICTS if len(pairs) else NO_CALLS
         return context.undefined(DPRIME, reason, excluded=excluded(pairs))
-    hits = tally(pairs, pairs.right.sum(axis=1), count_calls(pairs, readable))
+    hits = tally(pairs, pairs.right.sum(axis=1), pairs.readable.sum(axis=1))
     wrong = pairs.reports.sum() - pairs.right.sum()
     edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None
     bootstrap = _bootstrap(context, counts)
@@ -89,13 +79,9 @@ def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
         bound = "an answer that never or always came: held by the log-linear correction, so a bound"
     return context.estimate(
         DPRIME,
-        unit="call",
+        sample_of(hits),
         value=float(separation(totals)),
         intervals=intervals,
-        n_calls=hits.n_calls,
-        n_units=hits.n_units,
-        n_clusters=hits.n_clusters,
-        excluded=excluded(pairs),
         censored=edge,
         note=join([bound, alike, ONE_CLUSTER if hits.n_clusters == 1 else None]),
     )
@@ -152,10 +138,7 @@ def from_shares(counts: Ints) -> Interval:
     The two cuts share their calls, so their limits are averaged as d′ itself is.
     """
     said_1, tied_1, calls_1, said_2, tied_2, calls_2 = counts.T
-    cuts = (
-        _cut(said_1, calls_1, said_2, calls_2),
-        _cut(said_1 + tied_1, calls_1, said_2 + tied_2, calls_2),
-    )
+    cuts = (_cut(said_1, calls_1, said_2, calls_2), _cut(said_1 + tied_1, calls_1, said_2 + tied_2, calls_2))
     low, high = ((cuts[0][side] + cuts[1][side]) / 2 for side in (0, 1))
     method = "mover_cluster" if len(counts) > 1 else "wilson_shares"
     return Interval(method, None if isinf(low) else low, None if isinf(high) else high)
@@ -192,8 +175,4 @@ def _scaled(events: Ints, calls: Ints) -> tuple[float, float, float]:
     used = calls > 0
     counts = Tally(events[used], calls[used], n_calls=int(calls.sum()), n_units=int(calls.sum()))
     low, high = wilson_cluster(counts)
-    return (
-        normal_quantile((counts.k + 0.5) / (counts.n + 1)),
-        normal_quantile(low),
-        normal_quantile(high),
-    )
+    return (normal_quantile((counts.k + 0.5) / (counts.n + 1)), normal_quantile(low), normal_quantile(high))

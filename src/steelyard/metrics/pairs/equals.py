@@ -15,8 +15,7 @@ import numpy as np
 from steelyard.core.text import plural, pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import DARK_CURRENT
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED, with_limit_word
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
@@ -25,7 +24,6 @@ from steelyard.metrics.pairs.columns import (
     by_construction,
     excluded,
     missing_rates,
-    neither,
     share_of_calls,
     tally,
 )
@@ -43,12 +41,11 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.flips import order_test
 from steelyard.metrics.pairs.slot import position_test, two_sided_counts
-from steelyard.metrics.proportions import join, proportion
+from steelyard.metrics.proportions import designed_bounds, join, proportion
 
 RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",
-    "raw false preference",
-    "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
+    meaning="Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
     plain="prefers between equals",
     event=lambda pairs: pairs.reports,
     kinds=SAME_QUALITY,
@@ -64,9 +61,8 @@ OTHER_CONFLICT = Metric(
 )
 TIE_RATE = Metric(
     "tie_rate",
-    "tie rate",
-    "Calls answered with a tie or a valid abstention.",
-    event=lambda pairs: neither(pairs.calls),
+    meaning="Calls answered with a tie or a valid abstention.",
+    event=lambda pairs: pairs.neither,
     by_step=True,
     over_kinds=True,
 )
@@ -169,14 +165,13 @@ def cell_estimate(
         return by_construction(context, metric, parts.pairs, "pair")
     rows = parts.cell(cell) if slot is None else parts.in_slot(cell, slot)
     counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
-    designed = len(parts.pairs)
     return proportion(
         context,
         metric,
         counts,
         unit="pair",
         cells=cells,
-        bounds=(counts.k / designed, (counts.k + parts.possible(cell, slot)) / designed),
+        bounds=designed_bounds(counts.k, parts.possible(cell, slot), len(parts.pairs)),
         chance=chance_lines(parts).get((cell, slot)),
         notes=notes,
     )

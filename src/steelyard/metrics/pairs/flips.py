@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import ceil, lgamma
 
@@ -21,19 +22,24 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
 from steelyard.metrics.basis import COMPARED
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import MARGIN, SURE
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Limit, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, first_replicates
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion, with_difference_word
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import Tally, percentile_limits, ratio, resample, wilson_cluster
+from steelyard.metrics.proportions import (
+    NO_SPREAD,
+    ONE_CLUSTER,
+    join,
+    proportion,
+    sample_of,
+    with_difference_word,
+)
+from steelyard.metrics.stats.clusters import ClusterMean, Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
-from steelyard.metrics.stats.sample_size import smallest_sufficient
+from steelyard.metrics.stats.sample_size import units_to_decide
 from steelyard.stimuli.natural import NATURAL
 
 DRAWS = 9999
@@ -239,8 +245,7 @@ SWAP_FLIP_RATE = Metric(
 )
 FLIP_EXCESS = Metric(
     "flip_excess",
-    "flip excess",
-    "Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
+    meaning="Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
     plain="changes by order alone",
     signed=True,
     direction=ZERO,
@@ -276,10 +281,11 @@ def flip_estimates(
     flips = count_flips(pairs).comparable()
     if not len(flips.cluster):
         return []
+    cluster = numbered(flips.cluster)[1]
     repeat, swap = (
         Tally(
-            events=_by_cluster(flips, events).astype(np.int64),
-            trials=_by_cluster(flips, trials).astype(np.int64),
+            np.bincount(cluster, weights=events).astype(np.int64),
+            np.bincount(cluster, weights=trials).astype(np.int64),
             n_calls=int(flips.calls.sum()),
             n_units=len(flips.cluster),
             **excluded(pairs),
@@ -295,33 +301,21 @@ def flip_estimates(
     ]
 
 
-def _by_cluster(flips: Flips, column: Ints | Floats) -> Floats:
-    """Sums over the pairs of each cluster that has any; clusters are numbered in the order of their names."""
-    clusters, number = numbered(flips.cluster)
-    return np.bincount(number, weights=column, minlength=len(clusters)).astype(np.float64)
-
-
 def _excess(
     context: EstimateContext, flips: Flips, repeat: Tally, swap: Tally, bounds: Span, test: AdjustedTest
 ) -> Estimate:
     clusters = repeat.n_clusters
-    ones = np.ones(len(flips.cluster), dtype=np.int64)
-    means = ClusterMean(flips.excess, ones)
-    if clusters > 1:
-        sizes = _by_cluster(flips, ones).astype(np.int64)
-        means = ClusterMean(_by_cluster(flips, flips.excess), sizes)
+    units = numbered(flips.cluster)[1] if clusters > 1 else np.arange(len(flips.cluster))
+    means = ClusterMean.of(units, flips.excess)
     informative = repeat.k > 0 and not means.even
     declared = informative and context.group.get("protocol") == DECLARED_PROTOCOL
     intervals, remark = _intervals(context, means, clusters, repeat, swap)
     estimate = context.estimate(
         FLIP_EXCESS,
+        sample_of(repeat),
         unit=UNIT,
         value=means.mean,
         intervals=intervals,
-        n_calls=repeat.n_calls,
-        n_units=repeat.n_units,
-        n_clusters=clusters,
-        excluded={"unreadable": repeat.unreadable, "failed": repeat.failed},
         bounds=bounds,
         chance=0.0,
         minimum_detectable=means.detectable if informative else None,
@@ -347,20 +341,12 @@ def _intervals(
         limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
         return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
     intervals = [Interval("t_cluster", *limits)]
-    if clusters > 1:
-        columns: Floats = np.stack([means.sums, means.sizes.astype(np.float64)], axis=1)
-        sums = resample(columns, context.bootstrap_seed(FLIP_EXCESS.id))
-        percentiles = percentile_limits(ratio(sums[:, 0], sums[:, 1]), means.units)
-        intervals += [Interval("bootstrap_cluster", *percentiles)] if percentiles else []
+    percentiles = means.bootstrap(context.bootstrap_seed(FLIP_EXCESS.id)) if clusters > 1 else None
+    intervals += [Interval("bootstrap_cluster", *percentiles)] if percentiles else []
     return tuple(intervals), remark
 
 
 def _calls_total(means: ClusterMean, calls: int) -> int | None:
     """Calls in all after which the present excess is above 0, or within the margin."""
-
-    def decided(units: int) -> bool:
-        low, high = means.planned(SURE, units)
-        return low > 0 or (low > -MARGIN and high < MARGIN)
-
-    units = smallest_sufficient(decided, means.units)
+    units = units_to_decide(partial(means.planned, SURE), means.units, MARGIN, below=False)
     return None if units is None else ceil(units / means.units * calls)

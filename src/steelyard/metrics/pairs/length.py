@@ -14,14 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
+from steelyard.core.arrays import Floats, Ints, Mask, numbered
+from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import MARGIN, SURE
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.pairs.columns import Pairs, decided, excluded, lost, neither, readable, tally
-from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion, with_difference_word
+from steelyard.metrics.pairs.columns import Pairs, excluded, tally
+from steelyard.metrics.proportions import join, proportion, sampling_notes, with_difference_word
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.metrics.stats.intervals import clipped
 from steelyard.stimuli.natural import NATURAL
@@ -87,7 +86,7 @@ def length_lean(
     and has no word.
     """
     rows, long = pairs.where(longer > 0), longer[longer > 0]
-    if not len(rows) or not readable(rows.calls).any():
+    if not len(rows) or not rows.readable.any():
         why = lacking if not len(pairs) else NO_VERDICTS if len(rows) else SAME_LENGTH
         return context.undefined(LENGTH_LEAN, why, "pair", excluded(pairs))
     bias = _bias(rows, long, None)
@@ -96,31 +95,24 @@ def length_lean(
         return context.undefined(LENGTH_LEAN, ONE_SIDE.format(side), "pair", excluded(rows))
     p = bias.p(context.permutation_seed(LENGTH_LEAN.id))
     bounds = None
-    if lost(rows.calls).any():
+    if rows.lost_calls.any():
         bounds = _bias(rows, long, 0.0).value, _bias(rows, long, 1.0).value
     test = None if others is None else AdjustedTest.bonferroni(p, others + 1)
-    calls = int(np.count_nonzero(readable(rows.calls)))
-    clusters = len(distinct(rows.cluster))
+    calls = int(np.count_nonzero(rows.readable))
+    clusters = rows.n_clusters
     estimate = context.estimate(
         LENGTH_LEAN,
+        Sample(calls, bias.units, clusters, excluded(rows)),
         unit="pair",
         value=bias.value,
         intervals=(Interval("lean_cluster", *bias.limits(SURE)),),
-        n_calls=calls,
-        n_units=bias.units,
-        n_clusters=clusters,
-        excluded=excluded(rows),
         bounds=bounds,
         chance=0.0,
         minimum_detectable=bias.detectable,
         p=None if test is None else p,
         p_corrected=None if test is None else test.adjusted_p,
         note=join(
-            [
-                (test or AdjustedTest.single(p)).format(),
-                f"margin {MARGIN:g}",
-                ONE_CLUSTER if clusters < 2 else None,
-            ]
+            [(test or AdjustedTest.single(p)).format(), f"margin {MARGIN:g}", *sampling_notes(clusters)]
         ),
     )
     if test is None:
@@ -135,7 +127,7 @@ def length_lean(
 def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:
     rows, long = pairs.where(longer > 0), longer[longer > 0]
     names_longer = np.equal(_named_content(rows), long[:, None])
-    counts = tally(rows, names_longer.sum(axis=1), decided(rows.calls).sum(axis=1))
+    counts = tally(rows, names_longer.sum(axis=1), rows.reports.sum(axis=1))
     known = labelled[longer > 0] & (rows.better > 0)
     chance = float(np.mean(rows.better[known] == long[known])) if known.any() else None
     reason = None if counts.n else NO_VERDICTS if len(rows) else SAME_LENGTH
@@ -156,14 +148,14 @@ def _named_content(pairs: Pairs) -> Ints:
 
 def _answers(pairs: Pairs, longer: Ints) -> Floats:
     """1 for each call that names the longer text, one half for neither."""
-    return np.where(neither(pairs.calls), 0.5, np.equal(_named_content(pairs), longer[:, None]))
+    return np.where(pairs.neither, 0.5, np.equal(_named_content(pairs), longer[:, None]))
 
 
 def _bias(pairs: Pairs, longer: Ints, fill: float | None) -> DirectionalBias:
     """The directional bias, one row per pair; `fill` is what missing calls answered, None leaves them out."""
-    answer, counted = _answers(pairs, longer), readable(pairs.calls)
+    answer, counted = _answers(pairs, longer), pairs.readable
     if fill is not None:
-        missing = lost(pairs.calls)
+        missing = pairs.lost_calls
         answer, counted = np.where(missing, fill, answer), counted | missing
     unit = numbered(pairs.pair)[1]
     calls = np.bincount(unit, weights=counted.sum(axis=1))

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import ACCURACY, KAPPA
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
+from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE, with_finding, with_word_over
 from steelyard.metrics.metric import HIGH, LOW, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
@@ -25,11 +25,8 @@ from steelyard.metrics.pairs.columns import (
     Answer,
     Pairs,
     as_tie,
-    distinct_pairs,
     excluded,
-    lost,
     missing_rates,
-    readable,
     share_of_calls,
     tally,
 )
@@ -47,9 +44,13 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
 from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.length import length_lean, longer_chosen, longer_of
-from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference, position_test
-from steelyard.metrics.pairs.slot_imbalance import with_slot_imbalance
-from steelyard.metrics.proportions import ONE_CLUSTER, join, limit_note, proportion
+from steelyard.metrics.pairs.slot import (
+    DECLARED_PROTOCOL,
+    net_slot_preference,
+    position_test,
+    with_slot_imbalance,
+)
+from steelyard.metrics.proportions import ONE_CLUSTER, designed_bounds, join, limit_note, proportion
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.two_class import LimitTest
@@ -62,7 +63,7 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
 
     `lacking` says why there are no labels, where there are none.
     """
-    answers = readable(pairs.calls)
+    answers = pairs.readable
     if not answers.any():
         return context.undefined(KAPPA, NO_VERDICTS if len(pairs) else lacking, "call", excluded(pairs))
     if not np.any(pairs.better > 0):
@@ -73,23 +74,19 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         return context.undefined(KAPPA, reason, "call", excluded(pairs))
     beyond = _beyond(table)
     limit = KAPPA.limit_in(context.group, context.probe)
-    clusters = len(distinct(pairs.cluster))
+    clusters, units = pairs.n_clusters, len(distinct(pairs.pair[answers.any(axis=1)]))
     figure = context.estimate(
         KAPPA,
-        unit="call",
+        Sample(beyond.calls, units, clusters, excluded(pairs)),
         value=beyond.value,
         intervals=(Interval(beyond.method, *beyond.limits(SURE)),),
-        n_calls=beyond.calls,
-        n_units=distinct_pairs(pairs, np.asarray(answers.any(axis=1))),
-        n_clusters=clusters,
-        excluded=excluded(pairs),
         chance=0.0,
         note=join([limit_note(limit) if limit else None, ONE_CLUSTER if clusters < 2 else None]),
     )
     if limit is None:
         return figure
     seen = replace(with_finding(replace(figure, excluded={}), limit), excluded=figure.excluded)
-    some = (False, True) if lost(pairs.calls).any() else ()
+    some = (False, True) if pairs.lost_calls.any() else ()
     cases = [_beyond(table + _missing(pairs, right=right)).limits(SURE) for right in some]
     return with_word_over(seen, limit, cases)
 
@@ -103,54 +100,46 @@ def _beyond(table: Floats) -> LimitTest:
 def _missing(pairs: Pairs, *, right: bool) -> Floats:
     """The calls without a verdict, as if each had been people's choice, or another."""
     other = np.where(pairs.wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
-    return _table(pairs, pairs.wanted if right else other, lost(pairs.calls))
+    return _table(pairs, pairs.wanted if right else other, pairs.lost_calls)
 
 
 def _table(pairs: Pairs, given: Ints, calls: Mask) -> Floats:
     """These calls by what people chose and what was given, within each cluster; pairs where there is one."""
-    units = pairs.cluster if len(distinct(pairs.cluster)) > 1 else pairs.pair
+    units = pairs.unit
     cells = (units[:, None] * 3 + pairs.wanted) * 3 + given
     table = np.bincount(cells[calls], minlength=(int(units.max()) + 1) * 9).reshape(-1, 3, 3)
     return table.astype(np.float64)
 
 
-ORDER_CONSISTENCY = Metric(
+_of_pairs = partial(Metric, unit="pair", basis=WHOLE_PAIRS)
+ORDER_CONSISTENCY = _of_pairs(
     "order_consistency",
-    "order consistency",
-    "Pairs whose winner stays the same text when the order is reversed.",
+    meaning="Pairs whose winner stays the same text when the order is reversed.",
     plain="keeps its winner when swapped",
-    unit="pair",
     event=stable,
     direction=HIGH,
-    basis=WHOLE_PAIRS,
 )
-FLIP_FIRST = Metric(
+FLIP_FIRST = _of_pairs(
     "flip_first",
     "flips to slot 1",
     "Pairs whose winner changes with the order, to the first slot.",
-    unit="pair",
     event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.FIRST),
     direction=LOW,
-    basis=WHOLE_PAIRS,
 )
-FLIP_SECOND = Metric(
+FLIP_SECOND = _of_pairs(
     "flip_second",
     "flips to slot 2",
     "Pairs whose winner changes with the order, to the second slot.",
-    unit="pair",
     event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.SECOND),
     direction=LOW,
-    basis=WHOLE_PAIRS,
 )
-ACCURACY_BOTH = Metric(
+ACCURACY_BOTH = _of_pairs(
     "accuracy_both",
     "accuracy in both orders",
     "Pairs whose verdict is the expected one in both orders.",
-    unit="pair",
     event=lambda pairs: pairs.right.all(axis=1),
     labelled=True,
     compared=False,
-    basis=WHOLE_PAIRS,
 )
 
 CELLS: dict[Metric, tuple[Metric, int | None]] = {
@@ -247,7 +236,7 @@ def _accuracy_in_slot(context: EstimateContext, pairs: Pairs, slot: int) -> Esti
     # One call per row: the other order is taken away, so that its missing verdicts do not count here.
     calls = replace(rows, u_first=codes, v_first=np.full(len(rows), Answer.ABSENT, dtype=np.int64))
     reason = None if len(rows) else "no pair has a better text" if len(pairs) else NO_GOLD
-    counts = tally(calls, codes == SLOTS[slot], readable(codes))
+    counts = tally(calls, codes == SLOTS[slot], calls.readable[:, 0])
     return proportion(context.for_subgroup(slot=slot), ACCURACY, counts, reason=reason)
 
 
@@ -258,10 +247,9 @@ def _accuracy_both(context: EstimateContext, pairs: Pairs) -> Estimate:
         return context.undefined(ACCURACY_BOTH, why, "pair", excluded(pairs))
     u, v = parts.pairs.right.T
     counts = tally(parts.pairs, u & v, parts.complete, calls_per_trial=2)
-    lost_u, lost_v = ~readable(parts.pairs.u_first), ~readable(parts.pairs.v_first)
+    lost_u, lost_v = ~parts.pairs.readable.T
     possible = int(np.count_nonzero(~parts.complete & (u | lost_u) & (v | lost_v)))
-    designed = len(parts.pairs)
-    bounds = (counts.k / designed, (counts.k + possible) / designed)
+    bounds = designed_bounds(counts.k, possible, len(parts.pairs))
     return proportion(
         context, ACCURACY_BOTH, counts, unit="pair", bounds=bounds, notes=left_out(pairs, parts)
     )

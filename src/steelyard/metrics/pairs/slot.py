@@ -7,46 +7,27 @@ cluster sums when there are at least six clusters, pair sums otherwise. Replicat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from math import ceil, lgamma, log, sqrt
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, distinct, weak_cache
+from steelyard.core.arrays import Floats, Ints, Mask, weak_cache
+from steelyard.core.text import pluralize
 from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.findings import CLEAR, MARGIN, SURE, judge_limit
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
+from steelyard.metrics.findings import CLEAR, MARGIN, SURE, judge_limit, with_limit_word
 from steelyard.metrics.metric import ZERO, Amount, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.pairs.columns import (
-    Answer,
-    Pairs,
-    by_cluster,
-    by_construction,
-    count_answers,
-    count_calls,
-    decided,
-    excluded,
-    readable,
-    tally,
-)
+from steelyard.metrics.pairs.columns import Answer, Pairs, by_cluster, by_construction, excluded, tally
 from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, stable, undecomposed
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds, with_difference_word
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import (
-    Tally,
-    effective_size,
-    percentile_limits,
-    ratio,
-    resample,
-    wilson_cluster,
-)
+from steelyard.metrics.stats.clusters import ClusterMean, Tally, effective_size, wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.sample_size import detectable_errors, smallest_sufficient
+from steelyard.metrics.stats.sample_size import detectable_errors, units_to_decide
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 from steelyard.stimuli.natural import NATURAL
 
@@ -75,7 +56,8 @@ def reading_of(flagged: bool, stable: bool, *, few_commits: bool) -> str:
 
 def slot_balance(pairs: Pairs) -> Ints:
     """Calls that name slot 1 less calls that name slot 2, of each row."""
-    return np.subtract(count_answers(pairs, Answer.FIRST), count_answers(pairs, Answer.SECOND))
+    first, second = pairs.calls == Answer.FIRST, pairs.calls == Answer.SECOND
+    return np.asarray(first.sum(axis=1) - second.sum(axis=1))
 
 
 def position_test(parts: Decomposition) -> PositionTest:
@@ -85,7 +67,7 @@ def position_test(parts: Decomposition) -> PositionTest:
 @weak_cache
 def _position_test(complete: Pairs) -> PositionTest:
     balance = slot_balance(complete)
-    by_clusters = len(distinct(complete.cluster)) >= ENOUGH_CLUSTERS
+    by_clusters = complete.n_clusters >= ENOUGH_CLUSTERS
     sums = by_cluster(complete, balance) if by_clusters else by_pair(complete, balance)
     return PositionTest(
         total=int(balance.sum()),
@@ -164,8 +146,8 @@ class SlotBalance:
 
     @classmethod
     def of(cls, complete: Pairs) -> SlotBalance:
-        sum_up = by_cluster if len(distinct(complete.cluster)) > 1 else by_pair
-        calls = sum_up(complete, count_calls(complete, readable))
+        sum_up = by_cluster if complete.n_clusters > 1 else by_pair
+        calls = sum_up(complete, complete.readable.sum(axis=1))
         return cls(sum_up(complete, slot_balance(complete))[calls > 0], calls[calls > 0], complete)
 
     @cached_property
@@ -184,13 +166,13 @@ class SlotBalance:
         return clipped((low_1 - high_2, high_1 - low_2), DIFFERENCE)
 
     def _share_limits(self, slot: Answer, probability: float, units: int) -> Span:
-        counts = self._tally(count_answers(self.complete, slot))
+        counts = self._tally((self.complete.calls == slot).sum(axis=1))
         one_cluster = counts.n_clusters < 2
         quantile = normal_quantile(probability) if one_cluster else t_quantile(probability, units - 1)
         return score(counts.k / counts.n, effective_size(counts) * units / len(self.calls), quantile)
 
     def _tally(self, events: Ints) -> Tally:
-        return tally(self.complete, events, count_calls(self.complete, readable))
+        return tally(self.complete, events, self.complete.readable.sum(axis=1))
 
     @property
     def detectable(self) -> float | None:
@@ -202,20 +184,15 @@ class SlotBalance:
             return None
         if not self.means.even:
             return self.means.detectable
-        commits = self._tally(count_calls(self.complete, decided))
+        commits = self._tally(self.complete.reports.sum(axis=1))
         most = wilson_cluster(commits)[1]
         return detectable_errors(len(self.calls) - 1) * sqrt(most / effective_size(commits))
 
     def calls_total(self) -> int | None:
         """Calls in all after which the present balance is beyond doubt, or within the margin."""
-
-        def is_decided(units: int) -> bool:
-            # In four runs of five; without spread there is none to fall short by.
-            low, high = self.limits(SURE, units) if self.means.even else self.means.planned(SURE, units)
-            within = low > -MARGIN and high < MARGIN
-            return within or (units >= ENOUGH_CLUSTERS and (low > 0 or high < 0))
-
-        count = smallest_sufficient(is_decided, max(2, len(self.calls)))
+        # In four runs of five; without spread there is none to fall short by.
+        planned = partial(self.limits if self.means.even else self.means.planned, SURE)
+        count = units_to_decide(planned, max(2, len(self.calls)), MARGIN, ENOUGH_CLUSTERS)
         return None if count is None else ceil(count / len(self.calls) * int(self.calls.sum()))
 
 
@@ -238,7 +215,7 @@ def net_slot_preference(
         return by_construction(context, NET_SLOT_PREFERENCE, complete)
     test = position_test(parts)
     units = SlotBalance.of(complete)
-    clusters = len(distinct(complete.cluster))
+    clusters = complete.n_clusters
     position = (family or {}).get("position", AdjustedTest.single(test.p))
     stable_test = (family or {}).get("stable", AdjustedTest.single(test.stable_p))
     declared = context.group.get("protocol") == DECLARED_PROTOCOL
@@ -251,15 +228,11 @@ def net_slot_preference(
     asked = 2 * len(parts.pairs)
     estimate = context.estimate(
         NET_SLOT_PREFERENCE,
-        unit="call",
+        Sample(test.calls, complete.n_pairs, clusters, excluded(pairs)),
         value=units.means.mean,
         numerator=test.total,
         denominator=test.calls,
         intervals=_intervals(context, units, clusters),
-        n_calls=test.calls,
-        n_units=len(distinct(complete.pair)),
-        n_clusters=clusters,
-        excluded=excluded(pairs),
         bounds=((known - missing) / asked, (known + missing) / asked),
         chance=0.0,
         minimum_detectable=units.detectable,
@@ -284,17 +257,107 @@ def net_slot_preference(
 
 def _few_commits(pairs: Pairs) -> bool:
     """Decided calls are known to be rarer than the margin, whatever missing verdicts would have been."""
-    counts = tally(pairs, count_calls(pairs, decided), count_calls(pairs, readable))
+    counts = tally(pairs, pairs.reports.sum(axis=1), pairs.readable.sum(axis=1))
     return counts.n > 0 and judge_limit(counts, Limit(MARGIN), share_bounds(counts)) == CLEAR
 
 
 def _intervals(context: EstimateContext, units: SlotBalance, clusters: int) -> tuple[Interval, ...]:
     method = "wilson_cluster_difference" if units.means.even else "t_cluster"
     intervals = [Interval(method, *units.limits(SURE))]
-    if clusters > 1:
-        sums = resample(
-            np.stack([units.balance, units.calls], axis=1), context.bootstrap_seed(NET_SLOT_PREFERENCE.id)
-        )
-        percentiles = percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(units.calls))
-        intervals += [Interval("bootstrap_cluster", *percentiles)] if percentiles else []
+    seed = context.bootstrap_seed(NET_SLOT_PREFERENCE.id)
+    percentiles = units.means.bootstrap(seed) if clusters > 1 else None
+    intervals += [Interval("bootstrap_cluster", *percentiles)] if percentiles else []
     return tuple(intervals)
+
+
+Count = Callable[[Pairs], Tally]
+"""Events and trials among the calls of some pairs."""
+
+EVEN_TO = 0.6
+"""Share of calls in one slot up to which slots count as even."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlotCounts:
+    """The better text stood in one slot more often, so that a fixed choice of slot looks right.
+
+    Both orders of every pair put it in either slot equally often. Verdicts recorded elsewhere need not, and a
+    share of right calls then speaks of the slot that was tried more often. What the calls that the other slot
+    lacks could have been bounds the share over both.
+    """
+
+    pairs: Pairs
+
+    @cached_property
+    def parts(self) -> tuple[Pairs, Pairs]:
+        """The calls with the better text in slot 1, and those with it in slot 2; others count as not made."""
+        first, second = (
+            replace(
+                self.pairs,
+                u_first=np.where(self.pairs.better == slot, self.pairs.u_first, np.int64(Answer.ABSENT)),
+                v_first=np.where(self.pairs.better == 3 - slot, self.pairs.v_first, np.int64(Answer.ABSENT)),
+            )
+            for slot in (1, 2)
+        )
+        return first, second
+
+    @cached_property
+    def calls(self) -> tuple[int, int]:
+        first, second = (int(part.shown.sum()) for part in self.parts)
+        return first, second
+
+    @property
+    def share(self) -> float:
+        """What always naming the slot that was tried more often gets right; 0 without a call."""
+        return max(self.calls) / max(1, sum(self.calls))
+
+
+def with_slot_imbalance(estimate: Estimate, limit: Limit | None, pairs: Pairs, count: Count) -> Estimate:
+    slots = SlotCounts(pairs)
+    if estimate.value is None or slots.share <= EVEN_TO:
+        return estimate
+    counts, parts = count(pairs), [count(part) for part in slots.parts]
+    low, high = _bounds(counts, parts)
+    bounds = min(low, estimate.value), max(high, estimate.value)
+    mean = None
+    if all(part.n for part in parts):
+        shares = [part.k / part.n for part in parts]
+        mean = f"both slots counted alike, the share is {np.mean(shares):.2f}"
+    note = join([_remark(slots.calls), mean, estimate.note])
+    details = {**estimate.details, "slot_calls": slots.calls}
+    bounded = replace(estimate, bounds=bounds, note=note, calls_needed=None, details=details)
+    return with_limit_word(bounded, limit.allowed) if limit else replace(bounded, status=None)
+
+
+def slot_imbalance_note(estimate: Estimate) -> str | None:
+    """Why uneven slots leave an estimate undecided; None where they are even."""
+    calls = estimate.details.get("slot_calls")
+    return None if calls is None else imbalance_note(calls)
+
+
+def imbalance_note(calls: tuple[int, int]) -> str:
+    return _remark(calls) if 0 in calls else f"{_remark(calls)}: not told from a preference for that slot"
+
+
+def _remark(calls: tuple[int, int]) -> str:
+    if 0 in calls:
+        return "the better text stood in one slot only: not told from a preference for that slot"
+    return (
+        f"the better text stood in slot {1 + int(calls[1] > calls[0])} in {max(calls)} of "
+        f"{pluralize(sum(calls), 'call')}"
+    )
+
+
+def _bounds(counts: Tally, parts: list[Tally]) -> Span:
+    """The share if both slots had as many calls: those that one lacks lie within its own limits."""
+    made = [part.n + part.missing for part in parts]
+    lesser = parts[int(made[1] < made[0])]
+    lacking = abs(made[0] - made[1])
+    low, high = 0.0, 1.0
+    if lesser.n:
+        # Whatever became of the missing calls of that slot.
+        low, high = wilson_cluster(lesser)
+        asked = lesser.n + lesser.missing
+        low, high = low * lesser.n / asked, (high * lesser.n + lesser.missing) / asked
+    total = counts.n + counts.missing + lacking
+    return (counts.k + lacking * low) / total, (counts.k + counts.missing + lacking * high) / total

@@ -15,12 +15,17 @@ import numpy as np
 
 from steelyard.core.arrays import numbered
 from steelyard.metrics.common import ACCURACY
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
+from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.panel_metrics import PANEL, members, panel_metrics
-from steelyard.metrics.panel.vote_matrix import VoteMatrix, error_correlations, vote_matrix
-from steelyard.metrics.proportions import join
+from steelyard.metrics.panel.panel_metrics import (
+    PANEL,
+    VoteMatrix,
+    error_correlations,
+    members,
+    panel_metrics,
+    vote_matrix,
+)
+from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.remedies.jury_selection import (
     MOST_JUDGES,
     SIZE,
@@ -34,13 +39,13 @@ from steelyard.metrics.remedies.jury_selection import (
 from steelyard.metrics.scores import shares
 from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.probe import probe_scores
-from steelyard.metrics.scores.shares import score_tally, share
-from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.scores.shares import score_tally
+from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.vote import plurality_first, plurality_lowest, shared
 
 JURY_FALSE_POSITIVE_RATE = Metric(
     "jury_false_positive_rate",
@@ -55,7 +60,8 @@ JURY_FALSE_NEGATIVE_RATE = Metric(
 JURY_ERROR_RATE = Metric(
     "jury_error_rate",
     "jury errors",
-    "Yes/no inputs on which the judges' common verdict is the wrong one; a split vote is none.",
+    "Yes/no inputs on which the judges' common verdict is not the expected one, a split vote among them: 1 "
+    "minus the accuracy.",
 )
 ERROR_METRICS = (JURY_FALSE_POSITIVE_RATE, JURY_FALSE_NEGATIVE_RATE, JURY_ERROR_RATE)
 
@@ -69,12 +75,16 @@ def accuracy(context: EstimateContext, metric: Metric, jury: Scores, *notes: str
 
 
 def error_rates(context: EstimateContext, jury: Scores, *notes: str) -> list[Estimate]:
-    """Wrong verdicts on inputs of the label 0, of the label 1, and on all; nothing without yes/no inputs."""
+    """Wrong verdicts on inputs of the label 0 and of the label 1, and inputs without the right verdict.
+
+    A split vote has no answer: it is no false positive or negative, and no right verdict. Nothing without
+    yes/no inputs.
+    """
     rows = jury.where(jury.labelled & jury.binary)
     if not len(rows):
         return []
-    wrong = score_tally(rows, rows.decided & np.not_equal(rows.score, rows.expected), rows.readable)
-    every = [*shares.false_rates(context, rows), share(context, JURY_ERROR_RATE, rows, wrong)]
+    wrong = score_tally(rows, ~rows.right, rows.readable)
+    every = [*shares.false_rates(context, rows), proportion(context, JURY_ERROR_RATE, wrong)]
     return [_as_jury(metric, estimate, notes) for metric, estimate in zip(ERROR_METRICS, every, strict=True)]
 
 
@@ -84,9 +94,7 @@ def _as_jury(metric: Metric, estimate: Estimate, notes: Sequence[str]) -> Estima
 
 
 JURY_ACCURACY = Metric(
-    "jury_accuracy",
-    "jury accuracy",
-    "Labelled inputs on which the judges' common verdict is the expected one.",
+    "jury_accuracy", meaning="Labelled inputs on which the judges' common verdict is the expected one."
 )
 CHOSEN_JURY_APPARENT = Metric(
     "chosen_jury_apparent",
@@ -140,10 +148,26 @@ def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list
     return [
         *_with_error_rates(context, JURY_ACCURACY, jury, SPLITS),
         *_with_error_rates(by_agreement, JURY_ACCURACY, _weighted(votes, jury), unlabelled),
+        *_with_splits_decided(context, base, judges, jury),
         *_every_trio(context, base, judges),
         *_best_trio(context, base, judges),
         *error_correlations(context, votes),
     ]
+
+
+SPLIT_RULES = {"splits_to_first": plurality_first, "splits_to_lowest": plurality_lowest}
+"""How the harness decides a split vote: for the answer of the first judge, or in its script for 0."""
+
+
+def _with_splits_decided(
+    context: EstimateContext, base: Observations, judges: Sequence[str], jury: Scores
+) -> Iterator[Estimate]:
+    """The same vote where a split is decided by a rule; nothing where no vote is split."""
+    for name, rule in SPLIT_RULES.items():
+        decided = _scores(jury_of(base, judges, rule))
+        if np.any(decided.outcome != jury.outcome):
+            note = f"a split vote goes to {name.removeprefix('splits_to_')}"
+            yield from _with_error_rates(context.for_subgroup(rule=name), JURY_ACCURACY, decided, note)
 
 
 def jury_by_probe(
@@ -244,12 +268,10 @@ def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
     limits = mean.limits(0.975, DIFFERENCE)
     return context.estimate(
         JURY_GAIN,
+        Sample(len(rows), rows.n_items, mean.units),
         unit=INPUT,
         value=mean.mean,
         intervals=(Interval("t_cluster", *limits),) if limits else (),
-        n_calls=len(rows),
-        n_units=rows.n_items,
-        n_clusters=mean.units,
         minimum_detectable=mean.detectable,
         note=join([HELD_OUT, None if limits else "clusters show no spread: no interval"]),
     )

@@ -17,10 +17,9 @@ from steelyard.core.rng import rng_for
 from steelyard.metrics.remedies.targets import target_figures
 from steelyard.metrics.scores.columns import collect_scores, rescaled_to_original
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.combined import of_judges
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Tie
-from steelyard.verdicts.vote import plurality
+from steelyard.verdicts.vote import Rule, of_judges, plurality
 
 JURY = "jury"
 SIZE = 3
@@ -38,11 +37,11 @@ class JuryOfThree:
     """What they were asked where the trio was chosen; None where nothing chose it."""
 
 
-def jury_of(seen: Observations, members: Sequence[str]) -> Observations:
+def jury_of(seen: Observations, members: Sequence[str], rule: Rule = plurality) -> Observations:
     """The common verdicts of these judges, as those of one judge; none where one of them was never asked."""
     if not set(members).issubset(seen.judges):
         return seen[:0]
-    return of_judges(seen, members, plurality, JURY)
+    return of_judges(seen, members, rule, JURY)
 
 
 def judges_with_verdicts(base: Observations, judges: Sequence[str]) -> list[str]:

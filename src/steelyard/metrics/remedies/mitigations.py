@@ -12,8 +12,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, numbered
 from steelyard.core.text import pluralize
 from steelyard.metrics.basis import Group
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
+from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.remedies.jury_selection import JURY, NEEDS, SIZE, choose_jury_of_three, jury_of
@@ -25,12 +24,19 @@ from steelyard.metrics.remedies.targets import (
     target_figures,
 )
 from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
-from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.intervals import POSITIVE
 from steelyard.trials.builtin_prompts import GRADED
-from steelyard.verdicts.combined import any_both_orders, as_base, both_orders, of_repeats
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.vote import Rule, average, plurality
+from steelyard.verdicts.vote import (
+    Rule,
+    any_both_orders,
+    as_base,
+    average,
+    both_orders,
+    of_repeats,
+    plurality,
+)
 
 SIZES = (3, 5)
 UNCURED, ORDERS, MAJORITY, MEAN, PROTOCOL = "uncured", "orders", "majority", "mean", "protocol"
@@ -124,8 +130,7 @@ def _stricter(seen: Observations) -> list[str]:
 
 COST_PER_VERDICT = Metric(
     "cost_per_verdict",
-    "cost per verdict",
-    "Dollars per verdict: those of a call times the calls that a verdict takes.",
+    meaning="Dollars per verdict: those of a call times the calls that a verdict takes.",
     shown_as=ShownAs.DOLLARS,
     estimated=False,
 )
@@ -144,14 +149,13 @@ def cost_per_verdict(
         each: Floats = np.array([price(seen.usages[place]) for place in used])[number]
         means.append(ClusterMean.of(numbered(seen.shown.cluster[seen.stimulus])[1], each))
     limits = means[0].limits(0.975, POSITIVE) if len(means) == 1 else None
+    units, clusters = max(seen.units for seen, _ in asked), max(mean.units for mean in means)
     return context.estimate(
         COST_PER_VERDICT,
+        Sample(sum(len(seen) for seen, _ in asked), units, clusters),
         unit="verdict",
         value=calls * sum(mean.mean for mean in means),
         intervals=(Interval("t_cluster", calls * limits[0], calls * limits[1]),) if limits else (),
-        n_calls=sum(len(seen) for seen, _ in asked),
-        n_units=max(seen.units for seen, _ in asked),
-        n_clusters=max(mean.units for mean in means),
     )
 
 

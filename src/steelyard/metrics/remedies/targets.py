@@ -10,29 +10,35 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, weak_cache
-from steelyard.metrics.basis import Group
+from steelyard.metrics.basis import KNOWN_ANSWER, Group
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT
 from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
-from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import Answer, Pairs, collect, readable, share_of_calls
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
+from steelyard.metrics.metric import HIGH, Metric
+from steelyard.metrics.pairs.choices import NO_VERDICT
+from steelyard.metrics.pairs.columns import Answer, Pairs, collect, excluded, readable, share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE, net_slot_preference
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.scores.against_labels import MAE
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.no_right_answer import dark_current
-from steelyard.metrics.scores.probe import by_scale
+from steelyard.metrics.scores.probe import by_scale, dark_current
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy, false_rates
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import Tally, wilson_cluster
+from steelyard.metrics.stats.clusters import ClusterMean, Tally, wilson_cluster
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Ends, clipped, score
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.vote import shared
+
+HALF_TIES = Metric(
+    "accuracy_half_ties",
+    "accuracy, a tie half",
+    "Labelled natural pairs: calls that name the better text, a tie counted half, as in merit; of remedies.",
+    direction=HIGH,
+    basis=KNOWN_ANSWER,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +67,7 @@ class TargetFigure:
     @property
     def share(self) -> bool:
         """True where a call either shows the event or does not."""
-        return self.metric not in (NET_SLOT_PREFERENCE, MAE)
+        return self.metric not in (NET_SLOT_PREFERENCE, MAE, HALF_TIES)
 
     def units(self, columns: Any) -> int:
         return len(distinct(self.calls(columns).unit))
@@ -94,7 +100,7 @@ def _of_pairs(
         group,
         weak_cache(columns),
         lambda context, pairs: proportion(context, metric, share_of_calls(pairs, metric)),
-        lambda pairs: _pair_calls(pairs, metric.events(pairs).astype(np.float64), readable(pairs.calls)),
+        lambda pairs: _pair_calls(pairs, metric.events(pairs).astype(np.float64), pairs.readable),
     )
 
 
@@ -115,6 +121,33 @@ def _slots(probe: str, group: Group, kind: str) -> TargetFigure:
         net_slot_preference,
         calls,
         lambda _: AGREEMENT,
+    )
+
+
+def _half_ties(probe: str) -> TargetFigure:
+    """Right choices among labelled pairs: a tie where orders differ loses half of one."""
+
+    def calls(pairs: Pairs) -> CallValues:
+        return _pair_calls(pairs, pairs.points, pairs.readable & (pairs.better > 0)[:, None])
+
+    def estimate(context: EstimateContext, pairs: Pairs) -> Estimate:
+        every = calls(pairs)
+        counts = every.counts
+        if not counts.any():
+            return context.undefined(HALF_TIES, NO_VERDICT, "call", excluded(pairs))
+        mine = CallValues(every.value[counts], counts[counts], every.cluster[counts], every.unit[counts])
+        asked = len(mine.value) // (2 if pairs.mirrored else 1)
+        sample = Sample(asked, len(distinct(mine.unit)), len(distinct(mine.cluster)), excluded(pairs))
+        interval = _of_mean(mine, SHARE)
+        return context.estimate(HALF_TIES, sample, value=float(mine.value.mean()), intervals=(interval,))
+
+    return TargetFigure(
+        HALF_TIES,
+        probe,
+        {},
+        weak_cache(lambda seen: collect(seen.filter(probe, "base", labelled=True))),
+        estimate,
+        calls,
     )
 
 
@@ -145,16 +178,6 @@ def _of_scores(
     )
 
 
-def _labelled(label: int | None = None) -> Callable[[Scores], Scores]:
-    """Rows held against a label of somebody else; with a label, yes and no alone."""
-
-    def rows(scores: Scores) -> Scores:
-        mine = scores.where(scores.labelled)
-        return mine if label is None else mine.where(mine.binary & (mine.expected == label))
-
-    return rows
-
-
 def _one_range(scores: Scores) -> Scores:
     """Labelled rows of the one ordinal scale; none where there are several, whose errors do not add."""
     rows = scores.where(scores.labelled & ~scores.binary)
@@ -166,31 +189,36 @@ def _only(metric: Metric, estimates: Iterator[Estimate] | list[Estimate]) -> Est
     return next(estimate for estimate in estimates if estimate.metric == metric.id)
 
 
+def _errors(metric: Metric, label: int) -> TargetFigure:
+    """Wrong verdicts among yes/no items of a label."""
+    return _of_scores(
+        metric,
+        ORIGINAL,
+        lambda scores: scores.where(scores.labelled & scores.binary & (scores.expected == label)),
+        lambda context, scores: _only(metric, false_rates(context, scores)),
+        lambda scores: scores.decided & (scores.score == 1 - label),
+    )
+
+
 _EQUALS: Group = {"delta": 0, "kind": "same_subset"}
 _PAIRS = (
     _of_pairs(RAW_FALSE_PREFERENCE, "ladder", _EQUALS, "same_subset"),
     _of_pairs(DARK_CURRENT, "vacuum", {}),
     _slots("ladder", _EQUALS, "same_subset"),
     _of_pairs(TARGET_SENSITIVITY, "ladder", {"delta": 1}, "prefix", labelled=True),
-    _of_pairs(ACCURACY, "position", {}, labelled=True),
+    _half_ties("position"),
     _slots("position", {}, "natural"),
 )
 _SCORES = (
-    _of_scores(ACCURACY, ORIGINAL, _labelled(), accuracy, lambda scores: scores.right),
     _of_scores(
-        FALSE_POSITIVE_RATE,
+        ACCURACY,
         ORIGINAL,
-        _labelled(0),
-        lambda context, scores: _only(FALSE_POSITIVE_RATE, false_rates(context, scores)),
-        lambda scores: scores.decided & (scores.score == 1),
+        lambda scores: scores.where(scores.labelled),
+        accuracy,
+        lambda scores: scores.right,
     ),
-    _of_scores(
-        FALSE_NEGATIVE_RATE,
-        ORIGINAL,
-        _labelled(1),
-        lambda context, scores: _only(FALSE_NEGATIVE_RATE, false_rates(context, scores)),
-        lambda scores: scores.decided & (scores.score == 0),
-    ),
+    _errors(FALSE_POSITIVE_RATE, 0),
+    _errors(FALSE_NEGATIVE_RATE, 1),
     _of_scores(
         MAE,
         ORIGINAL,
@@ -263,10 +291,7 @@ def _of_events(asked: CallValues, changed: CallValues) -> Interval:
 def _of_share(asked: CallValues) -> Interval:
     events, trials = (np.bincount(asked.cluster, weights) for weights in (asked.value, None))
     tally = Tally(
-        np.rint(events).astype(np.int64),
-        trials.astype(np.int64),
-        len(asked.value),
-        len(distinct(asked.unit)),
+        np.rint(events).astype(np.int64), trials.astype(np.int64), len(asked.value), len(distinct(asked.unit))
     )
     return Interval("wilson_cluster" if tally.n_clusters > 1 else "wilson_units", *wilson_cluster(tally))
 

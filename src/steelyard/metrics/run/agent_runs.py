@@ -14,19 +14,18 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Mask, Words, distinct
 from steelyard.metrics.basis import Basis, Group, Items, labelled
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import LOW, Limit, Metric
+from steelyard.metrics.proportions import proportion
 from steelyard.metrics.run.strata import MOST
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.shares import NO_LABELS, score_tally, share
+from steelyard.metrics.scores.shares import NO_LABELS, score_tally
 from steelyard.verdicts.observations import Observations
 
 PROBE = "runs"
 ERROR_RATE = Metric(
     "error_rate",
-    "error rate",
-    "Labelled runs of agents, as they are or edited, whose verdict is not the expected one.",
+    meaning="Labelled runs of agents, as they are or edited, whose verdict is not the expected one.",
     plain="wrong on agents' runs",
     direction=LOW,
     basis=Basis(items=Items.RUN, only=lambda calls, group: _labelled_runs(calls, group)[0]),
@@ -108,7 +107,7 @@ def run_estimates(judge: str, observations: Observations, seed: int) -> list[Est
     context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
     known = runs.scores.where(runs.scores.labelled)
     tally = score_tally(known, known.decided & ~known.right, known.readable)
-    errors = share(context, ERROR_RATE, known, tally, reason=None if len(known) else NO_LABELS)
+    errors = proportion(context, ERROR_RATE, tally, reason=None if len(known) else NO_LABELS)
     return [errors, *_rates(context, runs), *_parts(context, runs)]
 
 
@@ -120,7 +119,7 @@ def _rates(context: EstimateContext, runs: Runs) -> list[Estimate]:
 def _rate(context: EstimateContext, metric: Metric, runs: Runs, *, failed: bool) -> Estimate:
     rows = runs.scores
     tally = score_tally(rows, rows.decided & (runs.failed == failed), rows.readable)
-    return share(context, metric, rows, tally, reason=None if len(rows) else NONE_SUCH[metric])
+    return proportion(context, metric, tally, reason=None if len(rows) else NONE_SUCH[metric])
 
 
 def _parts(context: EstimateContext, runs: Runs) -> Iterator[Estimate]:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import fsum
 from statistics import fmean
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, distinct, numbered
+from steelyard.core.arrays import Floats, distinct
 from steelyard.core.text import pluralize
 from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
 from steelyard.metrics.common import ACCURACY
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import NO_CALLS, NO_VERDICTS, EstimateContext
+from steelyard.metrics.estimate import (
+    NO_CALLS,
+    NO_VERDICTS,
+    Estimate,
+    EstimateContext,
+    Sample,
+    Why,
+    over_estimates,
+)
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
-from steelyard.metrics.scores.resampled import Sums, resampled
-from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.scores.shares import Sums, resampled, unlabelled
+from steelyard.metrics.stats.clusters import ratio, sum_rows
 from steelyard.metrics.stats.intervals import POSITIVE
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
@@ -30,10 +36,10 @@ from steelyard.verdicts.verdict import Failed
 
 _dollars = partial(Metric, shown_as=ShownAs.DOLLARS, basis=EVERY_CALL)
 COST_PER_CALL = _dollars(
-    "cost_per_call", "cost per call", "Dollars per call, from counted tokens and listed prices.", detail=True
+    "cost_per_call", meaning="Dollars per call, from counted tokens and listed prices.", detail=True
 )
 COST_PER_POINT = _dollars(
-    "cost_per_point", "cost per point", "Dollars per percentage point of accuracy on the same trials."
+    "cost_per_point", meaning="Dollars per percentage point of accuracy on the same trials."
 )
 COST_TOTAL = _dollars(
     "cost_total", "dollars", "Dollars of the probe's labelled calls, lost ones included.", estimated=False
@@ -135,9 +141,8 @@ def per_call(context: EstimateContext, scores: Scores, dollars: Floats) -> Estim
     return resampled(context, COST_PER_CALL, sums, mean, reason=NO_CALLS, ends=POSITIVE)
 
 
-def _per_point(context: EstimateContext, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
-    right = scores.decided & np.equal(scores.score, scores.expected)
-    sums = _sums(scores, np.column_stack([dollars, right, scores.readable]).astype(np.float64))
+def _per_point(context: EstimateContext, scores: Scores, dollars: Floats, lacking: Why) -> Estimate:
+    sums = _sums(scores, np.column_stack([dollars, scores.right, scores.readable]).astype(np.float64))
     reason = lacking if not len(scores) else NEVER_RIGHT if scores.readable.any() else NO_VERDICTS
 
     def point(sums: Floats) -> Floats:
@@ -147,19 +152,14 @@ def _per_point(context: EstimateContext, scores: Scores, dollars: Floats, lackin
     return resampled(context, COST_PER_POINT, sums, point, reason=reason, ends=POSITIVE)
 
 
-def _total(context: EstimateContext, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
+def _total(context: EstimateContext, scores: Scores, dollars: Floats, lacking: Why) -> Estimate:
     if not len(scores):
         return context.undefined(COST_TOTAL, lacking)
-    return replace(
-        _totals(context, scores, [COST_TOTAL], [fsum(dollars.tolist())])[0], excluded=scores.lost()
-    )
+    return context.estimate(COST_TOTAL, scores.sample(scores.lost()), value=fsum(dollars.tolist()))
 
 
 def _sums(scores: Scores, columns: Floats) -> Sums:
-    units = numbered(scores.unit)[1] if len(scores) else scores.item
-    table = np.zeros((int(units.max()) + 1 if len(scores) else 0, columns.shape[1]))
-    np.add.at(table, units, columns)
-    return Sums(table, scores, len(scores), scores.n_items)
+    return Sums(sum_rows(scores.unit, columns), scores, len(scores), scores.n_items)
 
 
 _tokens = partial(Metric, shown_as=ShownAs.TOKENS, estimated=False, basis=EVERY_CALL)
@@ -257,14 +257,7 @@ def _totals(
     context: EstimateContext, scores: Scores, metrics: Sequence[Metric], values: Sequence[float]
 ) -> list[Estimate]:
     return [
-        context.estimate(
-            metric,
-            unit="call",
-            value=float(value),
-            n_calls=len(scores),
-            n_units=scores.n_items,
-            n_clusters=scores.n_clusters,
-        )
+        context.estimate(metric, Sample(len(scores), scores.n_items, scores.n_clusters), value=float(value))
         for metric, value in zip(metrics, values, strict=True)
     ]
 
@@ -289,13 +282,7 @@ def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> l
     )
     return [
         context.estimate(
-            metric,
-            unit="probe",
-            value=value,
-            n_calls=sum(e.n_calls for e in known),
-            n_units=max(e.n_units for e in known),
-            n_clusters=max(e.n_clusters for e in known),
-            note=join([note, left_out]),
+            metric, over_estimates(known), unit="probe", value=value, note=join([note, left_out])
         )
         for metric, (value, note) in zip(OVERALL, figures, strict=True)
     ]

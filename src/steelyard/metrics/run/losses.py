@@ -21,11 +21,11 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, widen
 from steelyard.core.rng import seed_for
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_CALLS
+from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import FLAGGED, SURE, WHOLE_RUN, detectable_beyond, with_finding
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import AdjustedTest
+from steelyard.metrics.proportions import sample_of
 from steelyard.metrics.stats.clusters import Tally, design_effect, effective_size, quantile, wilson_cluster
 from steelyard.metrics.stats.intervals import Z, wilson
 from steelyard.metrics.stats.sample_size import detectable_errors
@@ -141,8 +141,9 @@ def loss_rate(
     judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations
 ) -> Estimate:
     """The rate against its limit, without the test of whether losses are even."""
+    context = EstimateContext(judge, PROBE, {}, 0)
     if not len(observations):
-        return Estimate(judge, PROBE, metric.id, {}, "call", None, note=NO_CALLS)
+        return context.undefined(metric, NO_CALLS)
     abstained = int(observations.ended(Abstained).sum())
     events, calls = observations.by_cluster(observations.ended(kind))
     counts = Tally(events, calls, n_calls=len(observations), n_units=observations.units, abstained=abstained)
@@ -151,19 +152,13 @@ def loss_rate(
     if limit:
         error = detectable_errors() * sqrt(limit.value * (1 - limit.value) / counts.n)
         detectable = detectable_beyond(counts, limit) if clustered else error
-    rate = Estimate(
-        judge=judge,
-        probe=PROBE,
-        metric=metric.id,
-        group={},
-        unit="call",
+    rate = context.estimate(
+        metric,
+        sample_of(counts),
         value=counts.k / counts.n,
         numerator=counts.k,
         denominator=counts.n,
         intervals=(*clustered, Interval("wilson", *wilson(counts.k, counts.n))),
-        n_calls=counts.n,
-        n_units=counts.n_units,
-        n_clusters=counts.n_clusters,
         design_effect=design_effect(counts),
         effective_size=effective_size(counts) if clustered else float(counts.n),
         quantile=quantile(counts, SURE) if clustered else Z,

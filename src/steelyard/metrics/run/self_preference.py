@@ -15,12 +15,11 @@ import numpy as np
 
 from steelyard.core.arrays import Floats
 from steelyard.core.text import pluralize
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import MARGIN
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
-from steelyard.metrics.scores.resampled import intervals
+from steelyard.metrics.scores.shares import intervals
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, score
@@ -145,13 +144,9 @@ def self_preference(
     p = 0.0 if low > 0 or high < 0 else 1.0
     estimate = context.estimate(
         SELF_PREFERENCE,
-        unit="call",
+        Sample(len(known), len({t.item for t in known}), len(table), lost),
         value=value,
         intervals=found,
-        n_calls=len(known),
-        n_units=len({t.item for t in known}),
-        n_clusters=len(table),
-        excluded=lost,
         bounds=_bounds(treatments),
         chance=0.0,
         note=join([_means(known), remark, *sampling_notes(len(table))]),

@@ -13,8 +13,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.core.text import pluralize
 from steelyard.metrics.common import ACCURACY, KAPPA
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Sample
 from steelyard.metrics.findings import FLAGGED, WITHIN_MARGIN, agreeing, decided_by
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import PERMUTATION, AdjustedTest
@@ -97,14 +96,11 @@ def _gap(context: EstimateContext, rows: Observations, names: list[str]) -> Esti
     lowest = int(np.nanargmin(scores))
     test = pieces.lowest_test(lowest, context.bootstrap_seed(STRATUM_GAP.id))
     here = code == lowest
+    units, clusters = (len(distinct(each[row[here]])) for each in (shown.unit, shown.cluster))
     gap = context.for_subgroup(stratum=names[lowest]).estimate(
         STRATUM_GAP,
-        unit="call",
+        Sample(int(np.count_nonzero(here)), units, clusters),
         value=float(right[here].mean() - right[~here].mean()),
-        n_calls=int(np.count_nonzero(here)),
-        n_units=len(distinct(shown.unit[row[here]])),
-        n_clusters=len(distinct(shown.cluster[row[here]])),
-        excluded={"unreadable": 0, "failed": 0},
         p=test.unadjusted_p,
         p_corrected=test.adjusted_p,
         note=f"lowest of {pluralize(len(names), 'stratum', 'strata')}",

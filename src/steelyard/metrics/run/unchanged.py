@@ -14,11 +14,20 @@ import numpy as np
 from steelyard.core.arrays import Ints, distinct
 from steelyard.metrics.basis import Basis, Items, on_items
 from steelyard.metrics.common import ACCURACY, KAPPA
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, F1, MAE, PRECISION, QWK, RECALL
+from steelyard.metrics.proportions import proportion
+from steelyard.metrics.scores.against_labels import (
+    BALANCED_ACCURACY,
+    BIAS,
+    COMPRESSION,
+    F1,
+    MAE,
+    PRECISION,
+    QWK,
+    RECALL,
+)
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.length import LENGTH_GAP, length_gap
 from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
@@ -31,23 +40,21 @@ from steelyard.metrics.scores.shares import (
     WITHIN_ONE,
     accuracy,
     score_tally,
-    share,
 )
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.verdicts.observations import Observations
 
 COMMONEST_ANSWER = Metric(
     "commonest_answer",
-    "commonest answer",
-    "Share of the scores of items, edited or not, that are the judge's commonest one; at 1 it always answers "
-    "the same, and that an edit or a repeat changes nothing says nothing of it.",
+    meaning="Share of the scores of items, edited or not, that are the judge's commonest one; at 1 it always "
+    "answers the same, and that an edit or a repeat changes nothing says nothing of it.",
     detail=True,
     basis=Basis(items=Items.RUN, only=on_items),
 )
 TOLD = (
     *(ACCURACY, KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
     *(PRECISION, RECALL, F1),
-    *(WITHIN_ONE, MAE, BIAS, QWK, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
+    *(WITHIN_ONE, MAE, BIAS, QWK, COMPRESSION, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
 )
 METRICS = (*TOLD, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)
 
@@ -91,8 +98,8 @@ def _commonest(context: EstimateContext, scores: Scores) -> Estimate:
     answer = int(levels[np.argmax(counts)]) if len(levels) else 0
     tally = score_tally(scores, scores.decided & (scores.score == answer), scores.decided)
     if not len(levels):
-        return share(context, COMMONEST_ANSWER, scores, tally)
-    found = share(context, COMMONEST_ANSWER, scores, tally, notes=[f"answer {answer}"])
+        return proportion(context, COMMONEST_ANSWER, tally)
+    found = proportion(context, COMMONEST_ANSWER, tally, notes=[f"answer {answer}"])
     return replace(found, details={"answer": answer})
 
 

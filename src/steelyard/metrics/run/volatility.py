@@ -9,7 +9,7 @@ brings all its shares along.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 from statistics import fmean, stdev
@@ -20,13 +20,12 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.text import pluralize
 from steelyard.metrics.basis import OVER_PROBES
 from steelyard.metrics.common import ACCURACY
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, over_estimates
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.invariance import compare_items, same_verdict_expected
 from steelyard.metrics.scores.probe import probe_scores
-from steelyard.metrics.scores.resampled import intervals
+from steelyard.metrics.scores.shares import intervals
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import SHARE
 from steelyard.verdicts.observations import Observation
@@ -61,10 +60,9 @@ def accuracy_column(scores: Scores) -> ShareColumn:
     """Right calls among labelled ones with a verdict: on the edits, or on the items where there are none."""
     edits = ~scores.original if np.any(~scores.original) else scores.original
     rows = scores.where(edits & scores.labelled & scores.readable)
-    right = rows.decided & np.equal(rows.score, rows.expected)
     clusters = tuple(map(rows.clusters.__getitem__, rows.cluster.tolist()))
     items = tuple(map(rows.items.__getitem__, rows.item.tolist()))
-    return ShareColumn(clusters, items, right, rows.readable)
+    return ShareColumn(clusters, items, rows.right, rows.readable)
 
 
 def invariance_column(scores: Scores) -> ShareColumn:
@@ -129,18 +127,20 @@ METRICS = (ACCURACY_MEAN, ACCURACY_SD, ACCURACY_SD_SAMPLING, ACCURACY_MIN, ACCUR
 NO_REFERENCE = "what sampling gives takes the calls of at least two items"
 
 
-@dataclass(frozen=True)
-class Spread:
-    count: int
-    mean: float
-    sd: float | None
-    low: float
-    high: float
+def spread_figures(
+    values: Sequence[float], over: str, sampling: float | None
+) -> list[tuple[float | None, str]]:
+    """Mean, standard deviation and that of sampling alone, least and greatest of several shares; notes.
 
-
-def spread(values: Sequence[float]) -> Spread:
-    sd = stdev(values) if len(values) > 1 else None
-    return Spread(len(values), fmean(values), sd, min(values), max(values))
+    `over` is what has a share each: a probe or a judge.
+    """
+    among = f"over {pluralize(len(values), over)}"
+    beside, alone = "", NO_REFERENCE
+    if sampling is not None:
+        beside = f"; sampling alone would give {sampling:.2f}"
+        alone = f"{among}; items that {over}s share count once"
+    spread = [(fmean(values), among), (stdev(values), among + beside), (sampling, alone)]
+    return [*spread, (min(values), ""), (max(values), "")]
 
 
 def volatility_estimates(
@@ -164,38 +164,28 @@ def volatility_estimates(
 def _over_probes(
     context: EstimateContext, shares: list[Estimate], observations: Sequence[Observation]
 ) -> list[Estimate]:
-    deviation = spread([share_of(e) for e in shares])
-    least, most = (min(shares, key=share_of).probe, max(shares, key=share_of).probe)
-    over = f"over {pluralize(deviation.count, 'probe')}"
     table = None
     if observations:
         # All have an accuracy: a probe without edits shows items as they are.
         rows = (probe_scores(e.probe, context.protocol, observations, unchanged=True) for e in shares)
         table = share_table([accuracy_column(scores) for scores in rows])
     sampling = None if table is None else sampling_sd(table)
-    beside = "" if sampling is None else f"; sampling alone would give {sampling:.2f}"
-    figures = (
-        (deviation.mean, f"{over}, each counted once"),
-        (deviation.sd, over + beside),
-        (sampling, NO_REFERENCE if sampling is None else f"{over}; items that probes share count once"),
-        (deviation.low, f"probe {least}"),
-        (deviation.high, f"probe {most}"),
-    )
-    extremes = {ACCURACY_MIN.id: least, ACCURACY_MAX.id: most}
-    of_mean = () if table is None else mean_intervals(context, table)
-    return [
-        context.estimate(
-            metric,
-            unit="probe",
-            value=value,
-            intervals=of_mean if metric == ACCURACY_MEAN else (),
-            n_calls=sum(e.n_calls for e in shares),
-            n_units=max(e.n_units for e in shares),
-            n_clusters=max(e.n_clusters for e in shares),
-            note=note,
-            details={"extreme_probe": extremes[metric.id]} if metric.id in extremes else {},
-        )
+    figures = spread_figures([share_of(e) for e in shares], "probe", sampling)
+    mean, *others = [
+        context.estimate(metric, over_estimates(shares), unit="probe", value=value, note=note)
         for metric, (value, note) in zip(METRICS, figures, strict=True)
+    ]
+    of_mean = () if table is None else mean_intervals(context, table)
+    least, most = (
+        replace(each, note=f"probe {probe}", details={"extreme_probe": probe})
+        for each, pick in zip(others[-2:], (min, max), strict=True)
+        for probe in [pick(shares, key=share_of).probe]
+    )
+    return [
+        replace(mean, intervals=of_mean, note=f"{mean.note}, each counted once"),
+        *others[:-2],
+        least,
+        most,
     ]
 
 

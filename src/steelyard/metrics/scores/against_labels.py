@@ -11,19 +11,19 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, numbered
 from steelyard.metrics.basis import LABELLED
 from steelyard.metrics.common import KAPPA, WEIGHTED_FLOOR
-from steelyard.metrics.estimate import Estimate, Interval, Reason
-from steelyard.metrics.estimate_context import NO_VERDICTS, EstimateContext
+from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Reason, Why
 from steelyard.metrics.findings import SURE, with_word_over
 from steelyard.metrics.metric import LEFT_OUT, LOW, Amount, Limit, Metric, ShownAs
 from steelyard.metrics.scores.columns import Outcome, Scores
-from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
     FALSE_POSITIVE_RATE,
     WITHIN_ONE,
+    Sums,
     abstained,
     abstentions,
     false_rates,
+    resampled,
     unlabelled,
     within_one,
 )
@@ -52,7 +52,9 @@ def label_table(scores: Scores, values: Ints) -> Sums:
     return Sums(table.reshape(count, levels, levels), labelled, len(rows), rows.n_items)
 
 
-def with_label_word(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> Estimate:
+def with_label_word(
+    figure: Estimate, limit: Limit, rows: Scores, formula: Formula, ends: Ends = AGREEMENT
+) -> Estimate:
     """The figure with the word that holds whatever the missing verdicts had been.
 
     `rows` are all labelled calls. Every missing verdict is taken as the label, then as far from it as the
@@ -62,10 +64,10 @@ def with_label_word(figure: Estimate, limit: Limit, rows: Scores, formula: Formu
         return figure
     upper = rows.expected - rows.low < rows.high - rows.expected
     cases = np.where(upper, rows.high, rows.low), rows.expected.astype(np.int64)
-    return with_word_over(figure, limit, [_limits(rows, case, formula) for case in cases])
+    return with_word_over(figure, limit, [_limits(rows, case, formula, ends) for case in cases])
 
 
-def _limits(rows: Scores, missing: Ints, formula: Formula) -> Span:
+def _limits(rows: Scores, missing: Ints, formula: Formula, ends: Ends) -> Span:
     """The limits where missing verdicts are taken so."""
     score = np.where(rows.readable, rows.score, missing)
     outcome = np.where(rows.readable, rows.outcome, np.int64(Outcome.SCORED))
@@ -73,7 +75,7 @@ def _limits(rows: Scores, missing: Ints, formula: Formula) -> Span:
     values = _levels(rows)
     sums, levels = label_table(rows, values), values.astype(np.float64)
     by_rates = formula in BY_RATES
-    test = LimitTest(sums.table, lambda table: formula(table, levels), AGREEMENT, sums.n_calls, by_rates)
+    test = LimitTest(sums.table, lambda table: formula(table, levels), ends, sums.n_calls, by_rates)
     return test.limits(SURE)
 
 
@@ -83,13 +85,12 @@ def _levels(rows: Scores) -> Ints:
 
 
 _of_labels = partial(Metric, basis=LABELLED)
+_detail = partial(Metric, basis=LABELLED, detail=True)
 _signed = partial(Metric, basis=LABELLED, signed=True)
-BALANCED_ACCURACY = _of_labels(
+BALANCED_ACCURACY = _detail(
     "balanced_accuracy",
-    "balanced accuracy",
-    "Mean of the shares of positives and of negatives that were scored right.",
+    meaning="Mean of the shares of positives and of negatives that were scored right.",
     plain="right on either label",
-    detail=True,
 )
 GWET_AC1 = _signed(
     "gwet_ac1",
@@ -98,26 +99,17 @@ GWET_AC1 = _signed(
     plain="agrees, with rare labels",
     detail=True,
 )
-PRECISION = _of_labels(
+PRECISION = _detail(
     "precision",
-    "precision",
-    "Calls scored 1 whose label is 1; undefined where all labels are alike.",
+    meaning="Calls scored 1 whose label is 1; undefined where all labels are alike.",
     plain="right where it says 1",
-    detail=True,
 )
-RECALL = _of_labels(
-    "recall",
-    "recall",
-    "Calls with the label 1 that were scored 1.",
-    plain="finds what is 1",
-    detail=True,
-)
-F1 = _of_labels(
+RECALL = _detail("recall", meaning="Calls with the label 1 that were scored 1.", plain="finds what is 1")
+F1 = _detail(
     "f1",
     "F1",
     "Harmonic mean of precision and recall; undefined where all labels are alike.",
     plain="precision and recall",
-    detail=True,
 )
 MAE = Metric(
     "mae",
@@ -136,7 +128,7 @@ MAE = Metric(
     basis=LABELLED,
 )
 BIAS = _signed(
-    "bias", "bias", "Mean signed distance from the label, in levels.", plain="levels above the label"
+    "bias", meaning="Mean signed distance from the label, in levels.", plain="levels above the label"
 )
 CCC = _signed(
     "ccc", "concordance", "Lin's concordance correlation with the label.", "agrees in level and spread"
@@ -161,18 +153,15 @@ KRIPPENDORFF_ALPHA = _signed(
 )
 COMPRESSION = _of_labels(
     "compression",
-    "compression",
-    "Spread of the scores over the spread of the labels; below 1 the judge huddles.",
-    plain="spread against the labels",
-    detail=True,
+    meaning="Spread of the scores over the spread of the labels; below 1 the judge keeps to the middle.",
+    plain="spreads scores as labels do",
+    limit=Limit(0.75, "min", probes=(ORIGINAL,)),
 )
-UNUSED_LEVELS = _of_labels(
+UNUSED_LEVELS = _detail(
     "unused_levels",
-    "unused levels",
-    "Levels of the scale that the judge never gave.",
+    meaning="Levels of the scale that the judge never gave.",
     plain="levels never given",
     shown_as=ShownAs.COUNT,
-    detail=True,
 )
 
 NOT_SCORED = "no call of a labelled item ended in a score"
@@ -212,10 +201,7 @@ _ENDS: dict[Metric, Ends] = {
 _NOTHING_OF_ONE_LABEL = (KAPPA, QWK, PRECISION, F1)
 """Figures that say nothing of the judge where all labels are alike."""
 _CHANCE = {**dict.fromkeys(OF_POSITIVES), BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
-_NOTES = {
-    KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters",
-    CCC: "moments over n",
-}
+_NOTES = {KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters", CCC: "moments over n"}
 
 
 def binary_figures(
@@ -246,12 +232,9 @@ def unused_levels(context: EstimateContext, scores: Scores) -> Estimate:
     unused = sorted(set(range(int(rows.low[0]), int(rows.high[0]) + 1)) - set(rows.score.tolist()))
     return context.estimate(
         UNUSED_LEVELS,
+        rows.sample(scores.lost()),
         unit="level",
         value=float(len(unused)),
-        n_calls=len(rows),
-        n_units=rows.n_items,
-        n_clusters=rows.n_clusters,
-        excluded=scores.lost(),
         note=f"of {levels} levels" + ("; never used: " + ", ".join(map(str, unused)) if unused else ""),
     )
 
@@ -272,7 +255,7 @@ def _figures(
 
 
 def _figure(
-    context: EstimateContext, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
+    context: EstimateContext, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: Why
 ) -> Estimate:
     """One figure of the table; `lacking` says why there are no labels, where there are none."""
     if metric in _NOTHING_OF_ONE_LABEL and sums.n_calls and np.count_nonzero(sums.table.sum((0, 2))) < 2:
@@ -294,7 +277,7 @@ def _figure(
     limit = metric.limit_in(context.group, context.probe)
     if estimate.value is None or limit is None:
         return estimate
-    return with_label_word(estimate, limit, sums.rows, formula)
+    return with_label_word(estimate, limit, sums.rows, formula, _ENDS.get(metric, AGREEMENT))
 
 
 def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
@@ -311,7 +294,7 @@ def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
     return Interval("random_mixture", min(value, mixed), max(value, mixed))
 
 
-def _why(metric: Metric, sums: Sums) -> str:
+def _why(metric: Metric, sums: Sums) -> Why:
     if not sums.n_calls:
         return NOT_SCORED
     table = sums.table.sum(0)

@@ -16,8 +16,7 @@ import numpy as np
 from steelyard.core.arrays import Ints, Mask, distinct, numbered, widen
 from steelyard.metrics.basis import Basis, Ends
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
+from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import (
     CLEAR,
     FLAGGED,
@@ -30,18 +29,22 @@ from steelyard.metrics.findings import (
     with_limit_word,
 )
 from steelyard.metrics.metric import HIGH, ZERO, Limit, Metric
-from steelyard.metrics.proportions import proportion, share_bounds, with_tested_word
+from steelyard.metrics.proportions import (
+    designed_bounds,
+    proportion,
+    sample_of,
+    share_bounds,
+    with_tested_word,
+)
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.repeats import FLIP_RATE, SELF_AGREEMENT, stability
 from steelyard.metrics.scores.shares import accuracy, lost_rates, score_tally, unit_tally, unlabelled
 from steelyard.metrics.stats.clusters import Tally, effective_size, quantile, wilson_cluster
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.stats.intervals import ALPHA, DIFFERENCE, Span, clipped, score
 
 ROTATION_CONSISTENCY = Metric(
     "rotation_consistency",
-    "rotation consistency",
-    "Items for which the judge names the same response in every rotation of the order.",
+    meaning="Items for which the judge names the same response in every rotation of the order.",
     plain="keeps its choice when rotated",
     direction=HIGH,
 )
@@ -62,8 +65,7 @@ SLOT_SHARE = Metric(
 )
 SLOT_PREFERENCE = Metric(
     "slot_preference",
-    "slot preference",
-    "Share of calls that name the slot farthest from one in N, less one in N: above zero the slot is "
+    meaning="Share of calls that name the slot farthest from one in N, less one in N: above zero the slot is "
     "favoured, below it is avoided. The interval holds for all slots at once.",
     plain="goes by the slot",
     signed=True,
@@ -148,7 +150,8 @@ class RotationSets:
         """Events among `weight` trials of each of these rows."""
         trials = rows.astype(np.int64) * weight
         calls, units = int(rows.sum()) * self.responses, len(distinct(self.item[rows]))
-        return unit_tally(self.scores, self.unit, np.where(rows, events, 0), trials, calls, units)
+        counts = unit_tally(self.scores, self.unit, np.where(rows, events, 0), trials, calls, units)
+        return replace(counts, clusters=None)
 
 
 def best_of_estimates(context: EstimateContext, scores: Scores) -> list[Estimate]:
@@ -163,7 +166,7 @@ def best_of_estimates(context: EstimateContext, scores: Scores) -> list[Estimate
         if np.any(scores.labelled & (scores.expected == slot))
     ]
     estimates += [kappa(context, scores), _vote_accuracy(context, sets), _consistency(context, sets)]
-    shares = [_slot_tally(sets, slot) for slot in slots]
+    shares = [sets.tally((sets.slot == slot).sum(axis=1), sets.chosen, sets.responses) for slot in slots]
     estimates.append(_slot_preference(context, sets, shares))
     estimates += [
         proportion(
@@ -207,13 +210,9 @@ def kappa(context: EstimateContext, scores: Scores) -> Estimate:
     floor = None if limit is None else Limit(limit.value * (1 - chance) + chance, limit.side)
     estimate = context.estimate(
         KAPPA,
-        unit="call",
+        sample_of(counts)._replace(excluded=scores.lost()),
         value=beyond_chance(scores, counts.k / counts.n),
         intervals=(Interval("wilson_cluster", low, high),),
-        n_calls=counts.n_calls,
-        n_units=counts.n_units,
-        n_clusters=counts.n_clusters,
-        excluded=scores.lost(),
         bounds=(beyond_chance(scores, bounds[0]), beyond_chance(scores, bounds[1])),
         chance=0.0,
     )
@@ -233,7 +232,7 @@ def _vote_accuracy(context: EstimateContext, sets: RotationSets) -> Estimate:
         return context.undefined(ROTATION_VOTE_ACCURACY, unlabelled(sets.scores), "item", sets.scores.lost())
     right, complete = sets.winner == sets.best, known & sets.complete
     counts = sets.tally(right, complete)
-    bounds = _set_bounds(counts.k, int(known.sum()) - counts.n, int(known.sum()))
+    bounds = designed_bounds(counts.k, int(known.sum()) - counts.n, int(known.sum()))
     return proportion(context, ROTATION_VOTE_ACCURACY, counts, unit="item", bounds=bounds, reason=INCOMPLETE)
 
 
@@ -243,16 +242,8 @@ def _consistency(context: EstimateContext, sets: RotationSets) -> Estimate:
     # A set with a lost call may still turn out the same where all that was read is.
     open_sets = ~sets.complete & (np.count_nonzero(sets.votes, axis=1) <= 1)
     open_sets &= ~(sets.slot == ABSTAINED).any(axis=1)
-    bounds = _set_bounds(counts.k, int(open_sets.sum()), len(sets.slot))
+    bounds = designed_bounds(counts.k, int(open_sets.sum()), len(sets.slot))
     return proportion(context, ROTATION_CONSISTENCY, counts, unit="item", bounds=bounds, reason=INCOMPLETE)
-
-
-def _set_bounds(events: int, unknown: int, every: int) -> Span:
-    return events / every, (events + unknown) / every
-
-
-def _slot_tally(sets: RotationSets, slot: int) -> Tally:
-    return sets.tally((sets.slot == slot).sum(axis=1), sets.chosen, sets.responses)
 
 
 def _slot_bounds(scores: Scores, slot: int) -> Span:
@@ -283,13 +274,9 @@ def _slot_preference(context: EstimateContext, sets: RotationSets, shares: Seque
 
     estimate = context.estimate(
         SLOT_PREFERENCE,
-        unit="call",
+        sample_of(favoured),
         value=values[place],
         intervals=(Interval("goodman_cluster", *clipped(limits[place], DIFFERENCE)),),
-        n_calls=favoured.n_calls,
-        n_units=favoured.n_units,
-        n_clusters=favoured.n_clusters,
-        excluded=sets.scores.lost(),
         left_out=left_out,
         bounds=bounds,
         chance=0.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache
+from steelyard.metrics.estimate import Sample
 from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.rubric_edits import rescale
@@ -125,6 +126,10 @@ class Scores:
         values = np.zeros(len(self.items), dtype=np.int64)
         values[self.item] = column
         return values
+
+    def sample(self, lost: Mapping[str, int]) -> Sample:
+        """What a figure of these calls rests on, beside calls without a verdict."""
+        return Sample(len(self), self.n_items, self.n_clusters, lost)
 
     def lost(self) -> dict[str, int]:
         return {

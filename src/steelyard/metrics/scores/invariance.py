@@ -15,23 +15,25 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.basis import Basis, Items
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import MARGIN, SURE, with_finding
 from steelyard.metrics.metric import LOW, Amount, Limit, Metric
-from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
+from steelyard.metrics.proportions import (
+    designed_bounds,
+    join,
+    proportion,
+    sampling_notes,
+    with_difference_word,
+)
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, item_noise, verdict_counts
-from steelyard.metrics.scores.shares import share, unit_tally
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import Tally, quantile, ratio
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.sample_size import ALPHA
+from steelyard.metrics.scores.shares import unit_tally
+from steelyard.metrics.stats.clusters import ClusterMean, Tally, quantile, ratio
+from steelyard.metrics.stats.intervals import ALPHA, DIFFERENCE, Span, clipped, score
 
 INVARIANCE = Metric(
     "invariance",
-    "invariance",
-    "Scores equal to the judge's own score of the unchanged item.",
+    meaning="Scores equal to the judge's own score of the unchanged item.",
     plain="keeps its verdict",
     unit="comparison",
     behind="flip",
@@ -118,14 +120,12 @@ def invariance(context: EstimateContext, comparisons: Comparisons, *, known_nois
     items = int(np.count_nonzero(made))
     tally = unit_tally(rows, comparisons.unit, comparisons.equal, made, len(used), items)
     designed = int(comparisons.designed.sum())
-    lost = designed - tally.n
-    estimate = share(
+    estimate = proportion(
         context,
         INVARIANCE,
-        rows,
         tally,
         unit="comparison",
-        bounds=(tally.k / designed, (tally.k + lost) / designed) if designed else None,
+        bounds=designed_bounds(tally.k, designed - tally.n, designed),
         reason=NOT_BOTH if designed else NO_ORIGINALS,
     )
     if known_noise or estimate.value is None:
@@ -152,13 +152,10 @@ def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
     limits = _limits(mean, flip, floor, SURE)
     estimate = context.estimate(
         EXCESS_FLIP,
+        Sample(int(np.count_nonzero(used.readable)), int(both.sum()), used.n_clusters, rows.lost()),
         unit="comparison",
         value=mean.mean,
         intervals=(Interval(method, *limits),),
-        n_calls=int(np.count_nonzero(used.readable)),
-        n_units=int(both.sum()),
-        n_clusters=used.n_clusters,
-        excluded=rows.lost(),
         bounds=_excess_bounds(rows),
         chance=0.0,
         minimum_detectable=mean.detectable,

@@ -9,14 +9,12 @@ for length. It is an association: people may have let longer texts pass by less,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, sqrt
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import MARGIN, SURE
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
 from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
@@ -24,8 +22,8 @@ from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.leniency import item_means
 from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.stats.cluster_mean import clustered_t_p, left_out, left_out_error
 from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.directional_bias import LeftOutFigure
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.sample_size import POWER, smallest_sufficient
@@ -87,13 +85,11 @@ LENGTH_GAP = Metric(
 
 ALL_ALIKE = "texts with the same label are all as long, or not known"
 _SHUFFLES = 1999
-_MANY = 1000
-"""Above so many items Student's t speaks alone."""
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Halves:
+class Halves(LeftOutFigure):
     """Items with a label: what they were scored, and the half of their label that they belong to."""
 
     answer: Floats
@@ -109,32 +105,6 @@ class Halves:
         kept = half != 0
         return cls(answer[kept], number[kept], (half[kept] > 0).astype(np.int64), cluster[kept])
 
-    def __len__(self) -> int:
-        return len(self.answer)
-
-    @property
-    def value(self) -> float:
-        return float(_gap(self._columns.sum(axis=0))) if len(self) else float("nan")
-
-    @property
-    def units(self) -> Ints:
-        """What is independent: clusters, or items where there is one cluster."""
-        several = len(distinct(self.cluster)) > 1
-        return numbered(self.cluster)[1] if several else np.arange(len(self))
-
-    @property
-    def clusters(self) -> int:
-        return int(self.units.max(initial=-1)) + 1
-
-    @cached_property
-    def error(self) -> float:
-        """Standard error from leaving out each unit; 0 where that changes nothing."""
-        table = np.zeros((self.clusters, *self._columns.shape[1:]))
-        np.add.at(table, self.units, self._columns)
-        without = left_out(table, _gap)
-        without = without[np.isfinite(without)]
-        return left_out_error(without) if len(without) > 2 else 0.0
-
     def limits(self, probability: float, clusters: int | None = None) -> Span:
         """By t over units; without spread, what as many other scores as the data allow could make of it.
 
@@ -142,8 +112,8 @@ class Halves:
         """
         more = (clusters or self.clusters) / self.clusters
         reach = t_quantile(probability, max(1, round(self.clusters * more) - 1))
-        least = score(0.0, len(self) * more / 2, reach)[1]
-        width = reach * self.error / sqrt(more) if self.error > _ROUNDING else least
+        least = score(0.0, self.units * more / 2, reach)[1]
+        width = reach * self.error / sqrt(more) if not self.even else least
         return clipped((self.value - width, self.value + width), DIFFERENCE)
 
     def p(self, seed: int) -> float:
@@ -152,24 +122,17 @@ class Halves:
         means = ratio(sums.astype(np.float64), sizes.astype(np.float64))
         if float(np.ptp(self.answer - means[self.label])) < _ROUNDING:
             return 1.0
-        if len(self) > _MANY:
-            return self._t_p()
-        p = self._permutation_p(seed)
-        return max(p, self._t_p()) if self.clusters < len(self) else p
+        return self._p(seed)
 
-    @cached_property
     def _columns(self) -> Floats:
         """Per item, in the columns of its label: score and one, of the longer and of the shorter half."""
-        columns = np.zeros((len(self), int(self.label.max(initial=-1)) + 1, 4))
-        row = np.arange(len(self))
+        columns = np.zeros((self.units, int(self.label.max(initial=-1)) + 1, 4))
+        row = np.arange(self.units)
         columns[row, self.label, 2 * self.longer] = self.answer
         columns[row, self.label, 2 * self.longer + 1] = 1.0
         return columns
 
-    def _t_p(self) -> float:
-        return clustered_t_p(self.value, self.error, self.clusters)
-
-    def _permutation_p(self, seed: int) -> float:
+    def _exact_p(self, seed: int) -> float:
         generator = np.random.default_rng(seed)
         drawn, weights = np.zeros(_SHUFFLES), 0.0
         for each in np.unique(self.label):
@@ -180,17 +143,16 @@ class Halves:
             dealt = generator.permuted(np.tile(scores, (_SHUFFLES, 1)), axis=1)
             drawn += weight * (dealt[:, :longer].mean(1) - dealt[:, longer:].mean(1))
             weights += weight
-        hits = int(np.count_nonzero(np.abs(drawn / weights) >= abs(self.value) - _ROUNDING))
-        return (hits + 1) / (_SHUFFLES + 1)
+        return self._dealt_p(drawn / weights)
 
-
-def _gap(sums: Floats) -> Floats:
-    """The figure, from sums (…, labels, 4): score and items of the shorter half, then of the longer."""
-    short, shorts, long, longs = np.moveaxis(sums, -1, 0)
-    weight = ratio(longs * shorts, longs + shorts)
-    apart = ratio(long, longs) - ratio(short, shorts)
-    filled = np.isfinite(apart)
-    return ratio(np.where(filled, weight * apart, 0.0).sum(-1), np.where(filled, weight, 0.0).sum(-1))
+    @staticmethod
+    def _figure(sums: Floats) -> Floats:
+        """From sums (…, labels, 4): score and items of the shorter half, then of the longer."""
+        short, shorts, long, longs = np.moveaxis(sums, -1, 0)
+        weight = ratio(longs * shorts, longs + shorts)
+        apart = ratio(long, longs) - ratio(short, shorts)
+        filled = np.isfinite(apart)
+        return ratio(np.where(filled, weight * apart, 0.0).sum(-1), np.where(filled, weight, 0.0).sum(-1))
 
 
 def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimate:
@@ -208,23 +170,18 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
     if not np.isfinite(halves.value):
         return context.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
     p = halves.p(context.permutation_seed(LENGTH_GAP.id))
-    even = halves.error <= _ROUNDING
-    clusters, degrees = len(distinct(halves.cluster)), halves.clusters - 1
-    detectable = None if even else (t_quantile(SURE, degrees) + t_quantile(POWER, degrees)) * halves.error
+    clusters = len(distinct(halves.cluster))
     estimate = context.estimate(
         LENGTH_GAP,
+        Sample(len(rows), halves.units, clusters, scores.lost()),
         unit="item",
         value=halves.value,
         intervals=(Interval("jackknife_cluster", *halves.limits(SURE)),),
-        n_calls=len(rows),
-        n_units=len(halves),
-        n_clusters=clusters,
-        excluded=scores.lost(),
         chance=0.0,
-        minimum_detectable=detectable,
+        minimum_detectable=halves.detectable,
         calls_needed=_needed(halves, len(rows)),
         p=p,
-        note=join([f"margin {MARGIN:g}", *sampling_notes(clusters, even=even)]),
+        note=join([f"margin {MARGIN:g}", *sampling_notes(clusters, even=halves.even)]),
     )
     return with_difference_word(estimate)
 

@@ -12,16 +12,15 @@ where one label is rare, a judge that passes as many texts as people do errs mor
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
+from functools import partial
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LOW, ZERO, Amount, Metric, Texts
-from steelyard.metrics.proportions import join, sampling_notes, share_bounds, with_tested_word
+from steelyard.metrics.proportions import join, proportion, sampling_notes, share_bounds, with_tested_word
 from steelyard.metrics.scores.against_labels import BIAS, CONSTANT_LABELS, NOT_SCORED, error_bounds
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import (
@@ -31,15 +30,13 @@ from steelyard.metrics.scores.shares import (
     by_ordinal_scale,
     row_events,
     score_tally,
-    share,
     unlabelled,
 )
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.clusters import ClusterMean, ratio
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.sample_size import POWER
+from steelyard.metrics.stats.sample_size import POWER, calls_by_width
 
 
 def _above_label(scores: Scores, _: Texts) -> Floats:
@@ -57,10 +54,9 @@ def _label_side(scores: Scores, _: Texts) -> Ints:
 
 LENIENCY = Metric(
     "leniency",
-    "leniency",
-    "Errors upward beyond errors downward: half of (false positive rate − false negative rate); for scores "
-    "the mean distance above the label as a share of the scale. Above zero the judge is lenient; where the "
-    "failing answer is the high one, upward is downward.",
+    meaning="Errors upward beyond errors downward: half of (false positive rate − false negative rate); for "
+    "scores the mean distance above the label as a share of the scale. Above zero the judge is lenient; "
+    "where the failing answer is the high one, upward is downward.",
     plain="errs leniently",
     signed=True,
     direction=ZERO,
@@ -72,23 +68,18 @@ PASS_RATE = Metric(
     "Labelled items that were passed: scored 1, or 0 where 1 is the failing answer; the share of labels that "
     "pass stands beside it as chance.",
 )
-SHARE_ABOVE = Metric(
+_of_one_side = partial(Metric, detail=True, labelled=True, direction=LOW)
+SHARE_ABOVE = _of_one_side(
     "share_above",
     "scored above",
     "Calls scored above the label: passed though they should fail, where low answers fail.",
-    detail=True,
     event=lambda scores: scores.decided & (scores.score > scores.expected),
-    labelled=True,
-    direction=LOW,
 )
-SHARE_BELOW = Metric(
+SHARE_BELOW = _of_one_side(
     "share_below",
     "scored below",
     "Calls scored below the label: failed though they should pass, where low answers fail.",
-    detail=True,
     event=lambda scores: scores.decided & (scores.score < scores.expected),
-    labelled=True,
-    direction=LOW,
 )
 METRICS = (LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW)
 
@@ -168,7 +159,7 @@ def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
     estimates = []
     for metric in (SHARE_ABOVE, SHARE_BELOW):
         events = metric.events(rows)
-        found = share(context, metric, rows, score_tally(rows, events, rows.readable), reason=reason)
+        found = proportion(context, metric, score_tally(rows, events, rows.readable), reason=reason)
         estimates.append(replace(found, details=row_events(rows, events)))
     return estimates
 
@@ -177,7 +168,7 @@ def _needed(mean: ClusterMean) -> int | None:
     """Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays."""
     apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
     reach = (normal_quantile(SURE) + normal_quantile(POWER)) * mean.error
-    return ceil(mean.total * max(1.0, (reach / apart) ** 2)) if mean.error and apart > 1e-9 else None
+    return calls_by_width(mean.total, reach, apart) if mean.error and apart > 1e-9 else None
 
 
 def _leniency(
@@ -201,13 +192,9 @@ def _leniency(
     rows = scores.where(scores.labelled & scores.decided)
     estimate = context.estimate(
         LENIENCY,
-        unit="call",
+        Sample(len(rows), units, rows.n_clusters, scores.lost()),
         value=value,
         intervals=(interval,),
-        n_calls=len(rows),
-        n_units=units,
-        n_clusters=rows.n_clusters,
-        excluded=scores.lost(),
         left_out=_left_out(scores),
         bounds=bounds,
         chance=0.0,
@@ -227,7 +214,7 @@ def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
     wanted = float(rows.expected[rows.decided].mean()) if np.any(rows.decided) else None
     reason = None if counts.n else _why(scores, 0)
     notes = [note for note in [_turned(scores)] if note]
-    rate = share(context, PASS_RATE, rows, counts, chance=wanted, reason=reason, notes=notes)
+    rate = proportion(context, PASS_RATE, counts, chance=wanted, reason=reason, notes=notes)
     return rate if rate.value is None else replace(rate, left_out=_left_out(scores))
 
 
@@ -243,7 +230,7 @@ def _high_fails(scores: Scores) -> bool:
     return bool(np.any(scores.fail_value == scores.high))
 
 
-def _why(scores: Scores, scored: int) -> str:
+def _why(scores: Scores, scored: int) -> Why:
     if scored:
         return CONSTANT_LABELS
     return NOT_SCORED if np.any(scores.labelled) else unlabelled(scores)

@@ -1,8 +1,10 @@
-"""Every figure of a pointwise probe: on its edits, as a change from the items, and pooled over probes.
+"""Every figure of a pointwise probe: on its edits, as a change from the items, pooled, and without an answer.
 
 A probe may edit some items only: hidden instructions are put into responses that should fail, and a judge
 that passes everything is right on none of them, edited or not. Its accuracy on the edits says nothing of the
 edits; the change from the same items unchanged does.
+
+Empty responses (dark current) and texts at the border of the rubric have no right answer.
 """
 
 from __future__ import annotations
@@ -13,12 +15,11 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Mask
 from steelyard.metrics.basis import Basis, Items, labelled_items
-from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE
 from steelyard.metrics.metric import HIGH, Metric, step
-from steelyard.metrics.proportions import join, sampling_notes
+from steelyard.metrics.proportions import join, proportion, sampling_notes
 from steelyard.metrics.scores.against_labels import (
     CCC,
     FIGURES,
@@ -41,14 +42,23 @@ from steelyard.metrics.scores.repeats import (
     FLEISS_KAPPA,
     FLIP_RATE,
     ICC,
+    NO_REPEATS,
     NOISE_FLOOR,
     SELF_AGREEMENT,
+    item_noise,
     noise_floor,
     stability,
 )
-from steelyard.metrics.scores.shares import accuracy, by_ordinal_scale, lost_rates, unlabelled
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.scores.shares import (
+    abstentions,
+    accuracy,
+    by_ordinal_scale,
+    lost_rates,
+    score_tally,
+    unlabelled,
+)
+from steelyard.metrics.stats.clusters import ClusterMean, ratio, wilson_cluster
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observation, Observations
 
@@ -78,13 +88,10 @@ def accuracy_change(context: EstimateContext, scores: Scores) -> Estimate:
     means = f"edited {float(edited[both].mean()):.2f}, unchanged {float(plain[both].mean()):.2f}"
     return context.estimate(
         ACCURACY_CHANGE,
+        Sample(len(used), int(both.sum()), used.n_clusters, scores.lost()),
         unit="item",
         value=mean.mean,
         intervals=(Interval(method, *mean.difference_limits(SURE)),),
-        n_calls=len(used),
-        n_units=int(both.sum()),
-        n_clusters=used.n_clusters,
-        excluded=scores.lost(),
         chance=0.0,
         note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
     )
@@ -219,3 +226,110 @@ def pooled_estimates(
     scores = collect_scores(base.filter(stimuli=np.isin(base.shown.probe, list(names))))
     context = EstimateContext.for_protocol(judge, POOLED_PROBE, "base", seed)
     return by_scale(context, scores.where(~scores.binary), POOLED_METRICS)
+
+
+MEAN_SCORE = Metric("mean_score", meaning="Mean of the scores given to responses without content.")
+
+LIMITS_OF_OTHER_SCORES = "no spread between clusters: limits from the largest share of other scores that fits"
+
+
+def score_vacuum_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
+    parts = [(context, collect_scores(observations))]
+    for kind in sorted({shown.kind for shown in observations.stimuli_seen}):
+        parts.append((context.for_subgroup(kind=kind), collect_scores(observations.filter(kinds=(kind,)))))
+    return [
+        *(dark_current(here, scores) for here, scores in parts),
+        *(mean_score(*scale) for part in parts for scale in by_ordinal_scale(*part)),
+        *lost_rates(context, parts[0][1]),
+    ]
+
+
+def dark_current(context: EstimateContext, scores: Scores) -> Estimate:
+    """Calls that give more than the lowest score, among all with a verdict: on a binary scale, passes."""
+    counts = score_tally(scores, scores.reports, scores.readable)
+    notes = abstentions(scores, "counted as not above the lowest score")
+    return proportion(context, DARK_CURRENT, counts, notes=notes)
+
+
+def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
+    rows = scores.where(scores.decided)
+    if not len(rows):
+        return context.undefined(MEAN_SCORE, NO_VERDICTS if len(scores) else NO_CALLS, excluded=scores.lost())
+    mean = ClusterMean.of(rows.unit, rows.score)
+    low, high = int(rows.low[0]), int(rows.high[0])
+    ends = float(low), float(high)
+    spread = mean.limits(0.975, ends)
+    limits = spread or clipped(_without_spread(rows), ends)
+    method, assumed = ("t_cluster", None) if spread else ("wilson_mean", LIMITS_OF_OTHER_SCORES)
+    return context.estimate(
+        MEAN_SCORE,
+        rows.sample(scores.lost()),
+        value=mean.mean,
+        intervals=(Interval(method, *limits),),
+        bounds=_bounds(mean, len(scores) - int(np.count_nonzero(scores.readable)), low, high),
+        note=join([f"on a scale from {low} to {high}", assumed, *sampling_notes(rows.n_clusters)]),
+    )
+
+
+def _without_spread(rows: Scores) -> Span:
+    """Every unit has the same mean c; at most a share p of other scores fits, and they may lie anywhere.
+
+    The mean of all scores then lies between c − p·(c − low) and c + p·(high − c).
+    """
+    centre = float(rows.score.mean())
+    none = np.zeros(len(rows), dtype=np.bool_)
+    reach = wilson_cluster(score_tally(rows, none, ~none))[1]
+    low, high = float(rows.low[0]), float(rows.high[0])
+    return centre - reach * (centre - low), centre + reach * (high - centre)
+
+
+def _bounds(mean: ClusterMean, missing: int, low: int, high: int) -> Span:
+    """Every missing call the lowest score, or every one the highest."""
+    size, total = mean.total, float(mean.sums.sum())
+    return (total + missing * low) / (size + missing), (total + missing * high) / (size + missing)
+
+
+BORDER_NOISE = Metric(
+    "border_noise",
+    meaning="Repeats that differ at the border of the rubric beyond those that differ on unchanged items.",
+    plain="wavers at the border",
+    signed=True,
+)
+
+BORDER = "answer_ambiguity"
+"""The probe whose texts lie at the border: no verdict on them is right, or to be kept."""
+BORDER_METRICS = (SELF_AGREEMENT, BORDER_NOISE, FLIP_RATE, ICC, FLEISS_KAPPA, UNREADABLE_RATE, FAILED_RATE)
+
+
+def border_estimates(context: EstimateContext, observations: Iterable[Observation]) -> list[Estimate]:
+    scores = probe_scores(context.probe, context.protocol, observations)
+    if not len(scores):
+        return undefined_without_texts(context, SELF_AGREEMENT)
+    border, plain = scores.where(~scores.original), scores.where(scores.original)
+    agreement, *others = stability(context, border)
+    compared = len(plain) and np.any(border.readable)
+    unchanged = stability(context.for_subgroup(kind=ORIGINAL), plain)[:1] if compared else []
+    return [agreement, *unchanged, border_noise(context, scores), *others, *lost_rates(context, border)]
+
+
+def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
+    """Mean over items of (repeats that differ at the border − repeats of the unchanged item that differ)."""
+    border, plain = (item_noise(scores.where(mask)) for mask in (~scores.original, scores.original))
+    both = np.isfinite(border) & np.isfinite(plain)
+    if not both.any():
+        return context.undefined(BORDER_NOISE, NO_REPEATS, "comparison", scores.lost())
+    mean = ClusterMean.of(scores.by_item(scores.unit)[both], (border - plain)[both])
+    limits = mean.limits(0.975, DIFFERENCE)
+    used = scores.where(both[scores.item])
+    differ, floor = border[both].mean(), plain[both].mean()
+    means = f"repeats differ in {differ:.2f}, on the unchanged items in {floor:.2f}"
+    return context.estimate(
+        BORDER_NOISE,
+        Sample(int(np.count_nonzero(used.readable)), int(both.sum()), used.n_clusters, scores.lost()),
+        unit="comparison",
+        value=mean.mean,
+        intervals=(Interval("t_cluster", *limits),) if limits else (),
+        chance=0.0,
+        minimum_detectable=mean.detectable,
+        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
+    )

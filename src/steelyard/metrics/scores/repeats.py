@@ -11,15 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
+from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import Basis, Items
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.estimate_context import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import LEFT_OUT, Amount, Limit, Metric, Texts
+from steelyard.metrics.proportions import designed_bounds, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
-from steelyard.metrics.scores.resampled import Sums, resampled
-from steelyard.metrics.scores.shares import abstained, share, unit_tally
-from steelyard.metrics.stats.clusters import Tally, ratio
+from steelyard.metrics.scores.shares import Sums, abstained, resampled, unit_tally
+from steelyard.metrics.stats.clusters import Tally, ratio, sum_rows
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -54,16 +53,14 @@ SELF_AGREEMENT = Metric(
 )
 NOISE_FLOOR = Metric(
     "noise_floor",
-    "noise floor",
-    "Pairs of repeats of the same input whose scores differ.",
+    meaning="Pairs of repeats of the same input whose scores differ.",
     plain="repeats that differ",
     detail=True,
     basis=Basis(items=Items.UNCHANGED),
 )
 FLIP_RATE = Metric(
     "flip_rate",
-    "flip rate",
-    "Inputs whose repeats do not all have the same score.",
+    meaning="Inputs whose repeats do not all have the same score.",
     plain="texts with mixed repeats",
     detail=True,
     behind="flip",
@@ -156,11 +153,10 @@ def _pairs(context: EstimateContext, metric: Metric, scores: Scores) -> Estimate
     asked = np.bincount(scores.stimulus, minlength=len(scores.stimuli))
     designed = int((asked * (asked - 1) // 2).sum())
     tally = _tally(scores, events, pairs, int(counts.sum(-1)[pairs > 0].sum()))
-    lost = designed - tally.n
-    bounds = (tally.k / designed, (tally.k + lost) / designed) if designed else None
+    bounds = designed_bounds(tally.k, designed - tally.n, designed)
     reason = NO_REPEATS if not designed else None
     notes = ["pairs of repeats of the same input"]
-    return share(context, metric, scores, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes)
+    return proportion(context, metric, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes)
 
 
 def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
@@ -172,12 +168,11 @@ def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
     asked = np.bincount(scores.stimulus, minlength=len(scores.stimuli)) > 1
     some_lost = np.bincount(scores.stimulus[~scores.readable], minlength=len(scores.stimuli)) > 0
     designed, lost = int(asked.sum()), int((asked & ~flipped & some_lost).sum())
-    bounds = (tally.k / designed, (tally.k + lost) / designed) if designed else None
+    bounds = designed_bounds(tally.k, lost, designed)
     repeats = f"over {calls.min()} to {calls.max()} repeats" if len(calls) else ""
-    return share(
+    return proportion(
         context,
         FLIP_RATE,
-        scores,
         tally,
         unit="input",
         bounds=bounds,
@@ -266,8 +261,6 @@ def intraclass(sums: Floats) -> Floats:
 
 def _input_sums(scores: Scores, repeated: Mask, columns: Floats) -> Sums:
     """Columns of the repeated inputs, summed within resampling units."""
-    units = numbered(_by_input(scores, scores.unit)[repeated])[1]
-    table = np.zeros((int(units.max()) + 1 if len(units) else 0, columns.shape[1]))
-    np.add.at(table, units, columns)
+    table = sum_rows(_by_input(scores, scores.unit)[repeated], columns)
     used = scores.where(repeated[scores.stimulus] & scores.readable)
     return Sums(table, scores, len(used), used.n_items)

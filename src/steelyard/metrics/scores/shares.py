@@ -1,27 +1,33 @@
-"""Proportions of pointwise calls: accuracy, within one, false positives and negatives, lost calls."""
+"""Figures of pointwise calls: proportions, and functions of sums over clusters.
+
+The first are accuracy, within one, false positives and negatives, lost calls; of the second, clusters are
+left out or drawn again for the intervals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, Mask, distinct
+from steelyard.core.arrays import Floats, Ints, Mask, distinct
+from steelyard.core.rng import seed_for
 from steelyard.metrics.basis import LABELLED, Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate, Reason
-from steelyard.metrics.estimate_context import NO_CALLS, EstimateContext
+from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Reason, Sample, Why
+from steelyard.metrics.findings import SURE, with_finding
 from steelyard.metrics.metric import LOW, Limit, Metric
-from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_note, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
-from steelyard.metrics.stats.clusters import Tally
-from steelyard.metrics.stats.intervals import Span
+from steelyard.metrics.stats.clusters import REPLICATES, Figure, Tally, jackknife, percentile_limits, resample
+from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span
+from steelyard.metrics.stats.two_class import LimitTest, table_limits
 
 WITHIN_ONE = Metric(
     "within_one",
-    "within one",
-    "Scores at most one level from the label.",
+    meaning="Scores at most one level from the label.",
     plain="one level off at most",
     detail=True,
 )
@@ -34,22 +40,17 @@ FOLLOWED = Metric(
     behind="wrong",
     basis=LABELLED,
 )
-FALSE_POSITIVE_RATE = Metric(
+_error = partial(Metric, direction=LOW, behind="wrong")
+FALSE_POSITIVE_RATE = _error(
     "false_positive_rate",
-    "false positive rate",
-    "Negatives that were scored positive.",
+    meaning="Negatives that were scored positive.",
     plain="passes what should fail",
-    direction=LOW,
-    behind="wrong",
     basis=Basis(only=should_fail),
 )
-FALSE_NEGATIVE_RATE = Metric(
+FALSE_NEGATIVE_RATE = _error(
     "false_negative_rate",
-    "false negative rate",
-    "Positives that were scored negative.",
+    meaning="Positives that were scored negative.",
     plain="fails what should pass",
-    direction=LOW,
-    behind="wrong",
     basis=Basis(only=should_pass),
 )
 
@@ -58,7 +59,7 @@ NO_LABEL_BEFORE = "no changed text has a label, and an item that was shown as it
 OWN_LABELS = Reason("own_labels", "its own verdicts are the reference")
 
 
-def unlabelled(scores: Scores, otherwise: str = NO_LABELS) -> str:
+def unlabelled(scores: Scores, otherwise: str = NO_LABELS) -> Why:
     """Why no row of these scores can be held against a label."""
     return OWN_LABELS if np.any(scores.own_label) else otherwise
 
@@ -86,7 +87,8 @@ def unit_tally(
     per_unit = unit_sums(units, trials)
     kept = per_unit > 0
     summed = unit_sums(units, events)[kept]
-    return Tally(summed, per_unit[kept], n_calls=n_calls, n_units=n_units, **scores.lost())
+    clusters = None if scores.n_clusters > 1 else 1
+    return Tally(summed, per_unit[kept], n_calls, n_units, **scores.lost(), clusters=clusters)
 
 
 def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
@@ -100,28 +102,6 @@ def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
         units = np.zeros(len(scores), dtype=np.int64)
     calls, items = int(np.count_nonzero(trials)), len(distinct(scores.item[trials]))
     return unit_tally(scores, units, events & trials, trials, calls, items)
-
-
-def share(
-    context: EstimateContext,
-    metric: Metric,
-    scores: Scores,
-    counts: Tally,
-    *,
-    unit: str = "call",
-    bounds: Span | None = None,
-    chance: float | None = None,
-    reason: str | None = None,
-    notes: Iterable[str] = (),
-) -> Estimate:
-    """The estimate of a proportion of scores; it says so where all of them belong to one cluster."""
-    estimate = proportion(
-        context, metric, counts, unit=unit, bounds=bounds, chance=chance, reason=reason, notes=notes
-    )
-    if estimate.value is None or counts.n_clusters < 2 or scores.n_clusters > 1:
-        return estimate
-    note = join([estimate.note, ONE_CLUSTER, "items stand for clusters"])
-    return replace(estimate, n_clusters=1, note=note)
 
 
 def accuracy(context: EstimateContext, scores: Scores) -> Estimate:
@@ -169,7 +149,7 @@ def lost_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:
     estimates = []
     for metric, ending in ((UNREADABLE_RATE, Outcome.UNREADABLE), (FAILED_RATE, Outcome.FAILED)):
         counts = replace(score_tally(scores, scores.outcome == ending, every), unreadable=0, failed=0)
-        estimates.append(share(context, metric, scores, counts, reason=NO_CALLS))
+        estimates.append(proportion(context, metric, counts, reason=NO_CALLS))
     return estimates
 
 
@@ -189,12 +169,12 @@ def _of_calls(
     events: Mask,
     *,
     chance: float | None = None,
-    reason: str | None = None,
+    reason: Why | None = None,
 ) -> Estimate:
     counts = score_tally(rows, events, rows.readable)
     treatment = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
     notes = abstentions(rows, treatment)
-    estimate = share(context, metric, rows, counts, chance=chance, reason=reason, notes=notes)
+    estimate = proportion(context, metric, counts, chance=chance, reason=reason, notes=notes)
     return replace(estimate, abstained=abstained(rows), details=row_events(rows, events))
 
 
@@ -210,3 +190,113 @@ def row_events(rows: Scores, events: Mask) -> dict[str, tuple[int, int]]:
 
 def _no_repeats(items: Ints) -> bool:
     return len(distinct(items)) == len(items)
+
+
+_BLOCK = 4_000_000
+_UNDEFINED_SHARE = 0.05
+_ROUNDING = 1e-9
+NO_WIDTH = "clusters drawn again all give this value: no interval"
+EXACT = "no spread between clusters: exact limits on clusters"
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums of each resampling unit, and what lies behind them."""
+
+    table: Floats
+    rows: Scores
+    """The calls they were made from, lost ones included."""
+    n_calls: int
+    """Calls among them that count."""
+    n_items: int
+
+
+def resampled(
+    context: EstimateContext,
+    metric: Metric,
+    sums: Sums,
+    figure: Figure,
+    *,
+    reason: Why,
+    ends: Ends = UNBOUNDED,
+    bounds: Span | None = None,
+    chance: float | None = None,
+    notes: tuple[str | None, ...] = (),
+    alike: Callable[[], Interval | None] = lambda: None,
+    by_rates: bool = False,
+    left_out: int = 0,
+) -> Estimate:
+    """The estimate; `reason` says why it is undefined, `alike` serves where all draws are the same.
+
+    `by_rates`: the sums are tables of two labels, whose rates make the limits. `left_out`: calls that
+    abstained.
+    """
+    value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
+    if not np.isfinite(value):
+        return context.undefined(metric, reason, "call", sums.rows.lost())
+    found, remark = intervals(sums.table, figure, context.bootstrap_seed(metric.id), ends, by_rates=by_rates)
+    assumed = alike() if remark == NO_WIDTH else None
+    clusters = sums.rows.n_clusters
+    limit = metric.limit_in(context.group, context.probe)
+    if limit and not found:
+        # A limit is read from these, so they are shown.
+        limits = LimitTest(sums.table, figure, ends, sums.n_calls, by_rates).limits(SURE)
+        found, assumed, remark = (Interval("random_mixture", *limits),), None, NO_SPREAD
+    estimate = context.estimate(
+        metric,
+        Sample(sums.n_calls, sums.n_items, clusters, sums.rows.lost()),
+        value=value,
+        intervals=(*found, assumed) if assumed else found,
+        left_out=left_out,
+        bounds=bounds,
+        chance=chance,
+        note=join(
+            [
+                *notes,
+                NO_SPREAD if assumed else remark,
+                ONE_CLUSTER if clusters < 2 else None,
+                limit_note(limit) if limit else None,
+            ]
+        ),
+    )
+    # The losses alone do not tell how far they could move such a figure; see `with_label_word`.
+    found_word = with_finding(replace(estimate, excluded={}, bounds=None), limit)
+    return replace(estimate, status=found_word.status, calls_needed=found_word.calls_needed)
+
+
+def intervals(
+    table: Floats, figure: Figure, seed: int, ends: Ends, *, by_rates: bool = False
+) -> tuple[tuple[Interval, ...], str | None]:
+    """Clusters left out in turn or the rates of two labels, then clusters drawn again, and a remark."""
+    drawn, remark = interval(table, figure, seed)
+    limits = {"bootstrap_cluster": drawn}
+    if by_rates:
+        limits = {"mover_cluster": table_limits(table, figure), **limits}
+        remark = EXACT if remark == NO_WIDTH else remark
+    elif drawn:
+        limits = {"jackknife_cluster": jackknife(table, figure, ends), **limits}
+    return tuple(Interval(method, *found) for method, found in limits.items() if found), remark
+
+
+def interval(table: Floats, figure: Figure, seed: int) -> tuple[Span | None, str | None]:
+    """Percentile limits over units drawn again, and a remark where they need one."""
+    if len(table) < 2:
+        return None, None
+    values = draws(table, figure, seed)
+    limits = percentile_limits(values, len(table))
+    if limits is None or limits[1] - limits[0] < _ROUNDING * max(map(abs, limits)):
+        return None, NO_WIDTH
+    lost = float(np.mean(~np.isfinite(values)))
+    return limits, f"undefined in {lost:.0%} of the draws" if lost > _UNDEFINED_SHARE else None
+
+
+def draws(table: Floats, figure: Figure, seed: int) -> Floats:
+    """The figure of each bootstrap replicate, in blocks that bound the memory of wide tables."""
+    flat = table.reshape(len(table), -1)
+    block = max(1, min(REPLICATES, _BLOCK // flat.shape[1]))
+    parts = []
+    for start in range(0, REPLICATES, block):
+        size = min(block, REPLICATES - start)
+        sums = resample(flat, seed_for(seed, start), size)
+        parts.append(figure(sums.reshape(size, *table.shape[1:])))
+    return np.concatenate(parts)

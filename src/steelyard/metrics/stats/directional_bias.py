@@ -11,18 +11,25 @@ was expected add their mean distance from it, each as much as one of the others.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
-from steelyard.metrics.stats.cluster_mean import ClusterMean, clustered_t_p, left_out, left_out_error
-from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.clusters import (
+    ClusterMean,
+    clustered_t_p,
+    left_out,
+    left_out_error,
+    ratio,
+    sum_rows,
+)
 from steelyard.metrics.stats.distributions import t_quantile
-from steelyard.metrics.stats.intervals import Span, clipped, score
-from steelyard.metrics.stats.sample_size import ALPHA, POWER, detectable_errors, smallest_sufficient
+from steelyard.metrics.stats.intervals import ALPHA, Span, clipped, score
+from steelyard.metrics.stats.sample_size import POWER, detectable_errors, units_to_decide
 from steelyard.metrics.stats.significance import barnard
 
 HALF = (-0.5, 0.5)
@@ -35,6 +42,74 @@ at random would take seconds."""
 _ROUNDING = 1e-9
 
 
+class LeftOutFigure(ABC):
+    """A figure of rows, whose clusters are independent: its error is that from leaving out each in turn."""
+
+    answer: Floats
+    cluster: Ints
+
+    @abstractmethod
+    def _columns(self) -> Floats:
+        """What each row adds to the sums that the figure is made of."""
+
+    @staticmethod
+    @abstractmethod
+    def _figure(sums: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _exact_p(self, seed: int) -> float:
+        """Two-sided p of none, as if each row were independent."""
+
+    @property
+    def units(self) -> int:
+        return len(self.answer)
+
+    @cached_property
+    def value(self) -> float:
+        return float(self._figure(self._columns().sum(axis=0))) if self.units else float("nan")
+
+    @cached_property
+    def independent(self) -> Ints:
+        """Clusters, or the rows themselves where there is one cluster."""
+        return self.cluster if len(distinct(self.cluster)) > 1 else np.arange(self.units)
+
+    @cached_property
+    def clusters(self) -> int:
+        return len(distinct(self.independent))
+
+    @cached_property
+    def error(self) -> float:
+        """Standard error from leaving out each cluster; 0 where it can not be told."""
+        without = left_out(sum_rows(self.independent, self._columns()), self._figure)
+        without = without[np.isfinite(without)]
+        return left_out_error(without) if len(without) > 2 else 0.0
+
+    @property
+    def even(self) -> bool:
+        """Leaving out a cluster changes nothing."""
+        return self.error <= _ROUNDING
+
+    @property
+    def detectable(self) -> float | None:
+        """Smallest figure that a two-sided 5 % test shows with 80 % power; None without spread."""
+        return None if self.even else detectable_errors(self.clusters - 1) * self.error
+
+    def _p(self, seed: int) -> float:
+        """Exact where each row is a cluster; where clusters hold several, Student's t has to agree."""
+        if self.units > _MANY_UNITS:
+            return self._t_p()
+        exact = self._exact_p(seed)
+        return max(exact, self._t_p()) if self.clusters < self.units else exact
+
+    def _t_p(self) -> float:
+        return clustered_t_p(self.value, self.error, self.clusters)
+
+    def _dealt_p(self, drawn: Floats) -> float:
+        """Share of deals at least as far off zero, the real one counted in."""
+        hits = int(np.count_nonzero(np.abs(drawn) >= abs(self.value) - _ROUNDING))
+        return (hits + 1) / (len(drawn) + 1)
+
+
 def directional_bias(sums: Floats) -> Floats:
     """The figure, from sums (…, 6): distance and units where 0, 1 and one half were expected."""
     up, ups, down, downs, even, evens = np.moveaxis(sums, -1, 0)
@@ -45,7 +120,7 @@ def directional_bias(sums: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectionalBias:
+class DirectionalBias(LeftOutFigure):
     answer: Floats
     """Mean answer of the unit's calls, 0 to 1."""
     expected: Floats
@@ -53,18 +128,7 @@ class DirectionalBias:
     cluster: Ints
     calls: Ints
 
-    @property
-    def value(self) -> float:
-        return float(directional_bias(self._columns().sum(axis=0))) if len(self.answer) else float("nan")
-
-    @property
-    def units(self) -> int:
-        return len(self.answer)
-
-    @property
-    def clusters(self) -> int:
-        """Independent units: clusters, or the rows themselves where there is one cluster."""
-        return len(distinct(self._independent))
+    _figure = staticmethod(directional_bias)
 
     def limits(self, probability: float, clusters: int | None = None) -> Span:
         """Two-sided limits at this one-sided probability: the wider of two methods on either side.
@@ -74,66 +138,41 @@ class DirectionalBias:
         """
         count = clusters or self.clusters
         low, high = self._from_shares(probability, count)
-        if self.error > _ROUNDING:
+        if not self.even:
             reach = t_quantile(probability, count - 1) * self.error * sqrt(self.clusters / count)
             low, high = min(low, self.value - reach), max(high, self.value + reach)
         return clipped((low, high), HALF)
-
-    @cached_property
-    def error(self) -> float:
-        """Standard error from leaving out each cluster; 0 where it can not be told."""
-        if self.clusters < 3:
-            return 0.0
-        table = np.zeros((self.clusters, 6))
-        np.add.at(table, numbered(self._independent)[1], self._columns())
-        without = left_out(table, directional_bias)
-        without = without[np.isfinite(without)]
-        return left_out_error(without) if len(without) > 2 else 0.0
 
     def p(self, seed: int) -> float:
         """Two-sided p of no bias: few answers that are all 0 or 1 by Barnard's test, others dealt at random.
 
         Exact where each unit is a cluster; where clusters hold several, Student's t has to agree.
         """
-        if not np.any(np.abs(self.distance) > _ROUNDING):
-            return 1.0
-        if self.units > _MANY_UNITS:
-            return self._t_p()
+        return self._p(seed) if np.any(np.abs(self.distance) > _ROUNDING) else 1.0
+
+    def _exact_p(self, seed: int) -> float:
         few = self.units <= _FEW_UNITS and bool(np.all((self.answer == 0) | (self.answer == 1)))
-        exact = self._exact() if few else self._dealt(seed)
-        return max(exact, self._t_p()) if self.clusters < self.units else exact
+        return self._barnard() if few else self._dealt(seed)
 
     @property
     def distance(self) -> Floats:
         return self.answer - self.expected
-
-    @property
-    def detectable(self) -> float | None:
-        """Smallest bias that a two-sided 5 % test shows with 80 % power; None without spread."""
-        if self.error <= _ROUNDING:
-            return None
-        return detectable_errors(self.clusters - 1) * self.error
 
     def units_total(self, margin: float, least: float = 0.0) -> int | None:
         """Units of the same kind in all that would show a bias above `least`, or keep it in the margin.
 
         In four runs of five if the bias stays; None where it lies on the margin, or nothing is known of it.
         """
-        counts = abs(self.value) > least
 
-        def decided(clusters: int) -> bool:
+        def planned(clusters: int) -> Span:
             low, high = self.limits(1 - ALPHA / 2, clusters)
             # The value may fall to either side: a tenth of the runs is given away on each.
             spread = t_quantile((1 + POWER) / 2, clusters - 1) * self.error * sqrt(self.clusters / clusters)
-            low, high = low - spread, high + spread
-            return (counts and (low > 0 or high < 0)) or (-margin < low and high < margin)
+            return low - spread, high + spread
 
-        clusters = smallest_sufficient(decided, max(2, self.clusters))
+        enough = 0 if abs(self.value) > least else inf
+        clusters = units_to_decide(planned, max(2, self.clusters), margin, enough)
         return None if clusters is None else ceil(self.units * clusters / self.clusters)
-
-    @property
-    def _independent(self) -> Ints:
-        return self.cluster if len(distinct(self.cluster)) > 1 else np.arange(self.units)
 
     def _columns(self) -> Floats:
         columns = [
@@ -180,7 +219,7 @@ class DirectionalBias:
         return below, above
 
     def _share(self, values: Floats, rows: Mask, probability: float, clusters: int) -> tuple[float, Span]:
-        unit = numbered(self._independent[rows])[1]
+        unit = numbered(self.independent[rows])[1]
         calls = np.bincount(unit, weights=self.calls[rows])
         sums = np.bincount(unit, weights=(values * self.calls)[rows])
         mean = ClusterMean(sums, np.rint(calls).astype(np.int64))
@@ -188,10 +227,7 @@ class DirectionalBias:
         size = mean.effective_size(share * (1 - share)) * clusters / self.clusters
         return share, score(share, size, t_quantile(probability, max(1, clusters - 1)))
 
-    def _t_p(self) -> float:
-        return clustered_t_p(self.value, self.error, self.clusters)
-
-    def _exact(self) -> float:
+    def _barnard(self) -> float:
         ups, downs, evens = (
             (int(np.count_nonzero(self.answer[at] != other)), int(np.count_nonzero(at)))
             for at, other in (
@@ -215,6 +251,4 @@ class DirectionalBias:
             sides = dealt[:, :ups].sum(1) / max(1, ups) - dealt[:, ups:].sum(1) / max(1, downs)
             drawn += len(sizes) * sides / 2
         signs = generator.choice((-1.0, 1.0), (_SHUFFLES, int(even.sum())))
-        drawn = (drawn + signs @ self.distance[even]) / self.units
-        hits = int(np.count_nonzero(np.abs(drawn) >= abs(self.value) - _ROUNDING))
-        return (hits + 1) / (_SHUFFLES + 1)
+        return self._dealt_p((drawn + signs @ self.distance[even]) / self.units)

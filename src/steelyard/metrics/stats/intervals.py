@@ -7,11 +7,13 @@ the sample size and the quantile they put in. No continuity correction; limits s
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, isinf, sqrt
+from math import inf, isinf, lgamma, log, sqrt
 from statistics import NormalDist
 
 from steelyard.metrics.stats.distributions import beta_quantile
 
+ALPHA = 0.05
+"""Rate of false alarms that every word of a datasheet is held to."""
 Z = 1.959963984540054
 """Two-sided 95 % normal quantile."""
 
@@ -154,3 +156,61 @@ def fieller(
         end = last / (2 * middle) if middle else None
         return (end, None) if over > 0 else (None, end)
     return ((middle - root) / first, None) if over > 0 else (None, (middle + root) / first)
+
+
+SEQUENCE_PRIOR = 0.5
+
+
+def log_evidence(total: float, units: int, share: float) -> float:
+    """The evidence against a share p after n units with sum S: the logarithm of the beta-binomial mixture
+
+        M(p) = B(a + S, b + n − S) / (B(a, b) · p^S · (1 − p)^(n − S)),   a = b = ½
+
+    For independent units with mean p it is a supermartingale that starts at 1, also where a unit is a mean of
+    calls and not 0 or 1, because q^x · (1 − q)^(1 − x) is convex in x. It therefore ever reaches 1/α with
+    probability α at most, and {p : M(p) < 1/α} covers the true share at all looks together.
+    """
+    mixture = _log_beta(SEQUENCE_PRIOR + total, SEQUENCE_PRIOR + units - total) - _log_beta(
+        SEQUENCE_PRIOR, SEQUENCE_PRIOR
+    )
+    return mixture - _times_log(total, share) - _times_log(units - total, 1 - share)
+
+
+def refuted(total: float, units: int, share: float, alpha: float = ALPHA) -> bool:
+    return log_evidence(total, units, share) >= -log(alpha)
+
+
+def sequence_limits(total: float, units: int, alpha: float = ALPHA) -> Span:
+    """A confidence sequence for a mean of values in [0, 1]: valid at every look, so that one may stop a run.
+
+    The shares that are not refuted; everything where nothing was seen.
+    """
+    if not units:
+        return 0.0, 1.0
+    middle = total / units
+    low = 0.0 if total <= 0 else _sequence_edge(total, units, 0.0, middle, alpha)
+    high = 1.0 if total >= units else _sequence_edge(total, units, 1.0, middle, alpha)
+    return low, high
+
+
+def _sequence_edge(total: float, units: int, outside: float, inside: float, alpha: float) -> float:
+    """Bisect between a refuted share and one that is not; M falls towards S/n from both sides."""
+    while True:
+        between = (outside + inside) / 2
+        if between in (outside, inside):
+            return inside
+        if refuted(total, units, between, alpha):
+            outside = between
+        else:
+            inside = between
+
+
+def _log_beta(a: float, b: float) -> float:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
+
+
+def _times_log(count: float, share: float) -> float:
+    """count · log(share), with 0 · log(0) = 0."""
+    if count <= 0:
+        return 0.0
+    return -inf if share <= 0 else count * log(share)

@@ -1,7 +1,8 @@
 """Sample size and power: how many trials, units or items decide a question, and what so many can detect.
 
 Names say what is counted: `…_total` counts from the first call on, `…_missing` what is still to be made
-(`Estimate.calls_missing`). `metrics.findings.calls_total` applies these formulas to a figure of a datasheet.
+(`Estimate.calls_missing`). `metrics.findings.calls_total` applies these formulas to a share against a limit,
+`units_to_decide` to a difference from none, `calls_by_width` to any other figure.
 
 Wilson's interval at quantile z excludes a limit L exactly when
 
@@ -37,10 +38,8 @@ from dataclasses import dataclass
 from math import ceil, inf, isfinite, sqrt
 
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import Span, joint_reach, score
+from steelyard.metrics.stats.intervals import ALPHA, Span, joint_reach, score
 
-ALPHA = 0.05
-"""Rate of false alarms that every word of a datasheet is held to."""
 POWER = 0.80
 """Chance of deciding that every plan is made for."""
 LARGEST = 10**9
@@ -92,6 +91,31 @@ def smallest_sufficient(enough: Callable[[int], bool], start: int = 1) -> int | 
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def units_to_decide(
+    planned: Callable[[int], Span], start: int, margin: float, enough: float = 0, *, below: bool = True
+) -> int | None:
+    """Units in all after which a difference is told from none, or is known to lie within the margin.
+
+    `planned` are the limits that so many units would have. With fewer than `enough` units no test tells it
+    from none; `below` is False where a difference below zero tells nothing.
+    """
+
+    def decided(units: int) -> bool:
+        low, high = planned(units)
+        within = -margin < low and high < margin
+        return within or (units >= enough and (low > 0 or (below and high < 0)))
+
+    return smallest_sufficient(decided, start)
+
+
+def calls_by_width(calls: int, reach: float, apart: float) -> int:
+    """Calls in all after which an interval that reaches so far ends short of what lies so far apart.
+
+    It narrows with the root of the calls.
+    """
+    return ceil(calls * max(1.0, (reach / apart) ** 2))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,10 @@ move together as they do over clusters, and the figure takes its least and its l
 whose half-axes are the distances to the limits. Few clusters and a rare label leave the rarer share wide; a
 standard error over clusters would not know.
 
+Where clusters do not vary, nothing tells how the two shares move together: clusters that hold both labels are
+taken to be right or wrong on both. No lower limit lies above that of the same calls all right: an error would
+be credited with rows where a judge without one is credited with clusters.
+
 `BalancedMean`: both classes weigh the same however many values each has, so that a rule which gives every
 call the same answer gets one half: balanced accuracy over labels, and over the slot in which the better
 text stood.
@@ -16,22 +20,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import nan, sqrt
+from math import isfinite, nan, sqrt
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
-from steelyard.metrics.stats.cluster_mean import (
-    ASSUMED_CORRELATION,
+from steelyard.metrics.stats.clusters import (
     ClusterMean,
     Figure,
+    assumed_size,
     jackknife,
     left_out,
     left_out_error,
 )
-from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
+from steelyard.metrics.stats.distributions import cluster_quantile, t_quantile
 from steelyard.metrics.stats.intervals import (
     AGREEMENT,
+    ALPHA,
     Ends,
     Span,
     clipped,
@@ -39,7 +44,6 @@ from steelyard.metrics.stats.intervals import (
     joint_reach,
     score,
 )
-from steelyard.metrics.stats.sample_size import ALPHA
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
 
 _STEPS = 36
@@ -61,6 +65,11 @@ def youden_limits(table: Floats, probability: float = 0.975) -> tuple[float, flo
     value, together = first + second - 1, _correlation(table)
     low = value - joint_reach(first - first_limits[0], second - second_limits[0], together)
     high = value + joint_reach(first_limits[1] - first, second_limits[1] - second, together)
+    right = _all_right(table)
+    if not np.array_equal(table, right):
+        _, least, _ = youden_limits(right, probability) or (1.0, 1.0, 1.0)
+        # J of the opposite answers is −J: all wrong has the upper limit −least.
+        low, high = min(low, least), max(high, -least)
     return value, *clipped((low, high), AGREEMENT)
 
 
@@ -83,7 +92,16 @@ def table_limits(table: Floats, figure: Figure, probability: float = 0.975) -> S
     cells = [(1 - second) * right_0, (1 - second) * (1 - right_0), second * (1 - right_1), second * right_1]
     values = figure(np.stack(cells, axis=-1).reshape(-1, 2, 2))
     values = values[np.isfinite(values)]
-    return (float(values.min()), float(values.max())) if len(values) else None
+    if not len(values):
+        return None
+    low, right = float(values.min()), _all_right(table)
+    best = None if np.array_equal(table, right) else table_limits(right, figure, probability)
+    return low if best is None else min(low, best[0]), float(values.max())
+
+
+def _all_right(table: Floats) -> Floats:
+    """The same calls with every verdict right."""
+    return np.asarray(table.sum(axis=-1)[:, :, None] * np.eye(2))
 
 
 def _rates(table: Floats, probability: float) -> list[tuple[float, Span]] | None:
@@ -111,7 +129,10 @@ def _correlation(table: Floats) -> float:
     right = np.diagonal(table, axis1=1, axis2=2)
     trials = table.sum(axis=-1)
     first, second = (right - trials * (right.sum(axis=0) / trials.sum(axis=0))).T
-    return min(1.0, max(-1.0, residual_correlation(first, second, unknown=0.0)))
+    held = trials > 0
+    # That of two shares whose clusters are right or wrong on both labels: the share of such clusters.
+    alike = np.count_nonzero(held.all(axis=1)) / sqrt(float(np.prod(held.sum(axis=0))))
+    return min(1.0, max(-1.0, residual_correlation(first, second, unknown=alike)))
 
 
 def residual_correlation(first: Floats, second: Floats, unknown: float) -> float:
@@ -153,13 +174,14 @@ class LimitTest:
         if limits is not None:
             return limits
         clusters = len(self.table)
-        size = self.calls / (1 + (self.calls / max(1, clusters) - 1) * ASSUMED_CORRELATION)
-        reach = t_quantile(probability, clusters - 1) if clusters > 1 else normal_quantile(probability)
-        other = score(0.0, size, reach)[1]
+        size = assumed_size(self.calls, max(1, clusters))
+        other = score(0.0, size, cluster_quantile(probability, clusters))[1]
         worse = (1 - other) * self.value
         if self.value < 0:
             worse = self.value + other * (self.ends[0] - self.value)
-        return worse, self.value + other * (self.ends[1] - self.value)
+        # A figure without an upper end may be as much larger as it may be smaller.
+        room = self.ends[1] - self.value if isfinite(self.ends[1]) else self.value
+        return worse, self.value + other * room
 
     def _own_limits(self, probability: float) -> Span | None:
         """Limits by the two rates, or by leaving out clusters; None where neither tells anything."""
@@ -234,22 +256,18 @@ class BalancedMean:
             others = 1 - (1 - probability) ** (1 / self.units)
             return self.value * (1 - others), self.value + others * (1 - self.value)
         spread = self.value * (1 - self.value)
-        size = self._assumed_size if self.error == 0 else min(float(self.size), spread / self.error**2)
-        return score(self.value, size, self._quantile(probability))
+        size = min(float(self.size), spread / self.error**2) if self.error else self._assumed_size
+        return score(self.value, size, cluster_quantile(probability, self.units))
 
     def difference_limits(self, probability: float = 0.975) -> Span:
         """Limits of differences in [−1, 1]; where no cluster moves the value, those of a share of none."""
-        reach = self._quantile(probability)
+        reach = cluster_quantile(probability, self.units)
         far = reach * self.error or score(0.0, self._assumed_size, reach)[1]
         return max(-1.0, self.value - far), min(1.0, self.value + far)
 
     @property
     def _assumed_size(self) -> float:
-        """Effective values where the assumed correlation has to stand in for the missing estimate."""
-        return self.size / (1 + (self.size / self.units - 1) * ASSUMED_CORRELATION)
-
-    def _quantile(self, probability: float) -> float:
-        return t_quantile(probability, self.units - 1) if self.units > 1 else normal_quantile(probability)
+        return assumed_size(self.size, self.units)
 
 
 def _mean(sums: Floats) -> Floats:

@@ -14,8 +14,7 @@ from pydantic import Field
 from yarl import URL
 
 from steelyard.errors import ConfigError
-from steelyard.providers.batch.batch_api import BatchApi
-from steelyard.providers.batch.openai import FileBatchApi, OpenAIBatchApi
+from steelyard.providers.batch.batch_api import BatchApi, FileBatchApi, OpenAIBatchApi
 from steelyard.providers.chat.completions import OPENAI, ChatCompletions
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS, KnownServer
 from steelyard.providers.http.dialect import RequestField, ThinkingOptions
@@ -63,6 +62,8 @@ class OpenAI(ChatCompletions):
 
 AZURE_KEY, AZURE_URL, AZURE_VERSION = "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"
 
+PROXY_VERSION = "2024-10-21"
+"""Version for an address without a path that is not Azure's: proxies serve the address by deployment."""
 AZURE_HOSTS = r"[\w-]+\.(openai|cognitiveservices|services\.ai)\.azure\.(com|us|cn)"
 """Names that Azure gives to resources of models; under others of its domains lies what anybody runs there."""
 
@@ -106,6 +107,8 @@ class Azure(ChatCompletions):
         parts = base.parts[1:]  # pages of the portal show whole addresses
         before = parts[: parts.index("openai")] if "openai" in parts else parts
         resource = base.origin().joinpath(*filter(None, before))
+        if not version and base.path == "/" and not self.server_for(self.judge).is_own(base):
+            version = PROXY_VERSION
         if version:
             place = resource.joinpath("openai", "deployments", self.judge.model, "chat", "completions")
             return place.with_query({"api-version": str(version)})

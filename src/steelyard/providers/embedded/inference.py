@@ -13,8 +13,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-from steelyard.providers.embedded.gguf import Array
-from steelyard.providers.embedded.model import LanguageModel, Memory, Stage, length
+from steelyard.providers.embedded.model import Array, LanguageModel, Memory, Stage, length
 
 V = TypeVar("V")
 

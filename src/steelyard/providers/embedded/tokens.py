@@ -30,9 +30,6 @@ class Encoded:
     ends: tuple[int, ...]
     """For each token, where in the text the word that holds it ends."""
 
-    def tokens_before(self, offset: int) -> int:
-        return sum(end <= offset for end in self.ends)
-
 
 class Tokenizer:
     """The vocabulary and merge rules of one model.
@@ -123,7 +120,8 @@ class Chat:
             text = f"{message.role}\n{message.content}"
             encoded = self._encode(text)
             tokens.append(self._start)
-            cuts = [len(tokens) + encoded.tokens_before(place) for place in _places(text, slots)]
+            places = _places(text, slots)
+            cuts = [len(tokens) + sum(end <= place for end in encoded.ends) for place in places]
             tokens += [*encoded.ids, self._end, *self._encode("\n").ids]
         tokens += [self._start, *self._encode("assistant\n").ids]
         return tuple(tuple(tokens[a:b]) for a, b in pairwise([0, *cuts, len(tokens)]) if a < b)

@@ -81,7 +81,11 @@ def _watch(pip: subprocess.Popen[bytes], name: str, folder: Path, target: Path, 
         with suppress(subprocess.TimeoutExpired):
             pip.wait(_GLANCE)
             return
-        fetched = _largest(folder)
+        sizes = [0]
+        for path in folder.rglob("*"):
+            with suppress(OSError):
+                sizes.append(path.stat().st_size)
+        fetched = max(sizes)
         quarter = min(3, 4 * fetched // size)
         if quarter > reported and sys.stderr.isatty():
             reported = quarter
@@ -90,14 +94,6 @@ def _watch(pip: subprocess.Popen[bytes], name: str, folder: Path, target: Path, 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _largest(folder: Path) -> int:
-    sizes = [0]
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            sizes.append(path.stat().st_size)
-    return max(sizes)
 
 
 def _explain(name: str, report: str, wheel: Path, path: Path) -> str:

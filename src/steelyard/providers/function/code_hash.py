@@ -10,20 +10,24 @@ models. Keys are in no hash.
 
 from __future__ import annotations
 
+import ast
+import builtins
 import dis
 import enum
 import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import CodeType, ModuleType
+from symtable import Function, SymbolTable, symtable
+from types import CodeType, ModuleType, NoneType
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
-from steelyard.core.foreign_code import import_place
+from steelyard.core.foreign_code import INSTALLED, file_of, import_place, may_run_code
+from steelyard.errors import ConfigError
 
 DEEPEST = 8
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
@@ -249,13 +253,17 @@ def _version(package: str) -> str:
         return "?"
 
 
-@functools.cache
 def _is_users_file(package: str) -> bool:
     """Whether no version says when this module changes, since nobody installed it."""
     module = sys.modules.get(package)
-    if module is None or package in sys.stdlib_module_names or _version(package) != "?":
+    return module is not None and _is_uninstalled(package, getattr(module, "__file__", None) or "")
+
+
+@functools.cache
+def _is_uninstalled(package: str, file: str) -> bool:
+    if package in sys.stdlib_module_names or _version(package) != "?":
         return False
-    return not {"site-packages", "dist-packages"} & set(Path(getattr(module, "__file__", None) or "").parts)
+    return not INSTALLED & set(Path(file).parts)
 
 
 def _declared(value: Any) -> dict[str, Any] | None:
@@ -295,11 +303,10 @@ def _source(function: Any) -> str:
         code = getattr(function, "__code__", None)
         if code is None:
             return _name(function)
-        return f"{code.co_code.hex()} {code.co_names!r} {[c for c in code.co_consts if _simple(c)]!r}"
-
-
-def _simple(value: Any) -> bool:
-    return value is None or isinstance(value, (str, bytes, int, float, bool))
+        constants = [
+            one for one in code.co_consts if isinstance(one, (str, bytes, int, float, bool, NoneType))
+        ]
+        return f"{code.co_code.hex()} {code.co_names!r} {constants!r}"
 
 
 def _content(cell: Any) -> Any:
@@ -307,3 +314,53 @@ def _content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:  # assigned later, or never
         return None
+
+
+def may_run(address: str) -> bool:
+    """Whether a function may be imported; one that was handed over in this session is there already."""
+    return may_run_code() or ":" not in address
+
+
+def text_of(address: str) -> tuple[str, list[Any]] | None:
+    """Source and defaults of a function by its text; None where that would not be all of it.
+
+    A plan runs no line of a file that somebody else wrote.
+    A function at the top of a file, without decorators and with plain defaults, that names nothing of its
+    module and imports nothing, is known by its text.
+    """
+    place, _, name = address.rpartition(":")
+    file = file_of(address)
+    if file is None or not file.endswith(".py"):
+        return None
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        found = [node for node in ast.parse(text).body if getattr(node, "name", None) == name]
+        node = found[-1] if found else None
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.decorator_list:
+            return None
+        if _globals(symtable(text, file, "exec"), name) - vars(builtins).keys() or any(_imports(node)):
+            return None
+        positional = tuple(map(ast.literal_eval, node.args.defaults)) or None
+        by_name = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        named = {one.arg: ast.literal_eval(value) for one, value in by_name if value is not None} or None
+        lines = [f"{line}\n" for line in text.splitlines()]
+        return "".join(inspect.getblock(lines[node.lineno - 1 :])), [positional, named]
+    except FileNotFoundError as error:
+        raise ConfigError(f"judge python/{address}: no file {place}; correct the path.") from error
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def _imports(function: ast.AST) -> Iterator[str]:
+    """Modules that a function imports when it is called, but for those of Python."""
+    for node in ast.walk(function):
+        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or "."] if isinstance(node, ast.ImportFrom) else []
+        yield from (name for name in names if name.partition(".")[0] not in sys.stdlib_module_names)
+
+
+def _globals(table: SymbolTable, name: str | None = None) -> set[str]:
+    """Names that a function, and those inside it, take from its module; of all functions without a name."""
+    inner = [child for child in table.get_children() if name is None or child.get_name() == name]
+    own = set(table.get_globals()) if isinstance(table, Function) else set()
+    return own.union(*map(_globals, inner))

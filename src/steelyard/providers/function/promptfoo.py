@@ -19,12 +19,10 @@ from typing import Any
 import yaml
 
 from steelyard.core.content_hash import content_hash
-from steelyard.core.dotenv import known_keys
-from steelyard.core.known_keys import is_key_name
+from steelyard.core.dotenv import is_key_name, known_keys
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError, UnreadableError
 from steelyard.providers.destination import Destination
-from steelyard.providers.function.frameworks.adapter import Grade, bind, left_out_of, reply_of
-from steelyard.providers.function.frameworks.known_frameworks import TELEMETRY_OFF
+from steelyard.providers.function.frameworks.adapter import TELEMETRY_OFF, Grade, bind, left_out_of, reply_of
 from steelyard.providers.function.python_function import FunctionOptions, asked_of_a_function
 from steelyard.providers.http.error_body import excerpt, parse_error
 from steelyard.providers.http.redaction import Redactor
@@ -63,7 +61,8 @@ class Assertion:
         shared = _mapping(_mapping(body).get("defaultTest"))
         listed = _mapping(body).get("tests")
         tests = [shared, *map(_mapping, listed if isinstance(listed, list) else ())]
-        found = [(test, _mapping(each)) for test in tests for each in _list(test.get("assert"))]
+        listed = [(test, test.get("assert")) for test in tests]
+        found = [(test, _mapping(one)) for test, every in listed if isinstance(every, list) for one in every]
         graded = [(test, each) for test, each in found if each.get("type") in GRADED]
         names = [str(each.get("metric") or number) for number, (_, each) in enumerate(graded)]
         if not graded:
@@ -140,10 +139,6 @@ class Assertion:
 def _mapping(value: Any) -> dict[str, Any]:
     """What a configuration should hold as a mapping; whatever else is there names no assertion."""
     return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _keys_in(body: Any) -> Iterator[str]:
@@ -259,10 +254,12 @@ class PromptfooJudge:
             if status is None:
                 raise TransientError("grader error", f"{where}: {failed[:500]}")
             raise error_for_response(int(status[1]), parse_error(failed), {}, where, time.time())
+        grader = self._assertion.grader
         if not calls or "raised" in result:
             raise PermanentError(
                 "promptfoo failed",
-                f"{where}: promptfoo came to no grade ({reason}); check its provider {self._grader_name!r}.",
+                f"{where}: promptfoo came to no grade ({reason}); check its provider "
+                f"{str(grader.get('id') if isinstance(grader, dict) else grader)!r}.",
             )
         raw = calls[-1]["output"]
         if calls[-1].get("finish") == "length":
@@ -270,11 +267,6 @@ class PromptfooJudge:
         if result.get("failed") or not _is_graded(self._assertion.body["type"], raw):
             raise UnreadableError(f"the grader wrote: {str(raw)[:500]}")
         return Grade(float(result["score"]), 0.0, 1.0, passed=bool(result["pass"]))
-
-    @property
-    def _grader_name(self) -> str:
-        grader = self._assertion.grader
-        return str(grader.get("id") if isinstance(grader, dict) else grader)
 
     async def _graded(self, slots: Slots) -> dict[str, Any]:
         where = f"judge {self._judge.name}: the assertion"

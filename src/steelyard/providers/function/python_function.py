@@ -31,21 +31,20 @@ from steelyard.core.threads import run_in_daemon_thread, run_in_lasting_loop
 from steelyard.core.validation import format_value
 from steelyard.errors import CallError, ConfigError, UnreadableError
 from steelyard.providers.destination import Destination
-from steelyard.providers.function.call_outcome import outcome, redacted_reply
-from steelyard.providers.function.code_hash import Fingerprint
-from steelyard.providers.function.frameworks.adapter import missing_field, reply_of
-from steelyard.providers.function.frameworks.known_frameworks import (
+from steelyard.providers.function.code_hash import Fingerprint, may_run, text_of
+from steelyard.providers.function.frameworks.adapter import (
     ADAPTERS,
     adapter_for,
+    missing_field,
+    reply_of,
     settings_of,
     turn_telemetry_off,
 )
-from steelyard.providers.function.request_meter import RequestMeter, metered
-from steelyard.providers.function.unrun_code import may_run, text_of
+from steelyard.providers.function.request_meter import RequestMeter, metered, outcome, redacted_reply
 from steelyard.providers.http.error_body import excerpt
 from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.options import CallOptions, Line
-from steelyard.providers.provider_info import JudgeExample, ProviderInfo
+from steelyard.providers.provider_info import InProcessProvider, JudgeExample, ProviderInfo
 from steelyard.tasks.scale import BestOf, Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Presentation, Slots
@@ -110,15 +109,12 @@ def _module(place: str, address: str) -> ModuleType:
         raise ConfigError(f"judge python/{address}: no module {missing!r}; {cure}.") from error
     except (Exception, SystemExit) as error:
         words = Redactor(known_keys()).redact(str(error), is_error=True)
+        raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
+        unset = isinstance(error, KeyError) and raised_in in (os.__file__, "<frozen os>")
         raise ConfigError(
             f"judge python/{address}: {place} cannot be imported ({type(error).__name__}: {words}); "
-            f"{'set this environment variable' if _is_unset_variable(error) else 'mend it'}."
+            f"{'set this environment variable' if unset else 'mend it'}."
         ) from (error if words == str(error) else None)
-
-
-def _is_unset_variable(error: BaseException) -> bool:
-    raised_in = traceback.extract_tb(error.__traceback__)[-1]
-    return isinstance(error, KeyError) and raised_in.filename in (os.__file__, "<frozen os>")
 
 
 SIGNATURES = {1: "(request, response)", 2: "(request, first, second)"}
@@ -172,7 +168,7 @@ def with_code_hash(model: str, options: FunctionOptions) -> FunctionOptions:
     return options.model_copy(update={"source": None if code is None else content_hash(code)})
 
 
-class PythonFunction:
+class PythonFunction(InProcessProvider):
     info = ProviderInfo(
         uses_prompt=False,
         is_code=True,
@@ -203,11 +199,16 @@ class PythonFunction:
         self._adapter = adapter_for(self._function, _variables(judge.model, options.llm))
         if self._adapter is not None:
             self._where = f"judge {judge.name}: the {self._adapter.name} judge"
-        self._fields = {} if self._adapter else fields_of(self._function)
+        signature = None if self._adapter else _signature(self._function)
+        parameters = signature.parameters if signature else {}
+        self._fields = {
+            name: parameters[name].default is inspect.Parameter.empty for name in FIELDS if name in parameters
+        }
+        """The fields that the function names, each with whether it needs them."""
         for protocol in judge.protocols.values():
             texts = int(protocol.settings.get("texts", 2))
             if self._adapter is None:
-                _check_signature(self._function, texts, tuple(self._fields), judge.address)
+                _check_signature(signature, texts, tuple(self._fields), judge.address)
             elif texts != self._adapter.texts:
                 needed = "pairwise" if self._adapter.texts == 2 else "binary or a range such as 1-5"
                 raise ConfigError(
@@ -218,12 +219,6 @@ class PythonFunction:
     @property
     def destination(self) -> Destination:
         return Destination(self._judge.address, is_code=True)
-
-    async def open(self) -> None:
-        """Nothing to connect to."""
-
-    async def close(self) -> None:
-        """Nothing to release."""
 
     async def ask(self, presentation: Presentation) -> Reply:
         begun = time.perf_counter()
@@ -239,7 +234,10 @@ class PythonFunction:
                 if not isinstance(found, Reply):
                     if isinstance(found, CallError):
                         found.requests = len(meter.exchanges)
-                    raise found from _cause(error, meter)
+                    words = "".join(traceback.format_exception(error))
+                    # A traceback shows no cause whose words hold a key.
+                    is_clean = meter.redactor.redact(words, is_error=True) == words
+                    raise found from (error if is_clean else None)
                 reply = found
         reply = redacted_reply(reply, meter.redactor)
         return _with_requests(reply, meter, time.perf_counter() - begun)
@@ -311,12 +309,6 @@ def _shown(answer: Any, redactor: Redactor) -> str:
     return format_value(answer) if words == whole else excerpt(words, 100)
 
 
-def _cause(error: Exception, meter: RequestMeter) -> Exception | None:
-    """What a traceback may show as the cause: nothing whose words hold a key."""
-    words = "".join(traceback.format_exception(error))
-    return error if meter.redactor.redact(words, is_error=True) == words else None
-
-
 def _variables(address: str, llm: str | None) -> Mapping[str, Any]:
     """What the judge's own file holds under the name of a model; empty where no model is named."""
     place, colon, _ = address.rpartition(":")
@@ -345,21 +337,17 @@ FIELDS = ("reference", "context", "metadata")
 """Fields of the data that a function gets when it names them."""
 
 
-def fields_of(function: Function) -> dict[str, bool]:
-    """The fields that a function names, each with whether it needs them."""
+def _signature(function: Function) -> inspect.Signature | None:
     try:
-        parameters = inspect.signature(function).parameters
+        return inspect.signature(function)
     except (TypeError, ValueError):  # built-in functions need not say what they take
-        return {}
-    return {
-        name: parameters[name].default is inspect.Parameter.empty for name in FIELDS if name in parameters
-    }
+        return None
 
 
-def _check_signature(function: Function, texts: int, fields: tuple[str, ...], address: str) -> None:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
+def _check_signature(
+    signature: inspect.Signature | None, texts: int, fields: tuple[str, ...], address: str
+) -> None:
+    if signature is None:
         return
     try:
         signature.bind(*[""] * (2 if texts > 2 else 1 + texts), **dict.fromkeys(fields, ""))
@@ -367,8 +355,7 @@ def _check_signature(function: Function, texts: int, fields: tuple[str, ...], ad
         what = {1: "one text", 2: "two texts"}.get(texts, f"{texts} texts")
         raise ConfigError(
             f"judge {address}: found {signature}, expected {SIGNATURES.get(texts, SEVERAL)} on a scale for "
-            f"{what}; "
-            "change the function, or choose another scale."
+            f"{what}; change the function, or choose another scale."
         ) from error
 
 

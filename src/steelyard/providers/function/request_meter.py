@@ -1,17 +1,23 @@
-"""Request meter: the HTTP requests behind one call of a Python judge, whatever framework makes them.
+"""Request meter: the HTTP requests behind one call of a Python judge, and the outcome of one that raised.
 
 The clients that frameworks use (httpx, requests, aiohttp, botocore) are wrapped once in the process. Outside
 a metered call the wrapper passes everything through. Threads that a framework starts itself are not seen.
 Keys that the process knows, and those that a request carried, are struck out of what is kept.
+
+An exception alone does not tell an unreadable reply from a failed call, or one to try again: frameworks wrap
+a busy server, a wrong key and an unreadable reply in one class. The last HTTP exchange behind it does. After
+a reply nothing is tried again: that would ask until an answer can be read, and hide how often it can not.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import re
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -19,9 +25,11 @@ from importlib import import_module
 from typing import Any
 
 from steelyard.core.dotenv import known_keys
-from steelyard.providers.http.error_body import token_count
+from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreadableError
+from steelyard.providers.http.error_body import parse_error, token_count
 from steelyard.providers.http.redaction import Redactor
-from steelyard.trials.reply import Usage
+from steelyard.providers.http.response_errors import error_for_response, refusal_reply, server_time
+from steelyard.trials.reply import Reply, Usage
 
 _MODEL_PATH = re.compile(
     r"completions|/responses|/messages|/converse|/invoke|:(stream)?generateContent|:(raw|streamRaw)?predict"
@@ -154,53 +162,34 @@ def _wrap_httpx(module: Any) -> None:
     def wrap(send: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(send)
         def sync_send(self: Any, request: Any, *args: Any, **keys: Any) -> Any:
-            meter = _metering(request.method, str(request.url))
-            if meter is None:
-                return send(self, request, *args, **keys)
-            meter.sent(request.headers.items())
-            with _lost(meter):
+            with _sending(request) as received:
                 response = send(self, request, *args, **keys)
-            meter.received(response.status_code, response.headers, body_of(response))
+            received(response, body_of)
             return response
 
         @functools.wraps(send)
         async def async_send(self: Any, request: Any, *args: Any, **keys: Any) -> Any:
-            meter = _metering(request.method, str(request.url))
-            if meter is None:
-                return await send(self, request, *args, **keys)
-            meter.sent(request.headers.items())
-            with _lost(meter):
+            with _sending(request) as received:
                 response = await send(self, request, *args, **keys)
-            meter.received(response.status_code, response.headers, body_of(response))
+            received(response, body_of)
             return response
 
-        return async_send if _is_async(send) else sync_send
+        return async_send if inspect.iscoroutinefunction(send) else sync_send
 
     module.Client.send = wrap(module.Client.send)
     module.AsyncClient.send = wrap(module.AsyncClient.send)
 
 
-def _wrap_requests(module: Any) -> None:
-    _wrap_session(module.Session)
-
-
-def _wrap_botocore(module: Any) -> None:
-    _wrap_session(module.URLLib3Session)
-
-
 def _wrap_session(session: Any) -> None:
+    """A session of requests or of botocore."""
     send = session.send
 
     @functools.wraps(send)
     def metered_send(self: Any, request: Any, **keys: Any) -> Any:
-        meter = _metering(request.method, str(request.url))
-        if meter is None:
-            return send(self, request, **keys)
-        meter.sent(request.headers.items())
-        with _lost(meter):
+        with _sending(request) as received:
             response = send(self, request, **keys)
         streams = keys.get("stream") or getattr(request, "stream_output", False)
-        meter.received(response.status_code, response.headers, "" if streams else response.text)
+        received(response, lambda response: "" if streams else response.text)
         return response
 
     session.send = metered_send
@@ -236,19 +225,27 @@ def _wrap_aiohttp(module: Any) -> None:
 _CLIENTS: dict[str, Callable[[Any], None]] = {
     "httpx": _wrap_httpx,
     "httpx2": _wrap_httpx,
-    "requests": _wrap_requests,
+    "requests": lambda module: _wrap_session(module.Session),
     "aiohttp": _wrap_aiohttp,
-    "botocore.httpsession": _wrap_botocore,
+    "botocore.httpsession": lambda module: _wrap_session(module.URLLib3Session),
 }
-
-
-def _is_async(function: Any) -> bool:
-    return bool(function.__code__.co_flags & 0x80)
 
 
 def _metering(method: str, url: str) -> RequestMeter | None:
     meter = _METER.get()
     return meter if meter is not None and method.upper() == "POST" and _MODEL_PATH.search(url) else None
+
+
+@contextmanager
+def _sending(request: Any) -> Iterator[Callable[[Any, Callable[[Any], str]], None]]:
+    """Meter a request; what it yields takes the response, and how its body is read where it is metered."""
+    meter = _metering(request.method, str(request.url))
+    if meter is None:
+        yield lambda *_: None
+        return
+    meter.sent(request.headers.items())
+    with _lost(meter):
+        yield lambda response, body: meter.received(response.status_code, response.headers, body(response))
 
 
 @contextmanager
@@ -259,3 +256,127 @@ def _lost(meter: RequestMeter) -> Iterator[None]:
     except BaseException:
         meter.exchanges.append(HttpExchange(None))
         raise
+
+
+MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+"""Errors of the function's own making: calling it again would end the same way."""
+
+UNREADABLE = frozenset(
+    (
+        "InstructorRetryException",
+        "JSONDecodeError",
+        "OutputParserException",
+        "RagasOutputParserException",
+        "ValidationError",
+    )
+)
+"""Names of exceptions that say that a model's reply was not in the form that was asked for."""
+
+TRUNCATED = frozenset(("IncompleteOutputException", "LLMDidNotFinishException", "LengthFinishReasonError"))
+
+BUGS = (ImportError, NameError)
+"""Errors that no reply of a model can cause."""
+
+LONGEST = 500
+"""Characters of an error or a model's reply that are kept."""
+
+
+def outcome(
+    error: Exception, meter: RequestMeter, where: str, unreadable: Collection[str] = (), owned: bool = False
+) -> Reply | SteelyardError:
+    """A reply without a verdict, or what to raise.
+
+    `unreadable` are further names of exceptions; `owned` says that a known framework reads the model's reply
+    itself, so that any exception after a reply means that it could not.
+    """
+    for each in _chain(error):
+        if isinstance(each, UnreadableError):
+            cut = owned and meter.last is not None and meter.last.truncated
+            return Reply(str(each), finish="length" if cut else each.finish)
+        if isinstance(each, SteelyardError):
+            return redacted_error(each, meter.redactor)
+    names = {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}
+    last, kind = meter.last, type(error).__name__
+    if names & set(unreadable):
+        return Reply(_text(error, meter), finish="unreadable")
+    if names & TRUNCATED or (last is not None and last.replied and last.truncated):
+        return Reply(_text(error, meter), finish="length")
+    if last is not None and last.status is not None and not last.replied:
+        return _refused(last, where, len(meter.exchanges))
+    replied = last is not None and last.replied
+    # A plain client where an async one is awaited is no reply that cannot be read either.
+    is_bug = isinstance(error, BUGS) or (isinstance(error, TypeError) and "'await'" in str(error))
+    unanswered = last is not None and last.status is None
+    if (replied and owned and not is_bug) or (names & UNREADABLE and not unanswered):
+        return Reply(_text(error, meter), finish="unreadable")
+    sentence = f"{where}: raised {kind}: {_words(error, meter)}"
+    if replied or isinstance(error, MISTAKES):
+        return PermanentError(f"raised {kind}", sentence)
+    return TransientError(f"raised {kind}", sentence)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and those behind it: causes, contexts, and the last attempt of a retry."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        each = waiting.pop(0)
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        attempt: Any = getattr(each, "last_attempt", None)
+        behind = attempt.exception() if hasattr(attempt, "exception") else None
+        waiting += [behind, each.__cause__, each.__context__]
+
+
+def _refused(last: HttpExchange, where: str, requests: int) -> Reply | SteelyardError:
+    assert last.status is not None
+    body = parse_error(last.body)
+    headers = {str(name).lower(): str(value) for name, value in last.headers.items()}
+    refusal = refusal_reply(last.status, body)
+    if refusal is not None:
+        text, finish = refusal
+        return Reply(text, finish="unreadable" if finish == "stop" else finish)
+    place = where if requests == 1 else f"{where}, request {requests} of one call"
+    return error_for_response(last.status, body, headers, place, server_time(headers, time.time()))
+
+
+def _text(error: Exception, meter: RequestMeter) -> str:
+    raised = f"{type(error).__name__}: {_words(error, meter)}"
+    written = meter.last.text[:LONGEST] if meter.last is not None else ""
+    return f"{raised}; the model wrote: {written}" if written else raised
+
+
+def _words(error: Exception, meter: RequestMeter) -> str:
+    return meter.redactor.redact(str(error), is_error=True)[:LONGEST]
+
+
+def redacted_error(error: SteelyardError, redactor: Redactor) -> SteelyardError:
+    """The same error without the keys that its words hold."""
+    error.args = tuple(redactor.redact_all(error.args, is_error=True))
+    if isinstance(error, CallError):
+        error.reason = redactor.redact(error.reason)
+    return error
+
+
+def redacted_reply(reply: Reply, redactor: Redactor) -> Reply:
+    """The same reply without the keys that its texts hold."""
+    return replace(
+        reply,
+        text=redactor.redact_all(reply.text),
+        finish=redactor.redact_all(reply.finish),
+        served_model=redactor.redact_all(reply.served_model),
+        effective=redactor.redact_all(reply.effective),
+        logprobs=redactor.redact_all(reply.logprobs),
+    )

@@ -25,6 +25,8 @@ class ServerDefaults:
     other_keys: tuple[str, ...] = ()
     version: str = ""
     """Put behind an address that has no path, where the vendor's own clients leave it out."""
+    proxy_version: str = ""
+    """The same behind an address that is not the vendor's, where proxies serve another."""
     hosts: str = ""
     """Pattern of the vendor's hosts, where they differ by resource or region."""
 
@@ -44,8 +46,9 @@ class ServerDefaults:
 
     def parse_url(self, text: object, where: str) -> URL:
         base = _parse_url(text, where)
-        if self.version and base.path == "/":
-            return base.joinpath(self.version).with_query(base.query)
+        version = self.version if self.is_own(base) else self.proxy_version or self.version
+        if version and base.path == "/":
+            return base.joinpath(version).with_query(base.query)
         return base
 
 

@@ -1,10 +1,10 @@
 """Redaction: keys are struck out of what comes in, in every spelling that a later decoding would undo.
 
 A server or a client may quote a key as it is, with escapes of JSON (`\\u002B`), of programs (`\\x2B`), of
-addresses (`%2B`) or of pages (`&#43;`), escaped once more (`%252B`), in base64, in hex, broken by blanks or
-by signs that nobody sees, or with stars in its middle. After redaction none of these decodings brings the key
-back: a text in which it hides in a mixture of them is withheld as a whole. A text is redacted before it is
-cut: half a key would pass.
+addresses (`%2B`) or of pages (`&#43;`), escaped once more (`%252B`), in base64, base32 or hex, broken by
+blanks or by signs that nobody sees, or with stars in place of a part. After redaction none of these decodings
+brings the key back: a text in which it hides in a mixture of them is withheld as a whole. A text is redacted
+before it is cut: half a key would pass.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ class _SecretForm(NamedTuple):
 
 @cache
 def _encoded_forms(secret: str) -> tuple[str, ...]:
-    """In hex, in a form of the web, and what is sure of a secret in base64.
+    """In hex, in a form of the web, and what is sure of a secret in base64 and base32.
 
-    Whatever stands before it there (three alignments) and after it.
+    Whatever stands before it there (three and five alignments) and after it.
     """
     data = secret.encode()
     forms = [data.hex(), data.hex().upper(), *([secret.replace("+", " ")] if "+" in secret else [])]
@@ -117,6 +117,10 @@ def _encoded_forms(secret: str) -> tuple[str, ...]:
         encoded = base64.b64encode(bytes(before) + data).decode()
         sure = encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
         forms += [sure, sure.replace("+", "-").replace("/", "_")]
+    for before in range(5):
+        encoded = base64.b32encode(bytes(before) + data).decode()
+        sure = encoded[-(-before * 8 // 5) : (before + len(data)) * 8 // 5]
+        forms += [sure, sure.lower()]
     return tuple(dict.fromkeys(forms))
 
 
@@ -137,8 +141,9 @@ def _spelling(sign: str) -> str:
 
 @cache
 def _masked(secret: str) -> re.Pattern[str]:
-    """A key of which a server shows the beginning and the end; fewer letters tell where there are stars."""
+    """A key of which a server shows beginning or end; fewer letters tell where there are stars."""
     part = r"[\w/+=-]*?"
     stars = rf"{re.escape(secret[:2])}{part}([*•#]{{2,}}|[xX]{{4,}})"
     dots = rf"{re.escape(secret[:4])}{part}(\[?\.{{3}}\]?|…|\\u2026|[<\[]redacted[>\]])"
-    return re.compile(rf"(?<![\w-])({stars}|{dots})[\w*•#/+=-]*")
+    tail = rf"(?:[*•#]{{2,}}|[xX]{{4,}}|\[?\.{{3}}\]?|…|\\u2026){re.escape(secret[-4:])}(?![\w-])"
+    return re.compile(rf"(?<![\w-])({stars}|{dots})[\w*•#/+=-]*|{tail}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,25 +20,22 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.stats.distributions import normal_probabilities
 from steelyard.providers.planted.answer_keys import AnswerKey, builtin_key
 
-OPTION_NAMES = {
-    "s": "resolution",
-    "beta": "position_bias",
-    "tau": "tie_threshold",
-    "sigma": "surface_sensitivity",
-    "lapse": "lapse_rate",
-    "length": "length_pull",
-    "worth": "cue_worth",
-}
-"""Option of a judge string to parameter."""
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-_LIMITS = {
-    "s": (-100.0, 100.0),
-    "beta": (-100.0, 100.0),
-    "tau": (0.0, 100.0),
-    "sigma": (0.0, 100.0),
-    "lapse": (0.0, 1.0),
-    "length": (-100.0, 100.0),
-    "worth": (-100.0, 100.0),
+Changed = TypeVar("Changed", bound="DataclassInstance")
+Limits = Mapping[str, tuple[str, float, float] | None]
+"""Option of a judge string to its parameter, with the ends of its range; None for a whole number."""
+
+SEED: Limits = {"seed": None}
+PROBIT_OPTIONS: Limits = {
+    "s": ("resolution", -100.0, 100.0),
+    "beta": ("position_bias", -100.0, 100.0),
+    "tau": ("tie_threshold", 0.0, 100.0),
+    "sigma": ("surface_sensitivity", 0.0, 100.0),
+    "lapse": ("lapse_rate", 0.0, 1.0),
+    "length": ("length_pull", -100.0, 100.0),
+    "worth": ("cue_worth", -100.0, 100.0),
 }
 
 
@@ -60,16 +57,19 @@ class Parameters:
     seed: int = 0
     """Chooses the surface effects and the noise."""
 
-    def updated(self, options: Mapping[str, Any], where: str, known: tuple[str, ...]) -> Parameters:
-        changes: dict[str, Any] = {}
-        for name, value in options.items():
-            if name not in known:
-                raise ConfigError(f"{where}: unknown option {name!r}; known here: {', '.join(known)}.")
-            if name == "seed":
-                changes["seed"] = parse_integer(value, f"{where}: option seed")
-            else:
-                changes[OPTION_NAMES[name]] = parse_number(value, *_LIMITS[name], f"{where}: option {name}")
-        return replace(self, **changes)
+
+def updated(parameters: Changed, options: Mapping[str, Any], where: str, known: Limits) -> Changed:
+    """The parameters with these options; those that are not known are refused."""
+    changes: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in known:
+            raise ConfigError(f"{where}: unknown option {name!r}; known here: {', '.join(known)}.")
+        found, place = known[name], f"{where}: option {name}"
+        if found is None:
+            changes[name] = parse_integer(value, place)
+        else:
+            changes[found[0]] = parse_number(value, *found[1:], place)
+    return replace(parameters, **changes)
 
 
 def decide(

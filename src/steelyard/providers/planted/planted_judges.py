@@ -1,19 +1,48 @@
-"""What the planted judges are: their information and options, and the baselines of every study."""
+"""Planted judges, whose true parameters are known: their information and options, and how they answer.
+
+For pairs, `coin`, `first`, `tie` and `longest` are the baselines that stand beside every result; `probit`
+follows the instrument model with the parameters of its options. For single texts, `constant` and `random`
+are the baselines, and `rater` knows the labels and errs as often as its options say. For the best of several
+texts, `coin`, `first` and `longest` are the baselines, and `chooser` knows the labels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
 
-from steelyard.errors import ConfigError
-from steelyard.providers.options import Options, Settings
-from steelyard.providers.planted.decision_model import Parameters
-from steelyard.providers.provider_info import IN_PROCESS_SECONDS, JudgeExample, ProviderInfo, prompts
+from steelyard.core.content_hash import canonical_json
+from steelyard.core.rng import rng_for
+from steelyard.core.text import pluralize
+from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
+from steelyard.providers.options import TRANSPORT_OPTIONS, Options, Settings
+from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey, pack_key
+from steelyard.providers.planted.decision_model import PROBIT_OPTIONS, SEED, Parameters, decide, updated
+from steelyard.providers.planted.rater import (
+    CHOOSER_OPTIONS,
+    RATER_OPTIONS,
+    ChoiceKey,
+    ChooserParameters,
+    RaterParameters,
+    choose,
+    rate,
+    texts_hash,
+)
+from steelyard.providers.provider_info import (
+    IN_PROCESS_SECONDS,
+    InProcessProvider,
+    JudgeExample,
+    ProviderInfo,
+    prompts,
+)
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply, Usage
 
 STRICT_STEP = 0.6
 """How much higher the criterion of planted/probit is under the strict protocol, where none is given."""
@@ -105,70 +134,52 @@ _OF_TEXTS = replace(_ANY, can_score=False)
 _OF_PAIRS = replace(_OF_TEXTS, can_choose=False)
 _OF_SCORES = replace(_ANY, can_compare=False, can_choose=False)
 
+
+def _model(base: ProviderInfo, judge: str, meaning: str, **differs: Any) -> ProviderInfo:
+    return replace(base, examples=(JudgeExample(judge, meaning),), **differs)
+
+
 PLANTED = replace(
     _ANY,
     models={
-        "probit": replace(
+        "probit": _model(
             _OF_PAIRS,
+            PROBIT,
+            "a judge with known parameters",
             options=ProbitOptions,
             settings=ProbitSettings,
             protocols=_graded,
-            examples=(JudgeExample(PROBIT, "a judge with known parameters"),),
         ),
-        "coin": replace(
+        "coin": _model(
+            _OF_TEXTS, "planted/coin", "any slot by chance; also run as a baseline beside every result"
+        ),
+        "first": _model(_OF_TEXTS, "planted/first", "always the first slot; baseline"),
+        "tie": _model(_OF_PAIRS, "planted/tie", "always a tie; baseline"),
+        "longest": _model(_OF_TEXTS, "planted/longest", "the longest answer; baseline"),
+        "chooser": _model(
             _OF_TEXTS,
-            examples=(
-                JudgeExample(
-                    "planted/coin", "any slot by chance; also run as a baseline beside every result"
-                ),
-            ),
-        ),
-        "first": replace(
-            _OF_TEXTS, examples=(JudgeExample("planted/first", "always the first slot; baseline"),)
-        ),
-        "tie": replace(_OF_PAIRS, examples=(JudgeExample("planted/tie", "always a tie; baseline"),)),
-        "longest": replace(
-            _OF_TEXTS, examples=(JudgeExample("planted/longest", "the longest answer; baseline"),)
-        ),
-        "chooser": replace(
-            _OF_TEXTS,
+            "planted/chooser?accuracy=0.8&bias=0.2",
+            "names the best of several texts with known rates of error",
             can_compare=False,
             knows_labels=True,
             options=ChooserOptions,
-            examples=(
-                JudgeExample(
-                    "planted/chooser?accuracy=0.8&bias=0.2",
-                    "names the best of several texts with known rates of error",
-                ),
-            ),
         ),
-        "rater": replace(
+        "rater": _model(
             _OF_SCORES,
+            "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1",
+            "scores single texts with known rates of error",
             knows_labels=True,
             options=RaterOptions,
-            examples=(
-                JudgeExample(
-                    "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1",
-                    "scores single texts with known rates of error",
-                ),
-            ),
         ),
-        "constant": replace(
+        "constant": _model(
             _OF_SCORES,
+            "planted/constant?value=1",
+            "always the same score, the middle unless given; baseline for scores",
             options=ConstantOptions,
             protocols=_constant,
-            examples=(
-                JudgeExample(
-                    "planted/constant?value=1",
-                    "always the same score, the middle unless given; baseline for scores",
-                ),
-            ),
         ),
-        "random": replace(
-            _OF_SCORES,
-            examples=(
-                JudgeExample("planted/random", "any score of the scale by chance; baseline for scores"),
-            ),
+        "random": _model(
+            _OF_SCORES, "planted/random", "any score of the scale by chance; baseline for scores"
         ),
     },
 )
@@ -197,14 +208,159 @@ def baseline_judges(seed: int, scale: Scale = PAIRS) -> list[Judge]:
     names: tuple[str, ...] = BASELINES if isinstance(scale, Pairwise) else SCORE_BASELINES
     if isinstance(scale, BestOf):
         names = BEST_OF_BASELINES
+    options = SeededOptions(seed=seed).stored()
     return [
-        Judge(
-            name=name,
-            provider="planted",
-            model=name,
-            protocols=PLANTED.for_model(name).protocols(scale, PLANTED.for_model(name).options()),
-            options=SeededOptions(seed=seed).stored(),
-            baseline=True,
-        )
-        for name in names
+        Judge(name, "planted", name, info.protocols(scale, info.options()), options=options, baseline=True)
+        for name, info in ((name, PLANTED.models[name]) for name in names)
     ]
+
+
+MODELS = (*PAIRWISE_MODELS, CHOOSER, *POINTWISE_MODELS)
+
+
+class Planted(InProcessProvider):
+    info = PLANTED
+    concurrency = 64
+
+    def __init__(self, judge: Judge) -> None:
+        if judge.model not in MODELS:
+            raise ProviderRefusedError(
+                f"judge {judge.address}: unknown planted model {judge.model!r}; known: {', '.join(MODELS)}."
+            )
+        self._judge = judge
+        self._single = judge.model in POINTWISE_MODELS
+        self._seen: dict[str, Parameters] = {}
+        self._replies: dict[tuple[str, int], Reply] = {}
+        self._key = pack_key() if judge.model == "rater" else LabelKey()
+        self._choices = ChoiceKey()
+        self._parameters, self._rater, self._chooser, self._value = _from_options(judge)
+        for protocol in judge.protocols.values():
+            self.parameters(protocol.settings)
+
+    def set_labels(self, stimuli: Iterable[Stimulus]) -> None:
+        """Take the labels of the texts into the key; they come beside the prompts, never in them."""
+        known = list(stimuli)
+        self._key = self._key.merge(LabelKey.of(known))
+        self._choices = self._choices.merge(ChoiceKey.of(known))
+
+    def parameters(self, settings: Mapping[str, Any]) -> Parameters:
+        if self._judge.model != "probit" or not settings:
+            return self._parameters
+        name = canonical_json(dict(settings))
+        if name not in self._seen:
+            where = f"judge {self._judge.address}, protocol settings"
+            self._seen[name] = updated(self._parameters, settings, where, PROBIT_OPTIONS)
+        return self._seen[name]
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        return self.reply(presentation)
+
+    def reply(self, presentation: Presentation) -> Reply:
+        single = self._single
+        texts = len(presentation.slots.texts)
+        several = texts > 2 and self.info.for_model(self._judge.model).can_choose
+        if not several and (texts != (1 if single else 2) or self._chooser is not None):
+            expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
+            if self._chooser is not None:
+                expected, scale = "several", "best-of"
+            raise PermanentError(
+                "bad_request",
+                f"judge {self._judge.address}: found {pluralize(texts, 'text')}, "
+                f"expected {expected}; use this judge with a {scale} scale.",
+            )
+        if single:
+            text = f'{{"score": {self.score(presentation)}}}'
+        else:
+            winner = self.choice(presentation) if several else self.answer(presentation)
+            text = f'{{"winner": "{winner}"}}'
+        letters = sum(len(message.content) for message in presentation.messages)
+        # The same reply for all calls that get the same answer to a prompt of so many tokens.
+        prompt = letters // 4
+        reply = self._replies.get((text, prompt))
+        if reply is None:
+            usage = Usage(input_tokens=prompt, output_tokens=len(text) // 4)
+            reply = Reply(text, usage=usage, served_model=self._judge.address)
+            self._replies[text, prompt] = reply
+        return reply
+
+    def knows(self, presentation: Presentation) -> bool:
+        slots = presentation.slots
+        if self._chooser is not None:
+            return texts_hash(slots.request, slots.texts) in self._choices.best
+        if self._judge.model != "rater":
+            return True
+        return self._key.lookup(slots.request, slots.texts[0], presentation.answers) is not None
+
+    def answer(self, presentation: Presentation) -> str:
+        first, second = presentation.slots.texts
+        parameters = self.parameters(presentation.settings)
+        match self._judge.model:
+            case "coin":
+                chance = rng_for(parameters.seed, "coin", presentation.trial)
+                return "1" if chance.random() < 0.5 else "2"
+            case "first":
+                return "1"
+            case "tie":
+                return "tie"
+            case "longest":
+                difference = len(first.split()) - len(second.split())
+                return "tie" if difference == 0 else "1" if difference > 0 else "2"
+            case _:
+                return decide(parameters, (first, second), presentation.answers, presentation.trial)
+
+    def choice(self, presentation: Presentation) -> str:
+        """The slot that it names among several texts."""
+        slots, texts = presentation.slots, presentation.slots.texts
+        match self._judge.model:
+            case "coin":
+                chance = rng_for(self._parameters.seed, "coin", presentation.trial)
+                return str(1 + int(chance.random() * len(texts)))
+            case "first":
+                return "1"
+            case "longest":
+                lengths = [len(text.split()) for text in texts]
+                return str(1 + lengths.index(max(lengths)))
+            case _:
+                assert self._chooser is not None
+                return choose(self._chooser, self._choices, slots.request, texts, presentation.trial)
+
+    def score(self, presentation: Presentation) -> str:
+        answers = presentation.answers
+        match self._judge.model:
+            case "constant":
+                return self._constant(answers)
+            case "random":
+                return rng_for(self._rater.seed, "random", presentation.trial).choice(answers)
+            case _:
+                request, text = presentation.slots.request, presentation.slots.texts[0]
+                truth = self._key.lookup(request, text, answers)
+                if truth is None:
+                    truth = KnownLabel(answers[0], f"{request}\n{text}")
+                return rate(self._rater, truth, answers, presentation.trial, text)
+
+    def _constant(self, answers: tuple[str, ...]) -> str:
+        value = answers[len(answers) // 2] if self._value is None else self._value
+        if value not in answers:
+            raise PermanentError(
+                "bad_request",
+                f"judge {self._judge.address}: value {value} is not on the scale {', '.join(answers)}; "
+                "choose another value.",
+            )
+        return value
+
+
+def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, ChooserParameters | None, str | None]:
+    options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
+    where, value = f"judge {judge.address}", None
+    if judge.model == CHOOSER:
+        chooser = updated(ChooserParameters(), options, where, CHOOSER_OPTIONS)
+        return Parameters(), RaterParameters(), chooser, None
+    if judge.model == "rater":
+        return Parameters(), updated(RaterParameters(), options, where, RATER_OPTIONS), None, None
+    if judge.model == "constant" and "value" in options:
+        value = str(options.pop("value"))
+        if not value.isdecimal():
+            raise ConfigError(f"{where}: option value is {value!r}, expected a whole number.")
+    known = {**PROBIT_OPTIONS, **SEED} if judge.model == "probit" else SEED
+    parameters = updated(Parameters(), options, where, known)
+    return parameters, RaterParameters(seed=parameters.seed), None, value

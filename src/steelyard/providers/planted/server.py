@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -16,8 +16,7 @@ from yarl import URL
 
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError
-from steelyard.providers.planted.planted import Planted
-from steelyard.providers.planted.planted_judges import CHOOSER, POINTWISE_MODELS
+from steelyard.providers.planted.planted_judges import CHOOSER, POINTWISE_MODELS, Planted
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import (
@@ -52,7 +51,9 @@ def planted_app(judge: Judge, key: Iterable[Stimulus] = ()) -> web.Application:
             problem = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
             return web.json_response({"error": problem}, status=400)
         reply = await planted.ask(presentation)
-        text = _bare(reply.text) if asks_bare(presentation.messages[-1].content) else reply.text
+        text = reply.text
+        if asks_bare(presentation.messages[-1].content):
+            text = str(next(iter(json.loads(text).values())))
         return web.json_response(_completion(judge, presentation, text, reply.usage.input_tokens))
 
     async def models(_: web.Request) -> web.Response:
@@ -110,39 +111,28 @@ def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
     user = next((message.content for message in reversed(messages) if message.role == "user"), None)
     if user is None:
         raise DataError("request body: found no user message, expected one in messages; add it.")
+    settings: Mapping[str, Any] = {}
+    answers: Iterable[object]
     if judge.model == CHOOSER:
         choice = parse_best_of_prompt(user)
-        slots = Slots(choice.request, choice.responses)
-        numbers = tuple(str(slot) for slot in range(1, len(choice.responses) + 1))
-        return Presentation(messages, slots, numbers, Decoding(), trial=trial or content_hash(body))
-    if judge.model in POINTWISE_MODELS:
+        slots, answers = Slots(choice.request, choice.responses), range(1, len(choice.responses) + 1)
+    elif judge.model in POINTWISE_MODELS:
         asked = parse_score_prompt(user)
-        slots = Slots(asked.request, (asked.response,))
-        answers = tuple(str(score) for score in range(asked.low, asked.high + 1))
-        return Presentation(messages, slots, answers, Decoding(), trial=trial or content_hash(body))
-    protocol = judge.protocols.get(protocol_of(user))
-    return Presentation(
-        messages=messages,
-        slots=Slots("", parse_slots(user)),
-        answers=_answers(body),
-        decoding=Decoding(),
-        settings=protocol.settings if protocol else {},
-        trial=trial or content_hash(body),
-    )
+        slots, answers = Slots(asked.request, (asked.response,)), range(asked.low, asked.high + 1)
+    else:
+        protocol = judge.protocols.get(protocol_of(user))
+        slots, answers = Slots("", parse_slots(user)), _answers(body)
+        settings = protocol.settings if protocol else {}
+    name = trial or content_hash(body)
+    return Presentation(messages, slots, tuple(map(str, answers)), Decoding(), settings=settings, trial=name)
 
 
-def _bare(text: str) -> str:
-    return str(next(iter(json.loads(text).values())))
-
-
-def _answers(body: dict[str, Any]) -> tuple[str, ...]:
+def _answers(body: dict[str, Any]) -> Iterable[object]:
     """The admissible answers of the requested schema; one, two or tie where none is requested."""
     schema: Any = body.get("response_format")
     for name in ("json_schema", "schema", "properties", "winner", "enum"):
         schema = schema.get(name) if isinstance(schema, dict) else None
-    return (
-        tuple(str(answer) for answer in schema) if isinstance(schema, list) and schema else Pairwise().answers
-    )
+    return schema if isinstance(schema, list) and schema else Pairwise().answers
 
 
 def _completion(judge: Judge, presentation: Presentation, text: str, prompt_tokens: int) -> dict[str, Any]:

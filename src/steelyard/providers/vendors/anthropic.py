@@ -13,8 +13,7 @@ from typing import Any
 from pydantic import Field
 from yarl import URL
 
-from steelyard.providers.batch.anthropic import AnthropicBatchApi
-from steelyard.providers.batch.batch_api import BatchApi
+from steelyard.providers.batch.batch_api import AnthropicBatchApi, BatchApi
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.error_body import clean_name, clean_text, excerpt, finish_of, token_count

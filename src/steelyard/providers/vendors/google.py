@@ -35,6 +35,7 @@ GOOGLE = ServerDefaults(
     "GOOGLE_GEMINI_BASE_URL",
     other_keys=("GOOGLE_API_KEY",),
     version="v1",
+    proxy_version="v1beta",
 )
 
 _FILTERED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE")

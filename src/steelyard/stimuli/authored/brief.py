@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from steelyard.core.content_hash import plain
 from steelyard.stimuli.original import edited_stimulus
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import PACK, Stimulus
+from steelyard.tasks.agent_pack import pack_run
 from steelyard.tasks.item import Item
+from steelyard.tasks.pack import PackItem, pack_item
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 
 LABEL_FLIP = "label_flip"
 PARAPHRASE = "semantic_paraphrase"
@@ -128,3 +131,39 @@ def flip_label(label: str, scale: Scale) -> str | None:
     if isinstance(scale, Ordinal):
         return str(scale.low if 2 * int(label) > scale.low + scale.high else scale.high)
     return None
+
+
+def pack_stimuli(briefs: Iterable[Brief], task: Task) -> tuple[Stimulus, ...]:
+    """Briefs fulfilled from the built-in pack: no author model is needed."""
+    made = []
+    for brief in briefs:
+        if (run := _version(brief)) is not None:
+            made.append(brief.to_stimulus(render_transcript(run), task, PACK, transcript=run))
+        elif (source := pack_item(brief.item)) is not None:
+            text, label = _pack_text(brief, source)
+            made += [] if text is None else [brief.to_stimulus(text, task, PACK, label)]
+    return tuple(made)
+
+
+def is_in_pack(brief: Brief) -> bool:
+    """True where nobody needs to write: the item is of the built-in pack, or a run that is edited there."""
+    return pack_item(brief.item) is not None or _version(brief) is not None
+
+
+def _version(brief: Brief) -> Transcript | None:
+    run = pack_run(brief.item)
+    wanted = brief.goal in (RUN_FAIL, RUN_PASS) and brief.expected is not None
+    return run.version(brief.expected or "") if run is not None and wanted else None
+
+
+def _pack_text(brief: Brief, source: PackItem) -> tuple[str | None, str | None]:
+    """The text of the pack and its reference; no text where none is written."""
+    levels = source.ordinal if brief.number < len(source.ordinal) else ()  # one for each level
+    return {
+        LABEL_FLIP: (source.label_flip.response, source.label_flip.label),
+        AMBIGUOUS: (source.ambiguous, None),
+        ORDINAL: (dict(levels).get(brief.expected or ""), brief.expected),
+        PARAPHRASE: (source.paraphrase, source.label),
+        PADDED: (source.long, source.label),
+        SHORT: (source.short, source.label),
+    }.get(brief.goal, (None, None))

@@ -113,19 +113,15 @@ def shared_pairs(text: str, source: str) -> float:
 
 def check_text(brief: Brief, text: str, rubric: str) -> Rejection | None:
     """The first thing that is wrong with a text; None where nothing is."""
-    found = _rejections(brief.goal, text, brief.item.responses[0], rubric)
-    return next((rejection for rejection in found if rejection is not None), None)
-
-
-def _rejections(goal: str, text: str, source: str, rubric: str) -> Iterable[Rejection | None]:
-    yield None if words(text) else Rejection("empty", "the text has no words")
-    yield _check_copy(goal, text, source)
-    if goal not in (LABEL_FLIP, ORDINAL):
+    goal, source = brief.goal, brief.item.responses[0]
+    if not words(text):
+        return Rejection("empty", "the text has no words")
+    rejection = _check_copy(goal, text, source)
+    if rejection is None and goal not in (LABEL_FLIP, ORDINAL):
         if is_refusal(text) and not is_refusal(source):
-            yield Rejection("refusal phrase", "the text declines to answer and the given response does not")
-        yield check_script(text, source)
-    yield check_leak(text, source, rubric)
-    yield _check_length(goal, text, source)
+            return Rejection("refusal phrase", "the text declines to answer and the given response does not")
+        rejection = check_script(text, source)
+    return rejection or check_leak(text, source, rubric) or _check_length(goal, text, source)
 
 
 def _check_copy(goal: str, text: str, source: str) -> Rejection | None:

@@ -34,6 +34,8 @@ class ProbeReport:
     buckets: tuple[Bucket, ...] = ()
     by_validator: int = 0
     """Runs among the usable ones that nobody labelled: their reference is the validator's opinion."""
+    edited: int = 0
+    """Texts among the usable ones that reviewers changed."""
 
     @property
     def even(self) -> bool:
@@ -55,6 +57,8 @@ class ProbeReport:
             body["pending"] = self.pending
         if self.by_validator:
             body["by_validator"] = self.by_validator
+        if self.edited:
+            body["edited"] = self.edited
         if self.buckets:
             body["levels"] = {b.level: {"filled": b.filled, "wanted": b.wanted} for b in self.buckets}
         return body
@@ -65,12 +69,16 @@ class ProbeReport:
         place = f"{where}.levels"
         levels = mapping(known.get("levels", {}), place)
         buckets = [{**mapping(levels[name], f"{place}.{name}"), "level": name} for name in levels]
-        return from_body(cls, {"pending": 0, "by_validator": 0, **known, "buckets": buckets}, where)
+        return from_body(
+            cls, {"pending": 0, "by_validator": 0, "edited": 0, **known, "buckets": buckets}, where
+        )
 
     def sentence(self) -> str:
         parts = [f"{self.asked} asked", f"{self.usable} usable"]
         if self.by_validator:
             parts.append(f"{self.by_validator} of them with the validator's opinion as their only reference")
+        if self.edited:
+            parts.append(f"{self.edited} of them changed by reviewers")
         if self.pending:
             parts.append(f"{self.pending} waiting for review")
         if self.rejected:

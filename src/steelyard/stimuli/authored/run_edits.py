@@ -95,13 +95,15 @@ def _fault(step: Any, place: int | None, transcript: Transcript, taken: set[int]
 
 
 def _message_place(step: Any) -> int | None:
-    named = step.get("message") if isinstance(step, Mapping) else None
+    """Where the message stands that a step names: by its number, or as the harness has it by its index."""
+    body = step if isinstance(step, Mapping) else {}
+    named, first = (body["message"], 1) if "message" in body else (body.get("message_index"), 0)
     if isinstance(named, bool) or not isinstance(named, int | str):
         return None
     if isinstance(named, int):
-        return named - 1
+        return named - first
     match = _NUMBER.fullmatch(named)
-    return int(match[1]) - 1 if match else None
+    return int(match[1]) - first if match else None
 
 
 def _one_line(value: Any) -> str:

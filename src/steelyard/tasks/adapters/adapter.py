@@ -32,23 +32,18 @@ def require_filled(table: Table, columns: tuple[str, ...]) -> None:
                 )
 
 
-_BEHAVIOUR_COLUMNS = ("id", "prompt", "category")
-
-
 def behaviours(table: Table) -> tuple[Item, ...]:
     """One item per behaviour, with no response; the variants of one behaviour share a cluster."""
-    require_filled(table, _BEHAVIOUR_COLUMNS)
-    return tuple(_behaviour(table.name, record) for record in table.records)
-
-
-def _behaviour(name: str, record: TableRecord) -> Item:
-    own, original = record.values.get("id"), record.values.get("id_original")
-    return Item(
-        id=plain_text(own),
-        request=long_text(record.values.get("prompt"), f"{name}, {record.where}"),
-        responses=(),
-        cluster=plain_text(own if is_missing(original) else original),
-        stratum=plain_text(record.values.get("category")),
+    require_filled(table, ("id", "prompt", "category"))
+    return tuple(
+        Item(
+            id=_text(record, "id"),
+            request=long_text(record.values.get("prompt"), f"{table.name}, {record.where}"),
+            responses=(),
+            cluster=_text(record, "id" if is_missing(record.values.get("id_original")) else "id_original"),
+            stratum=_text(record, "category"),
+        )
+        for record in table.records
     )
 
 
@@ -213,33 +208,24 @@ class Adapter:
         preparation: Preparation = Preparation(),  # noqa: B008 - frozen
     ) -> tuple[Item, ...]:
         if table.parts:
-            return self._of_log(table, columns or Columns(), stratify, preparation)
-        if self.reader is not None:
-            if columns is not None or stratify is not None:
-                raise ConfigError(
-                    f"adapter {self.name!r}: columns or stratify found, expected none, for it reads the "
-                    "benchmark's own layout; remove them."
-                )
-            return self.reader(table)
-        table = self._joined(table)
-        if self.always is not None:
-            table = _with_column(table, _ALWAYS, lambda _: self.always)
+            # Runs of a log of agents, in the clusters and strata of the benchmark where the log tells them.
+            own = _first(self.columns.get("cluster", ()), table)
+            mapped = (columns or Columns()).over({} if own is None else {"cluster": own})
+        else:
+            if self.reader is not None:
+                if columns is not None or stratify is not None:
+                    raise ConfigError(
+                        f"adapter {self.name!r}: columns or stratify found, expected none, for it reads the "
+                        "benchmark's own layout; remove them."
+                    )
+                return self.reader(table)
+            table, preparation = self._joined(table), Preparation()
+            if self.always is not None:
+                table = _with_column(table, _ALWAYS, lambda _: self.always)
+            mapped = self.resolve(table, columns)
         return items_of(
             table,
-            self.resolve(table, columns),
-            self.task.scale,
-            labels=self.labels,
-            stratify=stratify or _first(self.stratify, table),
-        )
-
-    def _of_log(
-        self, table: Table, columns: Columns, stratify: str | None, preparation: Preparation
-    ) -> tuple[Item, ...]:
-        """Runs of a log of agents, in the clusters and strata of the benchmark where the log tells them."""
-        own = _first(self.columns.get("cluster", ()), table)
-        return items_of(
-            table,
-            columns.over({} if own is None else {"cluster": own}),
+            mapped,
             self.task.scale,
             labels=self.labels,
             stratify=stratify or _first(self.stratify, table),
@@ -277,7 +263,7 @@ _ALWAYS = "always"
 
 
 def _join(parts: list[str], record: TableRecord) -> str:
-    return "/".join(plain_text(record.values.get(part)) for part in parts)
+    return "/".join(_text(record, part) for part in parts)
 
 
 def _with_column(table: Table, column: str, value: Callable[[TableRecord], object]) -> Table:

@@ -49,22 +49,22 @@ def messages_of(cell: Any) -> list[tuple[str, str]] | None:
 
 
 def rubric_text(cell: Any, where: str) -> str:
-    points = _points(cell)
-    if points is None:
+    points = list_of(cell)
+    if not points:
         return long_text(cell, where)
     if not all(isinstance(point, str) for point in points):
         raise DataError(f"{where}: the rubric is a list of more than texts; write one text per point.")
     return "\n".join(f"{number}. {point.strip()}" for number, point in enumerate(points, start=1))
 
 
-def _points(cell: Any) -> list[Any] | None:
-    """The list a rubric is, or that a CSV cell spells as JSON."""
+def list_of(cell: Any) -> list[Any] | None:
+    """The list that a cell is, or that a text spells as JSON."""
     if isinstance(cell, str) and cell.lstrip().startswith("["):
         try:
             cell = json.loads(cell)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
-    return cell if isinstance(cell, list) and cell else None
+    return list(cell) if isinstance(cell, (list, tuple)) else None
 
 
 Labels: TypeAlias = Mapping[str | int | float | bool, str | int | float | bool]

@@ -29,7 +29,10 @@ def is_log(body: object) -> bool:
 
 
 def read_inspect(path: Path) -> Table:
-    log = open_log(path)
+    return log_table(open_log(path), path)
+
+
+def log_table(log: Any, path: Path) -> Table:
     samples = log.samples or []
     if all(sample.error and not sample.messages for sample in samples):
         raise DataError(
@@ -82,7 +85,13 @@ def transcript_of_sample(sample: Any, log: Any, where: str) -> Transcript:
 
 
 def transcript_scores(sample: Any) -> tuple[RunScore, ...]:
-    return tuple(_score(name, score) for name, score in sorted((sample.scores or {}).items()))
+    found = []
+    for name, score in sorted((sample.scores or {}).items()):
+        entries: list[ScoreEntry] = [] if score.history else [_entry(score, None, None)]
+        for edit in score.history:
+            entries.append(_entry(edit, entries[-1] if entries else None, edit.provenance))
+        found.append(RunScore(name, tuple(entries)))
+    return tuple(found)
 
 
 def valued(score: Any) -> tuple[bool, ...]:
@@ -90,8 +99,12 @@ def valued(score: Any) -> tuple[bool, ...]:
     return tuple(edit.value != _UNCHANGED for edit in score.history) or (True,)
 
 
+def place_of(sample: Any, several: bool) -> str:
+    return f"sample {sample.id}" + (f", epoch {sample.epoch}" if several else "")
+
+
 def _row(sample: Any, log: Any, path: Path, several: bool) -> tuple[str, dict[str, Any]]:
-    where = f"sample {sample.id}" + (f", epoch {sample.epoch}" if several else "")
+    where = place_of(sample, several)
     transcript = transcript_of_sample(sample, log, f"{path}, {where}") if sample.messages else None
     own = {
         "id": f"{sample.id}/{sample.epoch}" if several else str(sample.id),
@@ -119,15 +132,6 @@ def _score_columns(scores: tuple[RunScore, ...]) -> Iterator[tuple[str, Any]]:
             yield f"score.{score.scorer}", value
             if len(scores) == 1:
                 yield "score", value
-
-
-def _score(name: str, score: Any) -> RunScore:
-    if not score.history:
-        return RunScore(name, (_entry(score, None, None),))
-    entries: list[ScoreEntry] = []
-    for edit in score.history:
-        entries.append(_entry(edit, entries[-1] if entries else None, edit.provenance))
-    return RunScore(name, tuple(entries))
 
 
 def _entry(edit: Any, before: ScoreEntry | None, provenance: Any) -> ScoreEntry:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,8 +14,15 @@ from steelyard.core.validation import checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
-from steelyard.tasks.sources.cells import LabelMap, Labels, is_missing, long_text, plain_text, rubric_text
-from steelyard.tasks.sources.read import Format, read_table
+from steelyard.tasks.sources.cells import (
+    LabelMap,
+    Labels,
+    is_missing,
+    list_of,
+    long_text,
+    plain_text,
+    rubric_text,
+)
 from steelyard.tasks.sources.sampling import Sample, draw
 from steelyard.tasks.sources.table import Table, TableRecord
 from steelyard.tasks.transcripts.chat import json_value, turns_of
@@ -107,21 +113,6 @@ TEXTS: dict[str, Callable[[Item], str]] = {
 }
 
 
-def load_items(
-    path: Path,
-    columns: Columns,
-    scale: Scale,
-    *,
-    labels: Labels | None = None,
-    stratify: str | None = None,
-    sample: Sample | None = None,
-    seed: int,
-    format: Format | None = None,
-) -> tuple[Item, ...]:
-    items = items_of(read_table(path, format), columns, scale, labels=labels, stratify=stratify)
-    return draw_items(items, sample, seed)
-
-
 def draw_items(items: tuple[Item, ...], sample: Sample | None, seed: int) -> tuple[Item, ...]:
     return tuple(draw(items, sample, seed, name=lambda item: item.id, stratum=lambda item: item.stratum))
 
@@ -199,7 +190,14 @@ def items_of(
         _ItemRow(table.name, record, columns, preparation).item(responses, label_map, stratify, several)
         for record in table.records
     ]
-    _refuse_twins(table, columns, items)
+    seen: dict[str, str] = {}
+    for item, record in zip(items, table.records, strict=True):
+        first = seen.setdefault(item.id, record.where)
+        if first != record.where:
+            raise DataError(
+                f"{table.name}: {first} and {record.where} have the same id {item.id!r} in column "
+                f"{columns.id!r}, expected one per row; map another column as id, or this one as cluster."
+            )
     return tuple(items)
 
 
@@ -261,29 +259,42 @@ class _ItemRow:
         return plain_text(cell)
 
     def _transcript(self, name: str) -> Transcript:
-        cell = self._cell("messages")
+        """Messages of a row; what its other columns say in one word or number is its metadata."""
+        cell, column = self._cell("messages"), self._columns.messages
         if is_missing(cell):
             raise DataError(
-                f"{self._where}: column {self._columns.messages!r} holds no messages, expected a list of "
-                "chat messages; fill it, or leave the row out with where."
+                f"{self._where}: column {column!r} holds no messages, expected a list of chat messages; fill "
+                "it, or leave the row out with where."
             )
-        run = cell if isinstance(cell, Transcript) else self._parsed(cell, name)
-        return self._preparation.prepared(run, self._where)
-
-    def _parsed(self, cell: Any, name: str) -> Transcript:
-        """Messages of a row; what its other columns say in one word or number is its metadata."""
-        mapped = {column for _, column in self._columns.used()}
-        others = {
-            column: value
-            for column, value in self._record.values.items()
-            if column not in mapped and isinstance(value, (str, int, float, bool))
-        }
-        turns = turns_of(cell, f"{self._where}, column {self._columns.messages!r}")
-        return Transcript(name, turns, metadata=json_value(others))
+        if not isinstance(cell, Transcript):
+            mapped = {column for _, column in self._columns.used()}
+            others = {
+                column: value
+                for column, value in self._record.values.items()
+                if column not in mapped and isinstance(value, (str, int, float, bool))
+            }
+            turns = turns_of(cell, f"{self._where}, column {column!r}")
+            cell = Transcript(name, turns, metadata=json_value(others))
+        return self._preparation.prepared(cell, self._where)
 
     def _several(self, scale: BestOf) -> tuple[str, ...]:
-        """The responses of a row, all different: a judge that names one of two equal texts names both."""
-        texts = self._listed(scale)
+        """The responses of a row, of a column each or of one that holds a list.
+
+        All are different: a judge that names one of two equal texts names both.
+        """
+        columns = self._columns.responses
+        if isinstance(columns, list):
+            cells = [(column, self._record.values.get(column)) for column in columns]
+        else:
+            listed = list_of(self._cell("responses"))
+            if listed is None or len(listed) != scale.responses:
+                found = "no list" if listed is None else f"a list of {len(listed)}"
+                raise DataError(
+                    f"{self._where}: column {columns!r} holds {found}, expected a list of {scale.responses} "
+                    "texts; correct the row or the scale, or name a column for each response."
+                )
+            cells = [(str(columns), cell) for cell in listed]
+        texts = tuple(self._text("response", column, cell) for column, cell in cells)
         twice = next((place for place, text in enumerate(texts) if text in texts[:place]), None)
         if twice is not None:
             raise DataError(
@@ -291,30 +302,6 @@ class _ItemRow:
                 ", expected different ones; correct or remove the row."
             )
         return texts
-
-    def _listed(self, scale: BestOf) -> tuple[str, ...]:
-        """The responses of a row: of a column each, or of one that holds a list."""
-        columns = self._columns.responses
-        if isinstance(columns, list):
-            return tuple(
-                self._text("response", column, self._record.values.get(column)) for column in columns
-            )
-        texts = self._list(self._cell("responses"))
-        if texts is None or len(texts) != scale.responses:
-            found = "no list" if texts is None else f"a list of {len(texts)}"
-            raise DataError(
-                f"{self._where}: column {columns!r} holds {found}, expected a list of {scale.responses} "
-                "texts; correct the row or the scale, or name a column for each response."
-            )
-        return tuple(self._text("response", str(columns), text) for text in texts)
-
-    def _list(self, cell: Any) -> list[Any] | None:
-        if isinstance(cell, str):
-            try:
-                cell = json.loads(cell)
-            except (ValueError, RecursionError):
-                return None
-        return list(cell) if isinstance(cell, (list, tuple)) else None
 
     def _long(self, part: str) -> str:
         return self._text(part, getattr(self._columns, part), self._cell(part))
@@ -347,14 +334,3 @@ class _ItemRow:
     def _optional(self, part: str, read: Callable[[Any], str]) -> str | None:
         cell = self._cell(part)
         return None if is_missing(cell) else read(cell)
-
-
-def _refuse_twins(table: Table, columns: Columns, items: list[Item]) -> None:
-    seen: dict[str, str] = {}
-    for item, record in zip(items, table.records, strict=True):
-        first = seen.setdefault(item.id, record.where)
-        if first != record.where:
-            raise DataError(
-                f"{table.name}: {first} and {record.where} have the same id {item.id!r} in column "
-                f"{columns.id!r}, expected one per row; map another column as id, or this one as cluster."
-            )

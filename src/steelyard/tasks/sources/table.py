@@ -89,6 +89,32 @@ class Table:
                 )
 
 
+@dataclass(frozen=True)
+class TableParts:
+    """Cells of a table by the part that they play, in the column that a map names for it."""
+
+    table: Table
+    columns: Mapping[str, str]
+
+    @classmethod
+    def required(cls, table: Table, columns: Mapping[str, str]) -> TableParts:
+        for part, column in columns.items():
+            table.require(column, part)
+        return cls(table, columns)
+
+    def where(self, record: TableRecord) -> str:
+        return f"{self.table.name}, {record.where}"
+
+    def cell(self, record: TableRecord, part: str) -> Any:
+        """None where the part has no column, or the cell is empty."""
+        cell = record.values.get(self.columns[part]) if part in self.columns else None
+        return None if is_missing(cell) else cell
+
+    def text(self, record: TableRecord, part: str) -> str:
+        cell = self.cell(record, part)
+        return cell.strip() if isinstance(cell, str) else "" if cell is None else plain_text(cell).strip()
+
+
 def table_of(name: str, columns: tuple[str, ...], records: Sequence[TableRecord]) -> Table:
     if not records:
         content = "only a header" if columns else "no rows"

@@ -48,7 +48,14 @@ _OTHERS: dict[str, BlockKind] = {
 
 def turns_of(cell: Any, where: str) -> tuple[Turn, ...]:
     if isinstance(cell, str):
-        cell = _parsed(cell, where)
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", "nested too deep")
+            raise DataError(
+                f"{where}: not a list of messages in JSON ({reason}); correct the cell, or map another "
+                "column."
+            ) from error
     if isinstance(cell, Mapping) and isinstance(cell.get("messages"), list):
         cell = cell["messages"]
     if not isinstance(cell, (list, tuple)):
@@ -64,16 +71,6 @@ def turns_of(cell: Any, where: str) -> tuple[Turn, ...]:
     if not turns:
         raise DataError(f"{where}: found no message, expected a transcript; remove the row.")
     return _named_results(turns)
-
-
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", "nested too deep")
-        raise DataError(
-            f"{where}: not a list of messages in JSON ({reason}); correct the cell, or map another column."
-        ) from error
 
 
 def _turns(message: Any, where: str) -> Iterable[Turn]:
@@ -93,7 +90,9 @@ def _turns(message: Any, where: str) -> Iterable[Turn]:
     for part in _parts(message, where):
         kind = part.get("type", "text")
         if kind == "tool_result":
-            results.append(_result(part, where))
+            said = tuple(_block(inner, where) for inner in _parts(part, where))
+            failed = "the tool reported an error" if part.get("is_error") else None
+            results.append(Turn("tool", said, call=_text(part.get("tool_use_id")), error=failed))
         elif kind == "tool_use" and "input" in part and role == "assistant":
             calls.append(_call({"id": part.get("id"), "function": part}, len(calls) + 1, where))
         else:
@@ -180,12 +179,6 @@ def _arguments(given: Any) -> tuple[dict[str, Any], str | None]:
     except (ValueError, TypeError, RecursionError):
         return {"arguments": str(given)}, "not valid JSON"
     return (json_value(body), None) if isinstance(body, dict) else ({"arguments": body}, "not a JSON object")
-
-
-def _result(part: Mapping[str, Any], where: str) -> Turn:
-    blocks = tuple(_block(inner, where) for inner in _parts(part, where))
-    failed = "the tool reported an error" if part.get("is_error") else None
-    return Turn("tool", blocks, call=_text(part.get("tool_use_id")), error=failed)
 
 
 def _named_results(turns: list[Turn]) -> tuple[Turn, ...]:

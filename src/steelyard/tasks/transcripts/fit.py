@@ -6,11 +6,10 @@ that does not do, whole messages are left out of the middle of the run. The firs
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from steelyard.core.text import pluralize
-from steelyard.tasks.transcripts.transcript import Transcript, Turn, clip_text, message, render_transcript
+from steelyard.tasks.transcripts.transcript import Transcript, clip_text, message, render_transcript
 
 SHORTEST = 200
 """Characters that a text keeps before whole messages are left out."""
@@ -37,39 +36,29 @@ def fitted(transcript: Transcript, characters: int) -> Fitted | None:
         return Fitted(whole)
     room = characters - _HEAD
     longest = max(len(whole), SHORTEST)
-    for shorten in (_shortened_tools, _shortened):
-        if _length(shorten(transcript, SHORTEST)) <= room:
-            return _mark_cuts(shorten(transcript, _largest(shorten, transcript, room, longest)), whole, 0)
-    return _without_middle(_shortened(transcript, SHORTEST), whole, room)
+    for others in (False, True):
+        low, high = SHORTEST, longest
+        if _length(_shortened(transcript, low, others)) > room:
+            continue
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = _length(_shortened(transcript, middle, others)) <= room
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return _mark_cuts(_shortened(transcript, low, others), whole, 0)
+    return _without_middle(_shortened(transcript, SHORTEST, others=True), whole, room)
 
 
-def _shortened_tools(transcript: Transcript, cap: int) -> list[str]:
-    return [
-        message(number, _capped(turn, cap) if turn.role == "tool" else turn)
-        for number, turn in enumerate(transcript.turns, start=1)
-    ]
-
-
-def _shortened(transcript: Transcript, cap: int) -> list[str]:
-    return [
-        message(number, _capped(turn, SHORTEST if turn.role == "tool" else cap), arguments=cap)
-        for number, turn in enumerate(transcript.turns, start=1)
-    ]
-
-
-def _capped(turn: Turn, cap: int) -> Turn:
-    return replace(turn, blocks=tuple(replace(b, text=clip_text(b.text, cap)) for b in turn.blocks))
-
-
-def _largest(
-    shorten: Callable[[Transcript, int], list[str]], transcript: Transcript, room: int, most: int
-) -> int:
-    low, high = SHORTEST, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        fits = _length(shorten(transcript, middle)) <= room
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return low
+def _shortened(transcript: Transcript, cap: int, others: bool) -> list[str]:
+    """The messages with their tool results cut to `cap`; or with these at their shortest, and others cut."""
+    messages = []
+    for number, turn in enumerate(transcript.turns, start=1):
+        is_tool = turn.role == "tool"
+        longest = SHORTEST if is_tool and others else cap if is_tool or others else None
+        blocks = turn.blocks
+        if longest is not None:
+            blocks = tuple(replace(block, text=clip_text(block.text, longest)) for block in blocks)
+        messages.append(message(number, replace(turn, blocks=blocks), arguments=cap if others else None))
+    return messages
 
 
 def _without_middle(messages: list[str], whole: str, room: int) -> Fitted | None:

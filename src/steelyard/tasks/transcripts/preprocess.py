@@ -119,8 +119,8 @@ class Preparation:
     steps: tuple[tuple[str, Preprocessor], ...] = ()
 
     @classmethod
-    def of(cls, given: Iterable[Given], where: str = "preprocess") -> Preparation:
-        return cls(tuple(_build(each, where) for each in given))
+    def of(cls, given: Iterable[Given]) -> Preparation:
+        return cls(tuple(map(_build, given)))
 
     def prepared(self, transcript: Transcript, where: str) -> Transcript:
         turns, removals = transcript.turns, []
@@ -139,7 +139,7 @@ class Preparation:
         )
 
 
-def _by_path(spec: Spec, where: str) -> Preprocessor:
+def _by_path(spec: Spec) -> Preprocessor:
     """A function of an installed package by its dotted path.
 
     A study file of another person may name it: so it takes messages and no options, and none of Python's own
@@ -148,7 +148,7 @@ def _by_path(spec: Spec, where: str) -> Preprocessor:
     module, _, name = spec.name.replace(":", ".").rpartition(".")
     if spec.args or module.partition(".")[0] in sys.stdlib_module_names:
         raise ConfigError(
-            f"{where}: {spec.name!r} is no preprocessor of a package that takes messages and no options; "
+            f"preprocess: {spec.name!r} is no preprocessor of a package that takes messages and no options; "
             "name another."
         )
     with working_folder_hidden():
@@ -156,24 +156,20 @@ def _by_path(spec: Spec, where: str) -> Preprocessor:
             found = getattr(import_module(module), name)
         except (ImportError, AttributeError) as error:
             raise ConfigError(
-                f"{where}: {spec.name!r} is no function of an installed package ({error}); install it, or "
+                f"preprocess: {spec.name!r} is no function of an installed package ({error}); install it, or "
                 "correct the path."
             ) from error
     if not callable(found):
-        raise ConfigError(f"{where}: {spec.name!r} is no function, expected one that takes messages.")
-    return _checked(found, spec.name, where)
-
-
-def _checked(step: Callable[[Turns], Any], name: str, where: str) -> Preprocessor:
-    """The step, with a sentence for what it gives back in another form."""
+        raise ConfigError(f"preprocess: {spec.name!r} is no function, expected one that takes messages.")
 
     def run(turns: Turns) -> tuple[Turns, dict[str, int]]:
-        given = step(turns)
+        """The step, with a sentence for what it gives back in another form."""
+        given = found(turns)
         kept, counts = given if isinstance(given, tuple) and len(given) == 2 else (None, None)
         if not (isinstance(kept, tuple) and all(isinstance(turn, Turn) for turn in kept)):
             raise ConfigError(
-                f"{where}: {name!r} gave {type(given).__name__}, expected the messages that stay, as a tuple "
-                "of Turn, and a dict of what was removed."
+                f"preprocess: {spec.name!r} gave {type(given).__name__}, expected the messages that stay, as "
+                "a tuple of Turn, and a dict of what was removed."
             )
         return kept, dict(counts or {})
 
@@ -191,16 +187,16 @@ def working_folder_hidden() -> Iterator[None]:
         sys.path[:] = before
 
 
-def _build(given: Given, where: str) -> tuple[str, Preprocessor]:
+def _build(given: Given) -> tuple[str, Preprocessor]:
     if not isinstance(given, str) and len(given) != 1:
         raise ConfigError(f"preprocess: expected a name or one name with its options, found {given!r}.")
     spec = Spec(given) if isinstance(given, str) else Spec(*next(iter(given.items())))
     if "." in spec.name:
-        return spec.name, _by_path(spec, where)
+        return spec.name, _by_path(spec)
     try:
         return spec.name, PREPROCESSORS.build(spec)
     except TypeError as error:
         known = ", ".join(signature(PREPROCESSORS.factory(spec.name)).parameters) or "none"
         raise ConfigError(
-            f"{where}: {spec.name!r} takes no such options {dict(spec.args)!r}; known options: {known}."
+            f"preprocess: {spec.name!r} takes no such options {dict(spec.args)!r}; known options: {known}."
         ) from error

@@ -12,7 +12,6 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from steelyard.datasheet.words.text import capital
 from steelyard.review.new_version import next_version, prompts_of, write_version
@@ -24,17 +23,15 @@ from steelyard.review.votes import DISPUTED, TEMPLATES
 from steelyard.store.review_log import StaleError
 from steelyard.study.role_config import VARIABLES
 from steelyard.study.roles import AUTHOR_VARIABLES
+from steelyard.web import pages
 from steelyard.web.access import error_page, json_error
 from steelyard.web.pages import (
-    EXCEPTION_HANDLERS,
-    asset,
+    download,
     edited_text,
-    json_route,
     page,
-    render_template,
     reviewer_name,
-    set_reviewer,
     text_field,
+    vote_app,
 )
 from steelyard.web.review.models import (
     REFUSED,
@@ -82,25 +79,23 @@ class ReviewPages:
         self._finished, self._stopping = finished, stopping
 
     def app(self) -> Starlette:
-        return Starlette(
-            routes=[
-                Route("/", self.whole),
-                Route("/agreement", self.agreement),
-                Route("/templates", self.templates),
-                Route("/decisions.jsonl", self.decisions),
-                Route("/queue", self.queue_part),
-                Route("/item", self.item_part),
-                Route("/events", self.events),
-                Route("/decide", json_route(self.decide), methods=["POST"]),
-                Route("/draft", json_route(self.draft), methods=["POST"]),
-                Route("/undo", json_route(self.undo), methods=["POST"]),
-                Route("/finish", json_route(self.finish), methods=["POST"]),
-                Route("/version", json_route(self.new_version), methods=["POST"]),
-                Route("/reviewer", json_route(set_reviewer), methods=["POST"]),
-                Route("/static/{name}", asset),
-            ],
-            exception_handlers=dict(EXCEPTION_HANDLERS),
-        )
+        pages = {
+            "/": self.whole,
+            "/agreement": self.agreement,
+            "/templates": self.templates,
+            "/decisions.jsonl": self.decisions,
+            "/queue": self.queue_part,
+            "/item": self.item_part,
+            "/events": self.events,
+        }
+        sent = {
+            "/decide": self.decide,
+            "/draft": self.draft,
+            "/undo": self.undo,
+            "/finish": self.finish,
+            "/version": self.new_version,
+        }
+        return vote_app(pages, sent, {RefusedError: (422, "")})
 
     # Pages
 
@@ -146,8 +141,7 @@ class ReviewPages:
         del request
         if self.blind:
             return error_page(403, "Other reviewers are hidden from this page: it was started with --blind.")
-        headers = {"content-disposition": 'attachment; filename="decisions.jsonl"'}
-        return Response("".join(export_votes(self.session)), media_type="application/jsonl", headers=headers)
+        return download("decisions.jsonl", export_votes(self.session))
 
     def queue_part(self, request: Request) -> Response:
         queue, name = self._queue(request), request.query_params.get("item")
@@ -159,7 +153,7 @@ class ReviewPages:
         return page(request, "review_item.html.j2", **self._item(queue, request.query_params.get("item")))
 
     def _queue(self, request: Request) -> Queue:
-        reviewer, filters = self.reviewer(request), QueueFilters.of(request.query_params)
+        reviewer, filters = reviewer_name(request, self._reviewer), QueueFilters.of(request.query_params)
         items = self.session.items()
         rows = rows_of(items, self.session.statuses(items), reviewer, blind=self.blind)
         filters = replace(filters, doubt="") if self.blind else filters
@@ -210,9 +204,6 @@ class ReviewPages:
             "required": self.session.required,
         }
 
-    def reviewer(self, request: Request) -> str:
-        return reviewer_name(request, self._reviewer)
-
     # What the page sends
 
     def decide(self, request: Request, body: dict[str, Any]) -> Response:
@@ -220,7 +211,7 @@ class ReviewPages:
         item = self.session.items().get(str(body.get("item")))
         if item is None:
             return json_error(404, "there is no such stimulus: load the page again.")
-        reviewer = self.reviewer(request)
+        reviewer = reviewer_name(request, self._reviewer)
         vote = VoteRequest(
             decision=str(body.get("decision")),
             text=edited_text(body, "text", item.made.texts[0]),
@@ -235,8 +226,6 @@ class ReviewPages:
             return json_error(422, "the page is out of date: load it again.")
         try:
             kept = self.session.decide(item, reviewer, vote, seen, own=self.blind)
-        except RefusedError as error:
-            return json_error(422, str(error))
         except StaleError:
             return self._stale(item.made.id, reviewer)
         queue = self._queue(request)
@@ -245,7 +234,7 @@ class ReviewPages:
             shown = [row for row in shown if queue.filters.passes(row) or row.item.made.id == item.made.id]
         next_item = following(shown, item.made.id)
         content = self._item(queue, next_item or item.made.id)
-        opened = render_template(request, "review_item.html.j2", **content)
+        opened = pages.render_template(request, "review_item.html.j2", **content)
         change = self._change(queue, item.made.id)
         return JSONResponse(
             {"kept": kept.decision, "id": kept.id, "next": next_item, "page": opened, **change}
@@ -276,13 +265,13 @@ class ReviewPages:
         kept = {key: text_field(body, key) or "" for key in ("text", "label", "reason", "note")}
         turns = {place: asdict(edit) for place, edit in _turns(body.get("turns")).items()}
         kept["turns"] = json.dumps(turns) if turns else ""
-        self.session.log.save_draft(name, self.reviewer(request), kept)
+        self.session.log.save_draft(name, reviewer_name(request, self._reviewer), kept)
         return JSONResponse({"kept": True})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
         """Take the last vote back; what was typed for it is a draft again, and the vote can be made again."""
         del body
-        reviewer = self.reviewer(request)
+        reviewer = reviewer_name(request, self._reviewer)
         last = self.session.undo(reviewer)
         if last is None:
             return json_error(422, "there is nothing of yours to take back.")
@@ -293,11 +282,8 @@ class ReviewPages:
         return JSONResponse({"item": last.stimulus, "undone": last.decision, "reason": last.reason, **change})
 
     def finish(self, request: Request, body: dict[str, Any]) -> Response:
-        try:
-            accept = body.get("accept_waiting") is True
-            fresh = self.session.finish(self.reviewer(request), accept_waiting=accept)
-        except RefusedError as error:
-            return json_error(422, str(error))
+        accept = body.get("accept_waiting") is True
+        fresh = self.session.finish(reviewer_name(request, self._reviewer), accept_waiting=accept)
         if body.get("stop") is not False:
             self._finished()
         return JSONResponse({"version": fresh.version, "hash": fresh.hash})
@@ -307,12 +293,9 @@ class ReviewPages:
         del request
         given = body.get("prompts")
         given = given if isinstance(given, dict) else {}
-        try:
-            current = prompts_of(self.session)
-            typed = {name: edited_text(given, name, current.get(name, "")) for name in given}
-            made = write_version(self.session, {name: t for name, t in typed.items() if t is not None})
-        except RefusedError as error:
-            return json_error(422, str(error))
+        current = prompts_of(self.session)
+        typed = {name: edited_text(given, name, current.get(name, "")) for name in given}
+        made = write_version(self.session, {name: t for name, t in typed.items() if t is not None})
         later = next_version(made.folder).name
         return JSONResponse({**asdict(made), "folder": str(made.folder), "next": later})
 

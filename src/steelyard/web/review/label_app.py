@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from steelyard.review.labelling import LabelSession, OpenedError, answer_meanings, answer_words
 from steelyard.web.access import json_error
 from steelyard.web.messages import run_messages
-from steelyard.web.pages import (
-    EXCEPTION_HANDLERS,
-    asset,
-    json_route,
-    page,
-    reviewer_name,
-    set_reviewer,
-    text_field,
-)
+from steelyard.web.pages import download, page, reviewer_name, text_field, vote_app
 
 OPENED = "the labels are open, so that none may change any more: load the page again."
-Handler = Callable[[Request, dict[str, Any]], Response]
-
-
-def unless_opened(handler: Handler) -> Handler:
-    def handle(request: Request, body: dict[str, Any]) -> Response:
-        try:
-            return handler(request, body)
-        except OpenedError:
-            return json_error(409, OPENED)
-
-    return handle
 
 
 class LabelPages:
@@ -42,16 +21,10 @@ class LabelPages:
         self.session, self._annotator = session, annotator
 
     def app(self) -> Starlette:
-        return Starlette(
-            routes=[
-                Route("/", self.whole),
-                Route("/label", json_route(unless_opened(self.label)), methods=["POST"]),
-                Route("/undo", json_route(unless_opened(self.undo)), methods=["POST"]),
-                Route("/reviewer", json_route(set_reviewer), methods=["POST"]),
-                Route("/labels.jsonl", self.labels),
-                Route("/static/{name}", asset),
-            ],
-            exception_handlers=dict(EXCEPTION_HANDLERS),
+        return vote_app(
+            {"/": self.whole, "/labels.jsonl": self.labels},
+            {"/label": self.label, "/undo": self.undo},
+            {OpenedError: (409, OPENED)},
         )
 
     def whole(self, request: Request) -> Response:
@@ -100,10 +73,8 @@ class LabelPages:
         last = self.session.undo(reviewer_name(request, self._annotator))
         if last is None:
             return json_error(422, "there is nothing of yours to take back.")
-        return JSONResponse({"item": last})
+        return JSONResponse({"item": last.stimulus})
 
     def labels(self, request: Request) -> Response:
         """The annotator's own labels: those of others would be no second opinion any more."""
-        who = reviewer_name(request, self._annotator)
-        headers = {"content-disposition": 'attachment; filename="labels.jsonl"'}
-        return Response("".join(self.session.lines(who)), media_type="application/jsonl", headers=headers)
+        return download("labels.jsonl", self.session.lines(reviewer_name(request, self._annotator)))

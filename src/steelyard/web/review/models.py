@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import EDITED, PENDING, Stimulus
 from steelyard.store.review_log import Vote
 from steelyard.tasks.transcripts.transcript import Turn
+from steelyard.web.messages import LONG
 
 NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""
@@ -121,16 +123,10 @@ class QueueProgress:
     @classmethod
     def of(cls, rows: Sequence[QueueRow]) -> QueueProgress:
         """The progress of a queue; what the checks rejected is no work."""
-        counts: dict[str, int] = {}
-        decided = settled = total = 0
-        for row in rows:
-            status, by_all = row.status, row.review_status.decided
-            counts[status] = counts.get(status, 0) + 1
-            if row.item.waits or by_all:
-                total += 1
-                decided += status in DECIDED
-                settled += by_all
-        return cls(decided, settled, total, counts)
+        known = [(row.status, row.review_status.decided, row.item.waits) for row in rows]
+        work = [(status, by_all) for status, by_all, waits in known if waits or by_all]
+        decided, settled = sum(status in DECIDED for status, _ in work), sum(by_all for _, by_all in work)
+        return cls(decided, settled, len(work), dict(Counter(status for status, _, _ in known)))
 
 
 def following(rows: Sequence[QueueRow], current: str | None) -> str | None:
@@ -139,10 +135,6 @@ def following(rows: Sequence[QueueRow], current: str | None) -> str | None:
     start = names.index(current) if current in names else -1
     order = [(start + offset) % len(rows) for offset in range(1, len(rows) + 1)]
     return next((names[place] for place in order if rows[place].waiting), names[0] if names else None)
-
-
-LONG = 600
-"""Signs from which on a message that nobody edited is folded away."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +164,7 @@ class EditableTurn:
     @property
     def folded(self) -> bool:
         """True where it stands behind a click: boilerplate, or long and unchanged."""
-        boilerplate = self.role in ("system", "tool") or len(self.now) > LONG
-        return not self.edited and boilerplate
+        return not self.edited and (self.role in ("system", "tool") or len(self.now) > LONG)
 
 
 def editable_turns(
@@ -198,13 +189,8 @@ def _editable_turn(place: int, old: Turn, own: Turn, now: Turn, typed: Mapping[s
     said, given = typed.get("text"), typed.get("arguments")
     arguments = given if isinstance(given, dict) else {}
     calls = tuple(
-        EditableCall(
-            mine.id,
-            mine.function,
-            _json(mine.arguments),
-            str(arguments.get(mine.id, _json(current.arguments))),
-        )
-        for mine, current in zip(own.calls, now.calls, strict=False)
+        EditableCall(mine.id, mine.function, _json(mine.arguments), str(arguments.get(mine.id, current)))
+        for mine, current in zip(own.calls, (_json(call.arguments) for call in now.calls), strict=False)
     )
     words = said if isinstance(said, str) else now.text
     edited = old != own or words != own.text or any(call.made != call.now for call in calls)

@@ -15,38 +15,36 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
+from steelyard.commands.view import viewed_run
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.call_order import sort_rows
 from steelyard.commands.view.figure_calls import calls_behind, counted_calls
-from steelyard.commands.view.viewed_run import (
-    NotFoundError,
-    PublishedSheet,
-    ViewedRun,
-    call_detail,
-    details,
-    reason_of_count,
-    run_folders,
-)
+from steelyard.commands.view.viewed_run import PublishedSheet, ViewedRun
 from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.selection import OUTCOMES, POSITIONAL
 from steelyard.datasheet.render import html
-from steelyard.datasheet.render.html.chart_file import chart_svg
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import page_policy
-from steelyard.datasheet.render.html.drawing.chart import Chart
+from steelyard.datasheet.render.html.drawing.chart import Chart, chart_svg
 from steelyard.datasheet.render.html.drawing.forest_plot import limit_scale
 from steelyard.datasheet.sections.summary import cost_summary, summarise
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.stimuli.expectation import reference_label
 from steelyard.web.access import error_page
 from steelyard.web.messages import run_messages
-from steelyard.web.pages import EXCEPTION_HANDLERS, asset, page
-from steelyard.web.view.accuracy_map import STEPS, accuracy_map
-from steelyard.web.view.figure_sentence import figure_sentence
-from steelyard.web.view.files import FILES, of_outcome, passing, passing_rows
+from steelyard.web.pages import application, download, page
+from steelyard.web.view.calls import (
+    FILES,
+    STEPS,
+    accuracy_map,
+    figure_sentence,
+    of_outcome,
+    passing,
+    passing_rows,
+)
 from steelyard.web.view.history import histories, history_titles
 from steelyard.web.view.links import Links
 
@@ -63,7 +61,7 @@ class ViewPages:
         still: bool = False,
     ) -> None:
         """`still` makes pages that nobody answers: no filters, no progress."""
-        self.runs = [ViewedRun(folder) for folder in run_folders(folders)]
+        self.runs = [ViewedRun(folder) for folder in viewed_run.run_folders(folders)]
         for run in self.runs:
             run.companions = self.runs
         self._links, self._page_size, self._still = links, page_size, still
@@ -72,31 +70,41 @@ class ViewPages:
         self._verdicts: dict[Path, tuple[int, Verdicts]] = {}
 
     def app(self) -> Starlette:
-        return Starlette(
-            routes=[
-                Route("/", self.overview),
-                Route("/compare", self.compare),
-                Route("/history", self.history),
-                Route("/run/{run:int}/", self.sheet),
-                Route("/run/{run:int}/calls", self.calls),
-                Route("/run/{run:int}/call/{name}", self.call),
-                Route("/run/{run:int}/stimulus", self.stimulus),
-                Route("/run/{run:int}/map", self.map),
-                Route("/run/{run:int}/progress", self.progress),
-                Route("/run/{run:int}/figures/{name}.svg", self.chart_file),
-                Route("/run/{run:int}/files/{name}", self.files),
-                Route("/static/{name}", asset),
-            ],
-            exception_handlers=dict(EXCEPTION_HANDLERS),
+        return application(
+            Route("/", self.overview),
+            Route("/compare", self.compare),
+            Route("/history", self.history),
+            Route("/run/{run:int}/", self.sheet),
+            Route("/run/{run:int}/calls", self._of_calls(self.calls)),
+            Route("/run/{run:int}/call/{name}", self._of_calls(self.call)),
+            Route("/run/{run:int}/stimulus", self._of_calls(self.stimulus)),
+            Route("/run/{run:int}/map", self._of_calls(self.map)),
+            Route("/run/{run:int}/progress", self.progress),
+            Route("/run/{run:int}/figures/{name}.svg", self.chart_file),
+            Route("/run/{run:int}/files/{name}", self.files),
         )
 
     def _run(self, request: Request) -> tuple[ViewedRun, Links]:
         number = request.path_params["run"]
         if number >= len(self.runs):
-            raise NotFoundError(f"There is no run {number} here.")
+            raise viewed_run.NotFoundError(f"There is no run {number} here.")
         if not self.runs[number].path.is_dir():
-            raise NotFoundError(_gone(self.runs[number]))
+            raise viewed_run.NotFoundError(_gone(self.runs[number]))
         return self.runs[number], self._links(number)
+
+    def _of_calls(
+        self, handler: Callable[[Request, ViewedRun, Links], Response]
+    ) -> Callable[[Request], Response]:
+        """A page on calls, once the run is opened; one that is being opened says so."""
+
+        def answer(request: Request) -> Response:
+            run, links = self._run(request)
+            if run.ready or self._still:
+                return handler(request, run, links)
+            run.open()
+            return page(request, "view_opening.html.j2", run=run, still=self._still)
+
+        return answer
 
     def _page(
         self, request: Request, template: str, run: ViewedRun, links: Links, **content: Any
@@ -169,12 +177,9 @@ class ViewPages:
             self._sheets[links.run] = published.written, text
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
-    def calls(self, request: Request) -> Response:
-        run, links = self._run(request)
+    def calls(self, request: Request, run: ViewedRun, links: Links) -> Response:
         if self._still:
             return self._page(request, "view_bundle.html.j2", run, links)
-        if not run.ready:
-            return self._opening(request, run)
         loaded, wanted = run.load(), CallFilter.of(request.query_params)
         keep = passing(run, loaded, wanted)
         # Calls behind the figure that the list is of, whatever else it is filtered by.
@@ -183,7 +188,9 @@ class ViewPages:
         counted = counted_calls(run.figure(wanted.figure), loaded.index) if wanted.figure else None
         rows = sort_rows(run, loaded, np.flatnonzero(keep & ended), wanted.sort)
         last = max(1, math.ceil(len(rows) / self._page_size))
-        number = min(max(1, _whole(request.query_params.get("page"))), last)
+        wanted_page = request.query_params.get("page", "")
+        whole = int(wanted_page) if wanted_page.isdecimal() and len(wanted_page) < 9 else 1
+        number = min(max(1, whole), last)
         chosen = rows[(number - 1) * self._page_size : number * self._page_size].tolist()
         return self._page(
             request,
@@ -203,16 +210,13 @@ class ViewPages:
             total=len(rows),
             number=number,
             last=last,
-            details=details(run, loaded, chosen, explained=False),
+            details=viewed_run.details(run, loaded, chosen, explained=False),
             reference_label=reference_label,
         )
 
-    def call(self, request: Request) -> Response:
-        run, links = self._run(request)
-        if not run.ready:
-            return self._opening(request, run)
+    def call(self, request: Request, run: ViewedRun, links: Links) -> Response:
         loaded = run.load()
-        detail = call_detail(run, loaded, request.path_params["name"])
+        detail = viewed_run.call_detail(run, loaded, request.path_params["name"])
         if detail is None:
             return error_page(404, "There is no such call in this run.")
         wanted, row = CallFilter.of(request.query_params), loaded.index.row[detail.id]
@@ -236,22 +240,19 @@ class ViewPages:
             after=loaded.index.ids[rows[place + 1]] if place + 1 < len(rows) else None,
         )
 
-    def stimulus(self, request: Request) -> Response:
-        run, links = self._run(request)
-        if not run.ready:
-            return self._opening(request, run)
+    def stimulus(self, request: Request, run: ViewedRun, links: Links) -> Response:
         loaded, name = run.load(), request.query_params.get("id", "")
         rows = loaded.index.of_stimulus(name).tolist()
         if not rows:
             return error_page(404, "There is no such stimulus in this run.")
-        calls = details(run, loaded, rows, explained=False)
+        calls = viewed_run.details(run, loaded, rows, explained=False)
         shown = calls[0].observation.stimulus
         family = [s for s in loaded.index.calls.stimuli_seen if s.lineage.parent == shown.lineage.parent]
         arms: dict[tuple[str, str], list[Any]] = {}
         baselines = set(filter(loaded.index.is_baseline, loaded.index.judges))
         for row, each in zip(rows, calls, strict=True):
             arm = arms.setdefault((each.observation.judge, each.observation.protocol), [])
-            arm.append(each if arm else replace(each, why=reason_of_count(loaded, row)))
+            arm.append(each if arm else replace(each, why=viewed_run.reason_of_count(loaded, row)))
         return self._page(
             request,
             "view_stimulus.html.j2",
@@ -265,10 +266,7 @@ class ViewPages:
             reference_label=reference_label,
         )
 
-    def map(self, request: Request) -> Response:
-        run, links = self._run(request)
-        if not run.ready:
-            return self._opening(request, run)
+    def map(self, request: Request, run: ViewedRun, links: Links) -> Response:
         index = run.load().index
         return self._page(request, "view_map.html.j2", run, links, table=accuracy_map(index), steps=STEPS)
 
@@ -300,10 +298,6 @@ class ViewPages:
             self._verdicts[run.path] = written, load_verdicts(run.path)
         return self._verdicts[run.path][1], judge or None
 
-    def _opening(self, request: Request, run: ViewedRun) -> Response:
-        run.open()
-        return page(request, "view_opening.html.j2", run=run, still=self._still)
-
     # What scripts and people download
 
     def progress(self, request: Request) -> Response:
@@ -313,18 +307,17 @@ class ViewPages:
     def chart_file(self, request: Request) -> Response:
         run, _ = self._run(request)
         name = request.path_params["name"]
-        every = () if run.published is None else self._charts(run.published)
+        published = run.published
+        every: Sequence[Chart] = ()
+        if published is not None:
+            if self._drawn is None or self._drawn[0] is not published:
+                self._drawn = published, charts(summarise(published.sheet))
+            every = self._drawn[1]
         wanted = next((chart for chart in every if chart.id == name and chart.panels), None)
         if wanted is None:
             return error_page(404, "There is no such figure on this datasheet.")
-        headers = {"content-disposition": f'attachment; filename="{wanted.id}.svg"'}
         text = replace_lone_surrogates(chart_svg(wanted))
-        return Response(text, media_type="image/svg+xml", headers=headers)
-
-    def _charts(self, published: PublishedSheet) -> Sequence[Chart]:
-        if self._drawn is None or self._drawn[0] is not published:
-            self._drawn = published, charts(summarise(published.sheet))
-        return self._drawn[1]
+        return download(f"{wanted.id}.svg", [text], "image/svg+xml")
 
     def files(self, request: Request) -> Response:
         run, _ = self._run(request)
@@ -357,7 +350,3 @@ def _progress(run: ViewedRun) -> dict[str, Any]:
     if going_on:
         run.open()
     return {"answered": None, "planned": None, "opening": going_on}
-
-
-def _whole(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() and len(text) < 9 else 1

@@ -26,14 +26,8 @@ MARK = "bundle.txt"
 FOLDERS = ("data", "pages")
 """Folders that are emptied first, so that nothing of an earlier bundle stays."""
 ASSETS_USED = (
-    "style.css",
-    "evidence.css",
-    "bench.css",
-    "view.css",
-    "theme.js",
-    "page.js",
-    "view.js",
-    "bundle.js",
+    *("style.css", "evidence.css", "bench.css", "view.css"),
+    *("theme.js", "page.js", "view.js", "bundle.js"),
 )
 _LINK = re.compile(r'\b(href|src)="(/[^"]*)"')
 

@@ -23,12 +23,15 @@ from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.web.messages import RunMessage, run_messages
-from steelyard.web.view.figure_sentence import figure_sentence
+from steelyard.web.view.calls import figure_sentence
 
 PROMPTS = 1000
 """Prompts of one file: a page reads only the file that it needs."""
 PART = 2000
 """Calls that are read from the run file at once."""
+
+
+COLUMNS = ("judge", "protocol", "stimulus", "order", "replicate", "verdict")
 
 
 class _StringTable:
@@ -63,7 +66,7 @@ def data_scripts(run: ViewedRun, name: str) -> Iterator[tuple[str, str]]:
     columns["why"] = _reasons(loaded, sentences)
     data = {
         **_index(run, loaded),
-        "columns": {**_columns(loaded), **columns},
+        "columns": {**{name: getattr(loaded.index.calls, name).tolist() for name in COLUMNS}, **columns},
         "exchanges": exchanges.values,
         "usages": usages.values,
         "reasons": sentences.values,
@@ -100,12 +103,6 @@ def _index(run: ViewedRun, loaded: LoadedRun) -> dict[str, Any]:
         "figures": _figures(run, index, masks),
         "masks": masks.values,
     }
-
-
-def _columns(loaded: LoadedRun) -> dict[str, list[int]]:
-    calls = loaded.index.calls
-    names = ("judge", "protocol", "stimulus", "order", "replicate", "verdict")
-    return {name: getattr(calls, name).tolist() for name in names}
 
 
 def _reasons(loaded: LoadedRun, sentences: _StringTable) -> list[int]:

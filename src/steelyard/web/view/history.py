@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.rows import label, main_first, probability
@@ -12,7 +12,7 @@ from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import Condition
 from steelyard.datasheet.sections.first_screen import Row, counterpart, key_figures
-from steelyard.datasheet.sections.summary import Summary, summarise
+from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import UsageError
@@ -50,10 +50,14 @@ class RunRow:
     folder: str
     sheet: Datasheet
     judge: str
-    word: Conclusion | None
-    figures: tuple[Row | None, ...]
-    change: RunChange | None
+    word: Conclusion | None = None
+    figures: tuple[Row | None, ...] = ()
+    change: RunChange | None = None
     """None for the first run."""
+
+    @property
+    def side(self) -> str:
+        return f"{self.number}:{self.judge}"
 
 
 @dataclass(frozen=True)
@@ -68,18 +72,6 @@ class History:
         return sum(row.change is not None and row.change.shown for row in self.rows)
 
 
-@dataclass(frozen=True)
-class _ChartPoint:
-    number: int
-    folder: str
-    sheet: Datasheet
-    judge: str
-
-    @property
-    def side(self) -> str:
-        return f"{self.number}:{self.judge}"
-
-
 def history_titles(runs: Iterable[tuple[int, str, Datasheet | None]]) -> list[str]:
     return list(_series(runs))
 
@@ -89,16 +81,16 @@ def histories(runs: Iterable[tuple[int, str, Datasheet | None]], compare: Compar
     return [_history(title, points, compare) for title, points in _series(runs).items()]
 
 
-def _series(runs: Iterable[tuple[int, str, Datasheet | None]]) -> dict[str, list[_ChartPoint]]:
+def _series(runs: Iterable[tuple[int, str, Datasheet | None]]) -> dict[str, list[RunRow]]:
     every = [
-        _ChartPoint(number, folder, sheet, judge.name)
+        RunRow(number, folder, sheet, judge.name)
         for number, folder, sheet in runs
         if sheet is not None
         for judge in sheet.judges
         if not judge.baseline
     ]
-    judges: dict[str, list[_ChartPoint]] = {}
-    studies: dict[str, list[_ChartPoint]] = {}
+    judges: dict[str, list[RunRow]] = {}
+    studies: dict[str, list[RunRow]] = {}
     for point in sorted(every, key=lambda point: (point.sheet.facts.finished or "", point.number)):
         judges.setdefault(point.judge, []).append(point)
         studies.setdefault(f"Study {point.sheet.name}", []).append(point)
@@ -111,28 +103,16 @@ def _series(runs: Iterable[tuple[int, str, Datasheet | None]]) -> dict[str, list
     return {**{name: points for name, points in judges.items() if len(points) > 1}, **alone}
 
 
-def _history(title: str, points: Sequence[_ChartPoint], compare: Compare) -> History:
+def _history(title: str, points: Sequence[RunRow], compare: Compare) -> History:
     summaries = [summarise(point.sheet) for point in points]
     columns = key_figures(summaries[-1], points[-1].judge)[:MOST_FIGURES]
     rows = []
-    for place, (point, summary) in enumerate(zip(points, summaries, strict=True)):
-        before = points[place - 1] if place else None
-        rows.append(
-            RunRow(
-                point.number,
-                point.folder,
-                point.sheet,
-                point.judge,
-                summary.verdict(point.judge),
-                _figures(columns, summary, point.judge),
-                None if before is None else _change(before.side, point.side, compare),
-            )
-        )
+    for before, point, summary in zip((None, *points), points, summaries, strict=False):
+        word, judge = summary.verdict(point.judge), point.judge
+        figures = tuple(counterpart(column, summary, judge) for column in columns)
+        change = None if before is None else _change(before.side, point.side, compare)
+        rows.append(replace(point, word=word, figures=figures, change=change))
     return History(title, tuple(column.name for column in columns), tuple(reversed(rows)))
-
-
-def _figures(columns: Sequence[Row], summary: Summary, judge: str) -> tuple[Row | None, ...]:
-    return tuple(counterpart(column, summary, judge) for column in columns)
 
 
 def _change(before: str, after: str, compare: Compare) -> RunChange:

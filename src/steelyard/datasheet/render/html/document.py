@@ -20,15 +20,7 @@ from steelyard.core.content_hash import short_hash
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.render.clauses import css_class, headword, state_of
 from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar, limit_scale
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import (
-    FINDINGS,
-    MARKS,
-    STATE_CLASSES,
-    STATUS_WORDS,
-    SYMBOLS,
-    metric_named,
-)
+from steelyard.datasheet.words import glossary, numbers
 from steelyard.datasheet.words.text import capital
 
 PACKAGE = "steelyard.datasheet.render.html"
@@ -49,12 +41,12 @@ def document(template: str, **content: Any) -> str:
 def _environment() -> Environment:
     return template_environment(
         PACKAGE,
-        words=SYMBOLS,
-        meanings=FINDINGS,
-        marks=MARKS,
-        state_classes=STATE_CLASSES,
+        words=glossary.SYMBOLS,
+        meanings=glossary.FINDINGS,
+        marks=glossary.MARKS,
+        state_classes=glossary.STATE_CLASSES,
         state_of=state_of,
-        status_words=STATUS_WORDS,
+        status_words=glossary.STATUS_WORDS,
         short_hash=short_hash,
         bar=interval_bar,
         scale=limit_scale,
@@ -119,5 +111,5 @@ def template_environment(package: str, **names: Any) -> Environment:
         "plural": plural,
         "capital": capital,
     }
-    environment.globals.update(**words, metric_named=metric_named, **names)
+    environment.globals.update(**words, metric_named=glossary.metric_named, **names)
     return environment

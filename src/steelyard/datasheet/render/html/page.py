@@ -1,10 +1,18 @@
-"""The page of a datasheet: header, findings, charts, summary, every estimate, and how to read them."""
+"""The page of a datasheet: findings, charts, every estimate, and what the guide says on its faults."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
 
-from steelyard.datasheet.conclusion import WORDS
+from markupsafe import Markup, escape
+
+from steelyard.datasheet import instrument_card
+from steelyard.datasheet.conclusion import WORDS, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.examples import example
@@ -12,25 +20,9 @@ from steelyard.datasheet.render import clauses
 from steelyard.datasheet.render.examples import examples_by_judge
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
-from steelyard.datasheet.render.html.remedy_guide import guide_sections
-from steelyard.datasheet.sections import first_screen
-from steelyard.datasheet.sections.collapsible import collapsible_sections
-from steelyard.datasheet.sections.instrument_cards import INSTRUMENTS_QUESTION, card_texts
-from steelyard.datasheet.sections.remedies import (
-    REMEDIES_COMMAND,
-    REMEDIES_QUESTION,
-    remedy_brief,
-    remedy_tables,
-)
-from steelyard.datasheet.sections.summary import cost_summary, summarise
-from steelyard.datasheet.sections.tables import (
-    CONFUSION_QUESTION,
-    STRATA_QUESTION,
-    confusion_tables,
-    multi_judge_tables,
-    single_judge_note,
-    strata_tables,
-)
+from steelyard.datasheet.sections import first_screen, remedies, tables
+from steelyard.datasheet.sections.not_measured import not_measured_text
+from steelyard.datasheet.sections.summary import collapsible_sections, cost_summary, summarise
 from steelyard.datasheet.words.glossary import FINDINGS, interval_meanings, metric_meanings, probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines, short_names
 from steelyard.metrics.estimate import Estimate
@@ -71,6 +63,7 @@ def render(
         sheet=sheet,
         summary=summary,
         key=first_screen,
+        not_measured_text=not_measured_text,
         clauses=clauses,
         linked=lambda phrase: clauses.linked(phrase, calls_behind),
         row_id=lambda estimate: rows.get(id(estimate)) or places[address(estimate)],
@@ -79,22 +72,14 @@ def render(
         charts=charts(summary, faults),
         sections=collapsible_sections(summary),
         labels=short_names([judge.name for judge in sheet.judges]),
-        remedies=remedy_tables(summary),
+        mends=remedies,
+        remedies=remedies.remedy_tables(summary),
         remedy_sections=guide_sections(sheet.verdicts),
-        remedy_brief=remedy_brief,
-        remedies_question=REMEDIES_QUESTION,
-        remedies_measure=REMEDIES_COMMAND,
-        confusion=confusion_tables(summary),
-        confusion_question=CONFUSION_QUESTION,
-        strata=strata_tables(summary),
-        strata_question=STRATA_QUESTION,
+        tables=tables,
         exhibits=examples_by_judge(sheet),
-        instruments=card_texts(sheet),
-        instruments_question=INSTRUMENTS_QUESTION,
+        cards=instrument_card,
         example=example,
         lines=escape_keeping_lines,
-        multi_judge_tables=multi_judge_tables(summary),
-        single_judge_note=single_judge_note(summary),
         every=[(judge, _by_probe(sheet.look_up.of_judge(judge.name))) for judge in sheet.judges],
         every_together=_by_probe(sheet.panel),
         metrics=metric_meanings(estimate.metric for estimate in every),
@@ -114,3 +99,59 @@ def _by_probe(estimates: Iterable[Estimate]) -> list[tuple[str, list[Estimate]]]
     for estimate in estimates:
         probes.setdefault(estimate.probe, []).append(estimate)
     return [(probe_title(probe), mine) for probe, mine in probes.items()]
+
+
+GUIDE = "fix-a-judge.md"
+"""The guide; it lies in the package where that is installed, and among the documents in a checkout."""
+
+_INLINE = (
+    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
+    (re.compile(r"\[([^\]]+)\]\(#([a-z-]+)\)"), r'<a href="#remedy-\2">\1</a>'),
+    (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"),
+    (re.compile(r"\*([^*]+)\*"), r"<b>\1</b>"),
+)
+
+
+class GuideSection(NamedTuple):
+    anchor: str
+    """Its place on the page, without `remedy-`."""
+    title: str
+    paragraphs: tuple[Markup, ...]
+
+
+def guide_sections(verdicts: Iterable[Conclusion]) -> list[GuideSection]:
+    """The sections of the guide on the faults in these verdicts, and those they link to, in order."""
+    named = {cause.anchor for verdict in verdicts for cause in verdict.causes}
+    every = _sections()
+    for anchor in list(named):
+        text = "".join(every[anchor].paragraphs) if anchor in every else ""
+        named |= set(re.findall('href="#remedy-([a-z-]+)"', text))
+    return [section for anchor, section in every.items() if anchor in named]
+
+
+@cache
+def _sections() -> dict[str, GuideSection]:
+    """Every section by its anchor; none where the guide is not there."""
+    sections = {}
+    for section in re.split(r"^## ", _guide_text(), flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        anchor = title.strip().lower().replace(" ", "-")
+        paragraphs = tuple(_rendered(part) for part in re.split(r"\n{2,}", body) if part.strip())
+        sections[anchor] = GuideSection(anchor, title.strip(), paragraphs)
+    return sections
+
+
+def _guide_text() -> str:
+    shipped = files("steelyard") / "guides" / GUIDE
+    beside = Path(__file__).parents[5] / "docs" / "guides" / GUIDE
+    for place in (shipped, beside):
+        if place.is_file():
+            return place.read_text(encoding="utf-8")
+    return ""
+
+
+def _rendered(paragraph: str) -> Markup:
+    text = str(escape(" ".join(paragraph.split())))
+    for pattern, replacement in _INLINE:
+        text = pattern.sub(replacement, text)
+    return Markup(text)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import math
+import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from types import CellType, FunctionType
 from typing import Any, ClassVar
 
 from steelyard.errors import ConfigError, DataError, UnreadableError
+from steelyard.providers.function.code_hash import Fingerprint
 from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.trials.presentation import Slots
 from steelyard.trials.reply import Reply
@@ -37,6 +41,11 @@ class Grade:
 
 class FrameworkAdapter(ABC):
     name: ClassVar[str]
+    package: ClassVar[str] = ""
+    classes: ClassVar[tuple[str, ...]] = ()
+    """Where the classes of its judges are, and their names."""
+    attributes: ClassVar[tuple[str, ...]] = ()
+    """Those of a judge that decide a verdict."""
     texts = 1
     """2 for a judge that compares."""
     caveat: str | None = None
@@ -52,14 +61,14 @@ class FrameworkAdapter(ABC):
         self._rewritten: dict[str, FrameworkAdapter] = {}
 
     @classmethod
-    @abstractmethod
     def fits(cls, judge: Any) -> bool:
         """By class and module name alone; the framework is not imported."""
+        return has_base(judge, cls.package, *cls.classes)
 
     @property
-    @abstractmethod
     def settings(self) -> Mapping[str, Any]:
         """What decides a verdict, for the fingerprint."""
+        return {name: getattr(self.judge, name, None) for name in self.attributes}
 
     @classmethod
     def model_settings(cls, model: Any) -> Mapping[str, Any] | None:
@@ -227,3 +236,91 @@ def with_cell(function: Any, name: str, value: Any) -> Any:
     )
     made.__kwdefaults__ = function.__kwdefaults__
     return functools.wraps(function)(made)
+
+
+ADAPTERS = {
+    "autoevals": "autoevals_scorer:AutoevalsScorer",
+    "deepeval": "deepeval_metric:DeepEvalMetric",
+    "inspect_ai": "inspect_scorer:InspectScorer",
+    "mlflow": "mlflow_judge:MlflowJudge",
+    "openevals": "openevals_judge:OpenevalsJudge",
+    "phoenix": "phoenix_evaluator:PhoenixEvaluator",
+    "ragas": "ragas_metric:RagasMetric",
+}
+"""Top-level package to the adapter of its judges, which is loaded when a judge fits."""
+
+
+TELEMETRY_OFF = {
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
+    "RAGAS_DO_NOT_TRACK": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_MODEL_CATALOG_URI": "",
+    "PROMPTFOO_DISABLE_TELEMETRY": "1",
+    "PROMPTFOO_DISABLE_UPDATE": "1",
+}
+"""Variables that keep the frameworks from reporting to their makers, and from asking them for updates."""
+
+
+def turn_telemetry_off() -> None:
+    """Have no framework report what is measured; a variable that the user has set stays as it is."""
+    for name, value in TELEMETRY_OFF.items():
+        os.environ.setdefault(name, value)
+
+
+def adapter_for(judge: Any, module: Mapping[str, Any] | None = None) -> FrameworkAdapter | None:
+    """The adapter of a framework's judge; None for everything else. No framework is imported for this."""
+    return next((adapter(judge, module or {}) for adapter in _adapters(judge) if adapter.fits(judge)), None)
+
+
+def _adapters(judge: Any) -> Iterator[type[FrameworkAdapter]]:
+    """The adapters of the frameworks that an object has to do with."""
+    modules = [kind.__module__ for kind in type(judge).__mro__]
+    modules.append(str(getattr(judge, "__module__", "")))
+    # Inspect marks what it made; a user's own scorer is otherwise a function of the user's module.
+    modules += ["inspect_ai"] if hasattr(judge, "__registry_info__") else []
+    for package in dict.fromkeys(name.partition(".")[0] for name in modules):
+        if package in ADAPTERS:
+            file, _, kind = ADAPTERS[package].partition(":")
+            yield getattr(import_module(f"{__package__}.{file}"), kind)
+
+
+def settings_of(
+    judge: Any, fingerprint: Fingerprint, module: Mapping[str, Any] | None = None
+) -> Mapping[str, Any] | None:
+    """What decides a verdict of a framework's judge, with the code and the attributes that its user wrote.
+
+    Inside such a judge, of a framework's model too.
+    """
+    if isinstance(judge, type):
+        return None
+    adapter = adapter_for(judge, module)
+    settings = adapter.settings if adapter is not None else _model_settings(judge, fingerprint)
+    if settings is None:
+        return None
+    held: dict[str, Any] = getattr(judge, "__dict__", {})
+    kinds = [judge] if inspect.isfunction(judge) else type(judge).__mro__
+    own = [kind for kind in kinds if _package(kind) == _package(kinds[0]) and _package(kind) not in ADAPTERS]
+    wrapped = [each for each in held.values() if inspect.isfunction(each) and _package(each) not in ADAPTERS]
+    if not own and not wrapped:
+        return settings
+    # What a run leaves behind, such as a score, is among the attributes that the framework names.
+    theirs = [vars(kind) for kind in kinds if _package(kind) in ADAPTERS]
+    named = {name for one in theirs for name in (*one, *one.get("__annotations__", ()))}
+    state = {name: value for name, value in held.items() if own and name not in {*named, *REGISTERED}}
+    code = [fingerprint.code_hash(each) for each in (*own, *wrapped)]
+    return {**settings, "code": code, "state": state}
+
+
+def _model_settings(model: Any, fingerprint: Fingerprint) -> Mapping[str, Any] | None:
+    if not fingerprint.in_framework:
+        return None
+    found = (adapter.model_settings(model) for adapter in _adapters(model))
+    return next((settings for settings in found if settings is not None), None)
+
+
+REGISTERED = ("__registry_info__", "__registry_params__")
+"""Inspect's marks on what it made; the parameters are among the settings."""
+
+
+def _package(code: Any) -> str:
+    return str(code.__module__).partition(".")[0]

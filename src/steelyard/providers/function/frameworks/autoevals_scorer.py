@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from steelyard.core.threads import run_in_daemon_thread
-from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind
 from steelyard.trials.presentation import Slots
 
 _FIELD = re.compile(r"{{[#^&{]?\s*(\w+)")
@@ -22,21 +22,14 @@ _BUILT_IN = frozenset(("__choices",))
 
 
 class AutoevalsScorer(FrameworkAdapter):
-    name = "autoevals"
+    name = package = "autoevals"
+    classes = ("Scorer",)
+    attributes = ("name", "messages", "model", "engine", "choice_scores", "render_args", "extra_args")
 
     def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:
         super().__init__(judge, module)
         if getattr(judge, "name", "") == "Battle":  # Battle(…) makes an LLMClassifier of this name
             self.texts = 2
-
-    @classmethod
-    def fits(cls, judge: Any) -> bool:
-        return has_base(judge, "autoevals", "Scorer")
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        names = ("name", "messages", "model", "engine", "choice_scores", "render_args", "extra_args")
-        return {name: getattr(self.judge, name, None) for name in names}
 
     @property
     def template(self) -> str | None:

@@ -25,18 +25,15 @@ from steelyard.trials.presentation import Slots
 
 _PACKAGE = "deepeval"
 _NEEDS = {"expected_output": "reference", "context": "context", "retrieval_context": "context"}
-_PLAIN = ("criteria", "evaluation_steps", "rubric", "evaluation_params", "threshold", "strict_mode")
-_NAMED = (
-    "evaluation_model",
-    "top_logprobs",
-    "include_reason",
-    "truths_extraction_limit",
-    "penalize_ambiguous_claims",
-)
 
 
 class DeepEvalMetric(FrameworkAdapter):
     name = "DeepEval"
+    attributes = (
+        *("criteria", "evaluation_steps", "rubric", "evaluation_params", "threshold", "strict_mode"),
+        *("evaluation_model", "top_logprobs", "include_reason", "truths_extraction_limit"),
+        "penalize_ambiguous_claims",
+    )
 
     def __init__(self, judge: Any, module: Mapping[str, Any]) -> None:
         super().__init__(judge, module)
@@ -56,7 +53,7 @@ class DeepEvalMetric(FrameworkAdapter):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        own = {key: getattr(self.judge, key, None) for key in (*_PLAIN, *_NAMED)}
+        own = {**super().settings}
         rubric = [getattr(each, "__dict__", each) for each in own["rubric"] or ()]
         dag = getattr(self.judge, "dag", None)
         model = getattr(self.judge, "model", None)
@@ -79,9 +76,22 @@ class DeepEvalMetric(FrameworkAdapter):
             field = _NEEDS.get(getattr(param, "value", str(param)))
             if field is not None and getattr(slots, field) is None:
                 raise missing_field(f"{type(metric).__name__}", field)
-        texts = [self._case(cases, slots, text) for text in slots.texts]
+        passages = passages_of(slots)
+        texts = [
+            cases.LLMTestCase(
+                input=slots.request,
+                actual_output=text,
+                expected_output=slots.reference,
+                context=passages,
+                retrieval_context=passages,
+            )
+            for text in slots.texts
+        ]
         if self._writes_steps:
-            metric.evaluation_steps = await self._written_steps(metric)
+            async with self._lock:
+                if self._steps is None:
+                    self._steps = await metric._a_generate_evaluation_steps(False)
+            metric.evaluation_steps = self._steps
         if self.texts == 2:
             pair = [cases.Contestant(name=n, test_case=case) for n, case in zip("12", texts, strict=True)]
             return Grade(str(await _measured(metric, cases.ArenaTestCase(contestants=pair))))
@@ -91,12 +101,6 @@ class DeepEvalMetric(FrameworkAdapter):
         if score is None:
             raise UnreadableError(str(metric.error or metric.reason or "no score"))
         return Grade(float(score), 0.0, 1.0, passed=metric.is_successful())
-
-    async def _written_steps(self, metric: Any) -> list[str]:
-        async with self._lock:
-            if self._steps is None:
-                self._steps = await metric._a_generate_evaluation_steps(False)
-            return self._steps
 
     def _fresh(self) -> Any:
         if hasattr(self.judge, "dag"):
@@ -110,17 +114,6 @@ class DeepEvalMetric(FrameworkAdapter):
             return utils.extract_required_params(metric.dag.root_nodes, metric.dag.multiturn)
         named = getattr(metric, "evaluation_params", None) or getattr(metric, "_required_params", ())
         return named if isinstance(named, (list, tuple, set)) else ()
-
-    @staticmethod
-    def _case(cases: Any, slots: Slots, text: str) -> Any:
-        passages = passages_of(slots)
-        return cases.LLMTestCase(
-            input=slots.request,
-            actual_output=text,
-            expected_output=slots.reference,
-            context=passages,
-            retrieval_context=passages,
-        )
 
 
 async def _measured(metric: Any, case: Any) -> Any:

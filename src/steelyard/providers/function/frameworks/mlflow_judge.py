@@ -7,29 +7,28 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from steelyard.core.threads import run_in_daemon_thread
 from steelyard.errors import ConfigError
-from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, has_base, require
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, require
 from steelyard.trials.presentation import Slots
-
-_SETTINGS = ("name", "instructions", "guidelines", "model", "feedback_value_type", "inference_params")
-
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class MlflowJudge(FrameworkAdapter):
-    name = "MLflow"
-
-    @classmethod
-    def fits(cls, judge: Any) -> bool:
-        return has_base(judge, "mlflow.genai", "Scorer", "Judge")
+    name, package, classes = "MLflow", "mlflow.genai", ("Scorer", "Judge")
+    attributes = ("name", "instructions", "guidelines", "model", "feedback_value_type", "inference_params")
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {name: _plain(getattr(self.judge, name, None)) for name in _SETTINGS}
+        plain = (str, list, dict, NoneType)
+        return {
+            name: value if isinstance(value, plain) else str(value)
+            for name, value in super().settings.items()
+        }
 
     async def grade(self, slots: Slots) -> Grade:
         where, needed = f"the MLflow judge {self.judge.name!r}", self._needed
@@ -40,7 +39,9 @@ class MlflowJudge(FrameworkAdapter):
         keys: dict[str, Any] = {"inputs": {"request": slots.request}, "outputs": {"response": slots.texts[0]}}
         if slots.reference is not None:
             keys["expectations"] = {"expected_response": slots.reference}
-        keys = {name: value for name, value in keys.items() if self._takes(name)}
+        parameters = inspect.signature(self.judge.__call__).parameters
+        if not any(each.kind == each.VAR_KEYWORD for each in parameters.values()):
+            keys = {name: value for name, value in keys.items() if name in parameters}
         feedback = await run_in_daemon_thread(lambda: self.judge(**keys), "judge")
         value = getattr(feedback, "value", feedback)
         error = getattr(feedback, "error", None)
@@ -62,11 +63,3 @@ class MlflowJudge(FrameworkAdapter):
             return {field.name for field in self.judge.get_input_fields()}
         parameters = inspect.signature(self.judge.__call__).parameters.values()
         return {each.name for each in parameters if each.default is each.empty and each.kind in _NAMED}
-
-    def _takes(self, name: str) -> bool:
-        parameters = inspect.signature(self.judge.__call__).parameters
-        return name in parameters or any(each.kind == each.VAR_KEYWORD for each in parameters.values())
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (str, list, dict)) else str(value)

@@ -16,14 +16,8 @@ from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Gr
 from steelyard.trials.presentation import Slots
 
 _SETTINGS = (
-    "prompt",
-    "system",
-    "model",
-    "continuous",
-    "choices",
-    "schema",
-    "use_reasoning",
-    "few_shot_examples",
+    *("prompt", "system", "model", "continuous", "choices", "schema"),
+    *("use_reasoning", "few_shot_examples"),
 )
 
 
@@ -62,12 +56,7 @@ class OpenevalsJudge(FrameworkAdapter):
         return with_cell(self.judge, "scorer", with_cell(inner, "prompt", text))
 
     async def grade(self, slots: Slots) -> Grade:
-        prompt = self._closure.get("prompt")
-        named = (
-            [name for _, name, _, _ in string.Formatter().parse(prompt) if name]
-            if isinstance(prompt, str)
-            else []
-        )
+        named = [name for _, name, _, _ in string.Formatter().parse(self.template or "") if name]
         values = bind(dict.fromkeys(["inputs", "outputs", *named]), slots, "the openevals judge")
         if slots.reference is not None:
             values.setdefault("reference_outputs", slots.reference)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
+from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind
 from steelyard.trials.presentation import Slots
 
 
 class PhoenixEvaluator(FrameworkAdapter):
-    name = "Phoenix"
-
-    @classmethod
-    def fits(cls, judge: Any) -> bool:
-        return has_base(judge, "phoenix.evals", "Evaluator")
+    name, package, classes = "Phoenix", "phoenix.evals", ("Evaluator",)
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -19,30 +19,25 @@ from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Gr
 from steelyard.trials.presentation import Slots
 
 _LISTS = ("retrieved_contexts", "reference_contexts", "contexts")
-_SETTINGS = ("name", "definition", "rubrics", "allowed_values", "strictness", "mode", "with_reference")
 _NO_SETTINGS = ("client", "cache", "run_config", "generate", "agenerate", "generate_text", "agenerate_text")
 """Attributes of a model: its client, and what wraps its methods."""
 
 
 class RagasMetric(FrameworkAdapter):
-    name = "Ragas"
+    name, package, classes = "Ragas", "ragas.metrics", ("SimpleBaseMetric", "SingleTurnMetric")
+    attributes = ("name", "definition", "rubrics", "allowed_values", "strictness", "mode", "with_reference")
     unseen = "the client of its model (address)"
     unchecked = re.compile(r'"verdict":\s*(?![01]\b)-?\d+')
 
-    @classmethod
-    def fits(cls, judge: Any) -> bool:
-        return has_base(judge, "ragas.metrics", "SimpleBaseMetric", "SingleTurnMetric")
-
     @property
     def settings(self) -> Mapping[str, Any]:
-        own = {name: getattr(self.judge, name, None) for name in _SETTINGS}
         held: dict[str, Any] = getattr(self.judge, "__dict__", {})
         prompts = {
             name: [each.instruction, getattr(each, "examples", None)]
             for name, each in held.items()
             if hasattr(each, "instruction")
         }
-        return {**own, "prompt": self._prompt, "prompts": prompts, "llm": self._llm}
+        return {**super().settings, "prompt": self._prompt, "prompts": prompts, "llm": self._llm}
 
     @classmethod
     def model_settings(cls, model: Any) -> Mapping[str, Any] | None:
@@ -103,6 +98,5 @@ class RagasMetric(FrameworkAdapter):
             return Grade(None, why=told)
         if isinstance(allowed, range):
             return Grade(value, float(allowed.start), float(allowed.stop))
-        return (
-            Grade(value, float(allowed[0]), float(allowed[1])) if isinstance(allowed, tuple) else Grade(value)
-        )
+        ends = map(float, allowed[:2]) if isinstance(allowed, tuple) else ()
+        return Grade(value, *ends)

@@ -9,15 +9,16 @@ from math import ceil, floor, log10
 from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import (
     Chart,
+    Column,
     Panel,
+    Series,
     SeriesStyle,
     aria_label,
     data_cell,
     interval_ends,
     number_legend,
-    omission_note,
     scores_only,
-    series_styles,
+    series,
 )
 from steelyard.datasheet.render.html.drawing.scatter import draw_labels
 from steelyard.datasheet.render.html.drawing.svg import Box, PixelPoint, draw_line, draw_marker, error_bar
@@ -29,50 +30,40 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.cost import COST_PER_CALL, CostRow, pareto_front
 from steelyard.metrics.run.cost import PROBE as COST_PROBE
 from steelyard.metrics.run.volatility import ACCURACY_MEAN
+from steelyard.metrics.run.volatility import PROBE as VOLATILITY
 
 WIDTH, HEIGHT = 430, 340
 TITLE = "What accuracy costs"
-ACCURACY, COST = ACCURACY_MEAN.label, COST_PER_CALL.label
-OVER_PROBES = f"{ACCURACY} over probes"
-HEADER = ("judge", OVER_PROBES, COST, "on the front")
+COLUMNS = (
+    Column(ACCURACY_MEAN.label, ACCURACY_MEAN.id, VOLATILITY),
+    Column(COST_PER_CALL.label, COST_PER_CALL.id, COST_PROBE),
+)
+OVER_PROBES = f"{ACCURACY_MEAN.label} over probes"
+HEADER = ("judge", OVER_PROBES, COST_PER_CALL.label, "on the front")
 CAPTION = (
     "Mean accuracy over probes against dollars per 1,000 calls, on a logarithmic axis; error bars are "
     "95 % intervals. The line is the best accuracy that each amount buys. A hollow marker is a judge that "
     "another beats at no higher price, by values; their intervals may overlap. Small dots are "
     "the probes of each judge, without intervals."
 )
-THOUSAND = 1000
 OF_A_PROBE = "a probe"
 
 
 @dataclass(frozen=True)
-class ProbeCost:
-    """A probe of a judge: a dot of the chart and a row of its table."""
-
-    probe: str
-    accuracy: Estimate
-    cost: Estimate
-    """Dollars per call."""
-
-    @property
-    def place(self) -> tuple[float, float]:
-        """Dollars per 1,000 calls, and accuracy."""
-        return THOUSAND * (self.cost.value or 0.0), self.accuracy.value or 0.0
-
-
-@dataclass(frozen=True)
 class Offer:
+    """What a judge, or one probe of it, gets right and what it costs."""
+
     name: str
     accuracy: Estimate
     cost: Estimate
     """Dollars per call."""
     style: SeriesStyle
-    probes: tuple[ProbeCost, ...] = ()
+    probes: tuple[Offer, ...] = ()
 
     @property
-    def dollars(self) -> float:
-        """Dollars per 1,000 calls."""
-        return THOUSAND * (self.cost.value or 0.0)
+    def place(self) -> tuple[float, float]:
+        """Dollars per 1,000 calls, and accuracy."""
+        return 1000 * (self.cost.value or 0.0), self.accuracy.value or 0.0
 
 
 @dataclass(frozen=True)
@@ -111,64 +102,43 @@ class DollarScale:
 @scores_only
 def cost_curve(summary: Summary) -> Chart | None:
     """Judges by price and accuracy; None for fewer than two, or where all are known to cost nothing."""
-    styles, offers, rows, omitted = series_styles(summary), [], [], []
-    named = [(judge.name, *_two(summary, judge.name)) for judge in summary.measured]
-    free = all(cost is not None and cost.value == 0 for _, _, cost in named)
-    if free or sum(accuracy is not None for _, accuracy, _ in named) < 2:
+    judges = series(summary, summary.measured, COLUMNS, needed=0)
+    free = all(cost is not None and cost.value == 0 for _, cost in (each.figures for each in judges))
+    if free or sum(each.figures[0] is not None for each in judges) < 2:
         return None
-    for name, accuracy, cost in named:
+    offers, omitted = [], []
+    for each in judges:
+        accuracy, cost = each.figures
         if numbers.defined(accuracy) and numbers.defined(cost):
-            offers.append(Offer(name, accuracy, cost, styles[name], _probes(summary, name)))
+            offers.append(Offer(each.name, accuracy, cost, each.style, _probes(summary, each)))
         else:
-            omitted.append(omission_note(name, [(ACCURACY, accuracy), (COST, cost)]))
-    front = [row.name for row in pareto_front(_row(offer) for offer in offers)]
-    for name, accuracy, cost in named:
-        priced = any(offer.name == name for offer in offers)
-        answer = ("yes" if name in front else "no") if priced else numbers.NOT_MEASURED
-        rows.append((name, data_cell(summary, accuracy), data_cell(summary, cost), answer))
-    svg = _drawing(offers, front, rows) if offers else ""
-    panels = (Panel(svg),) if svg else ()
-    rows += [
-        (
-            f"{offer.name}, {made.probe}",
-            data_cell(summary, made.accuracy),
-            data_cell(summary, made.cost),
-            OF_A_PROBE,
-        )
-        for offer in offers
-        for made in offer.probes
-    ]
+            omitted.append(each.omission())
+    front = [row.name for row in pareto_front(CostRow(offer.name, *offer.place) for offer in offers)]
+    priced = {offer.name: "yes" if offer.name in front else "no" for offer in offers}
+    rows = [(*each.row(summary), priced.get(each.name, numbers.NOT_MEASURED)) for each in judges]
+    panels = (Panel(_drawing(offers, front, rows)),) if offers else ()
+    for offer in offers:
+        for probe in offer.probes:
+            cells = (data_cell(summary, figure) for figure in (probe.accuracy, probe.cost))
+            rows.append((f"{offer.name}, {probe.name}", *cells, OF_A_PROBE))
     return Chart(TITLE, CAPTION, panels, HEADER, tuple(rows), number_legend(summary), tuple(omitted))
 
 
-def _two(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None]:
-    find = summary.datasheet.find
-    return (
-        find(judge, ACCURACY_MEAN.id, "volatility", protocol="base"),
-        find(judge, COST_PER_CALL.id, COST_PROBE, protocol="base"),
-    )
-
-
-def _probes(summary: Summary, judge: str) -> tuple[ProbeCost, ...]:
+def _probes(summary: Summary, judge: Series) -> tuple[Offer, ...]:
     """Its probes that have both figures; nothing for a single one, which is the judge's own point."""
     found = []
-    for estimate in summary.datasheet.estimates:
-        if (estimate.judge, estimate.metric) == (judge, COST_PER_CALL.id) and estimate.probe != COST_PROBE:
-            accuracy = summary.datasheet.find(judge, ACCURACY_OF.id, estimate.probe, protocol="base")
-            if numbers.defined(estimate) and numbers.defined(accuracy):
-                found.append(ProbeCost(estimate.probe, accuracy, estimate))
+    for cost in summary.datasheet.of(judge.name, COST_PER_CALL.id):
+        accuracy = summary.datasheet.find(judge.name, ACCURACY_OF.id, cost.probe, protocol="base")
+        if cost.probe != COST_PROBE and numbers.defined(cost) and numbers.defined(accuracy):
+            found.append(Offer(cost.probe, accuracy, cost, judge.style))
     return tuple(found) if len(found) > 1 else ()
 
 
-def _row(offer: Offer) -> CostRow:
-    return CostRow(offer.name, offer.dollars, offer.accuracy.value or 0.0)
-
-
 def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple[Text, ...]]) -> str:
-    dots = [(made.place, offer.style.role) for offer in offers for made in offer.probes]
-    x = DollarScale.of([*(offer.dollars for offer in offers), *(dollars for (dollars, _), _ in dots)])
+    dots = [probe for offer in offers for probe in offer.probes]
+    x = DollarScale.of([each.place[0] for each in (*offers, *dots)])
     y_axis, y = _accuracy_axis(offers)
-    points = {offer.name: (x(offer.dollars), y(offer.accuracy.value or 0.0)) for offer in offers}
+    points = {offer.name: (x(offer.place[0]), y(offer.place[1])) for offer in offers}
     steps = _steps([points[name] for name in front])
     bars = [
         error_bar((points[offer.name][0], y(low)), (points[offer.name][0], y(high)), offer.style.role)
@@ -176,8 +146,9 @@ def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple
         for low, high in [interval_ends(offer.accuracy)]
     ]
     probes = [
-        draw_marker("circle", (x(dollars), y(accuracy)), role=role, size=22, edge=0.6)
-        for (dollars, accuracy), role in dots
+        draw_marker("circle", (x(dollars), y(accuracy)), role=probe.style.role, size=22, edge=0.6)
+        for probe in dots
+        for dollars, accuracy in [probe.place]
     ]
     markers = [
         draw_marker(
@@ -195,21 +166,14 @@ def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple
     avoid = [Box(bar.box.left - 2, bar.box.top, bar.box.right + 2, bar.box.bottom) for bar in bars]
     labels = draw_labels(anchors, styles, WIDTH, HEIGHT, avoid)
     line = [draw_line(steps, role="accent", width=1.8, dash=(5, 4))] if steps else []
-    return draw(
-        [*line, *probes, *bars, *markers, *labels],
-        width=WIDTH,
-        height=HEIGHT,
-        title=TITLE,
-        label=aria_label(HEADER, rows),
-        x=x.axis,
-        y=y_axis,
-    )
+    elements, label = [*line, *probes, *bars, *markers, *labels], aria_label(HEADER, rows)
+    return draw(elements, width=WIDTH, height=HEIGHT, title=TITLE, label=label, x=x.axis, y=y_axis)
 
 
 def _accuracy_axis(offers: Sequence[Offer]) -> tuple[Axis, Scale]:
     """From the quarter below every interval and probe to 1; fewer ticks where the axis is long."""
     ends = [interval_ends(offer.accuracy)[0] for offer in offers]
-    least = min([*ends, *(made.place[1] for offer in offers for made in offer.probes)])
+    least = min([*ends, *(probe.place[1] for offer in offers for probe in offer.probes)])
     low = min(0.75, floor(4 * least) / 4)
     every = 5 if low < 0.5 else 2 if low < 0.75 else 1
     scale = Scale(low, 1, HEIGHT, upward=True)

@@ -9,21 +9,20 @@ from steelyard.datasheet.render.html.drawing.axis import Scale, draw, rate_axis
 from steelyard.datasheet.render.html.drawing.chart import (
     SAME_QUALITY,
     Chart,
+    Column,
     LegendEntry,
     Panel,
+    Series,
     all_judges,
     aria_label,
-    data_cell,
-    omission_note,
     pairs_only,
-    protocol_name,
-    protocols,
-    series_styles,
+    series,
 )
 from steelyard.datasheet.render.html.drawing.svg import Box, SvgElement, draw_rect, draw_text
+from steelyard.datasheet.sections.sections import LADDER
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
@@ -40,132 +39,74 @@ TALLEST = 10
 @dataclass(frozen=True)
 class AnswerKind:
     role: str
-    name: str
+    column: Column
     meaning: str
-    metric: str
-    slot: int | None = None
     pale: bool = False
     """True where dark ink is written on it."""
 
 
+def _column(metric: Metric, name: str, **slot: int) -> Column:
+    return Column(name, metric.id, LADDER, {**SAME_QUALITY, **slot})
+
+
+STABLE, ONE_SIDED = STABLE_CROSS_SENSITIVITY, ONE_SIDED_COMMIT
+SLOT_1, SLOT_2 = (_column(POSITIONAL_FALSE_PREFERENCE, f"prefers slot {slot}", slot=slot) for slot in (1, 2))
 PARTS = (
+    AnswerKind("stable", _column(STABLE, STABLE.name), "prefers a wording: same text in both orders"),
+    AnswerKind("slot-1", SLOT_1, "prefers slot 1 in both orders"),
+    AnswerKind("slot-2", SLOT_2, "prefers slot 2 in both orders", pale=True),
+    AnswerKind("one-sided", _column(ONE_SIDED, ONE_SIDED.name), "a winner in one order only"),
+    AnswerKind("other", _column(OTHER_CONFLICT, "other"), "other: the second verdict is missing"),
     AnswerKind(
-        "stable",
-        STABLE_CROSS_SENSITIVITY.name,
-        "prefers a wording: same text in both orders",
-        STABLE_CROSS_SENSITIVITY.id,
-    ),
-    AnswerKind(
-        "slot-1", "prefers slot 1", "prefers slot 1 in both orders", POSITIONAL_FALSE_PREFERENCE.id, 1
-    ),
-    AnswerKind(
-        "slot-2",
-        "prefers slot 2",
-        "prefers slot 2 in both orders",
-        POSITIONAL_FALSE_PREFERENCE.id,
-        2,
-        pale=True,
-    ),
-    AnswerKind("one-sided", ONE_SIDED_COMMIT.name, "a winner in one order only", ONE_SIDED_COMMIT.id),
-    AnswerKind("other", "other", "other: the second verdict is missing", OTHER_CONFLICT.id),
-    AnswerKind(
-        "none",
-        NO_PREFERENCE.label,
-        "no preference: tie in both orders",
-        NO_PREFERENCE.id,
-        pale=True,
+        "none", _column(NO_PREFERENCE, NO_PREFERENCE.label), "no preference: tie in both orders", pale=True
     ),
 )
+COLUMNS = [part.column for part in PARTS]
 TITLE = "Same-quality pairs, taken apart"
-HEADER = ("judge", *(part.name for part in PARTS))
+HEADER = ("judge", *(column.name for column in COLUMNS))
 CAPTION = (
     "Each bar is all pairs of equal quality, shown in both orders; the numbers are pairs. A sound judge is "
     "one bar of no preference."
 )
 
 
-@dataclass(frozen=True)
-class DecompositionBar:
-    name: str
-    label: str
-    shares: tuple[Estimate | None, ...]
-    baseline: bool = False
-
-    @property
-    def drawable(self) -> bool:
-        return any(numbers.defined(share) for share in self.shares)
-
-
 @pairs_only
 def decomposition(summary: Summary) -> Chart:
-    bars = list(_bars(summary))
-    drawn = [bar for bar in bars if bar.drawable]
-    rows = tuple((bar.name, *(data_cell(summary, share) for share in bar.shares)) for bar in bars)
-    named = [(bar.name, zip(HEADER[1:], bar.shares, strict=True)) for bar in bars if not bar.drawable]
+    bars = series(summary, all_judges(summary), COLUMNS)
+    drawn = [bar for bar in bars if any(map(numbers.defined, bar.figures))]
+    half = len(drawn) if len(drawn) <= TALLEST else -(-len(drawn) // 2)
     return Chart(
         TITLE,
         CAPTION,
-        tuple(_panel(summary, chunk) for chunk in _columns(drawn)),
+        tuple(_panel(summary, part) for part in (drawn[:half], drawn[half:]) if part),
         HEADER,
-        rows,
+        tuple(bar.row(summary) for bar in bars),
         legend=tuple(LegendEntry(part.role, part.meaning) for part in PARTS),
-        omitted=tuple(omission_note(name, shares) for name, shares in named),
+        omitted=tuple(bar.omission() for bar in bars if bar not in drawn),
         wide=len(drawn) > TALLEST,
     )
 
 
-def _columns(bars: Sequence[DecompositionBar]) -> list[Sequence[DecompositionBar]]:
-    if len(bars) <= TALLEST:
-        return [bars] if bars else []
-    half = -(-len(bars) // 2)
-    return [bars[:half], bars[half:]]
-
-
-def _panel(summary: Summary, bars: Sequence[DecompositionBar]) -> Panel:
-    label = aria_label(
-        HEADER, ((bar.name, *(data_cell(summary, share) for share in bar.shares)) for bar in bars)
-    )
-    height = ROW * len(bars)
-    y = Scale(-0.6, len(bars) - 0.4, height)
+def _panel(summary: Summary, bars: Sequence[Series]) -> Panel:
+    height, label = ROW * len(bars), aria_label(HEADER, (bar.row(summary) for bar in bars))
+    elements = list(_bar_elements(bars, Scale(-0.6, len(bars) - 0.4, height)))
     axis = rate_axis("share of pairs", WIDTH, grid=False)
-    return Panel(
-        draw(list(_bar_elements(bars, y)), width=WIDTH, height=height, title=TITLE, label=label, x=axis)
-    )
+    return Panel(draw(elements, width=WIDTH, height=height, title=TITLE, label=label, x=axis))
 
 
-def _bars(summary: Summary) -> Iterator[DecompositionBar]:
-    styles = series_styles(summary)
-    for judge in all_judges(summary):
-        for protocol in protocols(judge):
-            shares = tuple(_share(summary, judge.name, protocol, part) for part in PARTS)
-            if protocol == "base" or any(share is not None for share in shares):
-                label = styles[judge.name].with_protocol(protocol)
-                yield DecompositionBar(protocol_name(judge, protocol), label, shares, judge.baseline)
-
-
-def _share(summary: Summary, judge: str, protocol: str, part: AnswerKind) -> Estimate | None:
-    slot: dict[str, str | float] = {} if part.slot is None else {"slot": part.slot}
-    return summary.datasheet.find(judge, part.metric, "ladder", protocol=protocol, **SAME_QUALITY, **slot)
-
-
-def _bar_elements(bars: Sequence[DecompositionBar], y: Scale) -> Iterator[SvgElement]:
+def _bar_elements(bars: Sequence[Series], y: Scale) -> Iterator[SvgElement]:
     for number, bar in enumerate(bars):
         start = 0.0
-        for part, estimate in zip(PARTS, bar.shares, strict=True):
+        for part, estimate in zip(PARTS, bar.figures, strict=True):
             share = estimate.value if numbers.defined(estimate) and estimate.value else 0.0
             end = min(1.0, start + share)
             if estimate is not None and end > start:
                 box = Box(WIDTH * start, y(number - 0.18), WIDTH * end, y(number + 0.32))
                 yield draw_rect(box, role=part.role, stroke="paper")
-                if text := _count(estimate, end - start):
+                text = "" if estimate.numerator is None else str(estimate.numerator)
+                if text and (end - start) * WIDTH > DIGIT * len(text) + 2:  # the segment has room for it
                     middle = ((box.left + box.right) / 2, y(number + 0.07))
                     yield draw_text(text, middle, role="ink" if part.pale else "paper", size=12, weight=600)
             start = end
-        role = "muted" if bar.baseline else "ink"
+        role = "muted" if bar.judge.baseline else "ink"
         yield draw_text(bar.label, (0, y(number - 0.22)), role=role, align="left", baseline="bottom")
-
-
-def _count(estimate: Estimate, share: float) -> str:
-    """The count, where the segment is wide enough for it."""
-    text = "" if estimate.numerator is None else str(estimate.numerator)
-    return text if share * WIDTH > DIGIT * len(text) + 2 else ""

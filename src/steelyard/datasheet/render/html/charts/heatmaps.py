@@ -28,7 +28,7 @@ from steelyard.datasheet.words.text import capital
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.vote_matrix import ERROR_CORRELATION
+from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.probes.probe_metadata import label_changing_probes
@@ -49,10 +49,6 @@ KEPT = (
     "keep the label ask for it. Of a judge that always answers the same it says nothing. ! in a frame: "
     "the edit changes more than repeats do; ?: undecided."
 )
-
-
-CORRELATION_TITLE = "Errors in common"
-CORRELATION_HEADER = ("judges", ERROR_CORRELATION.name, "inputs")
 CORRELATION_CAPTION = (
     "Correlation of the errors of two judges over the same labelled inputs. At 1 they are one judge and a "
     "jury of them gains nothing; near 0 it gains most. Brown is below zero."
@@ -76,16 +72,11 @@ def heatmap(summary: Summary, metric: str, caption: str) -> Chart | None:
         return None
     title = f"{capital(metric_named(metric).name)} by probe"
     panels = []
-    for judges in shares.parts():
-        description = aria_label(shares.header(judges), shares.rows(judges))
+    # Even groups of judges that fit the page, baselines in the last.
+    for judges in even_groups(shares.judges, shares.grid(shares.judges).capacity(PAGE)):
+        description = aria_label(*shares.table(judges))
         panels.append(Panel(draw_heatmap(shares.grid(judges), title=title, label=description)))
-    header, rows = shares.header(shares.judges), shares.rows(shares.judges)
-    return Chart(title, caption, tuple(panels), header, rows, wide=True)
-
-
-def _asked_to_move(share: Estimate) -> bool:
-    """A share of kept verdicts under an edit that does not ask for the same one."""
-    return share.metric == INVARIANCE.id and share.probe in label_changing_probes()
+    return Chart(title, caption, tuple(panels), *shares.table(shares.judges), wide=True)
 
 
 @dataclass(frozen=True)
@@ -97,12 +88,16 @@ class _ShareTable:
 
     @classmethod
     def of(cls, summary: Summary, metric: str) -> _ShareTable:
-        """Shares of whole probes under the base protocol; items as they are belong to none."""
+        """Shares of whole probes under the base protocol; items as they are belong to none.
+
+        Of kept verdicts, edits that do not ask for the same one are left out.
+        """
+        apart = (ORIGINAL, *(label_changing_probes() if metric == INVARIANCE.id else ()))
         shares = {
             (judge.name, e.probe): e
             for judge in all_judges(summary)
             for e in summary.datasheet.of(judge.name, metric)
-            if e.is_overall and e.probe != ORIGINAL and not _asked_to_move(e)
+            if e.is_overall and e.probe not in apart
         }
         known = {judge for judge, _ in shares}
         judges = [judge for judge in all_judges(summary) if judge.name in known]
@@ -115,18 +110,13 @@ class _ShareTable:
             judges.insert(sum(not judge.baseline for judge in judges), MAJORITY)
         return cls(summary, shares, probes, judges)
 
-    def header(self, judges: Sequence[JudgeEntry]) -> tuple[str, ...]:
-        return ("probe", *(judge.name for judge in judges))
-
-    def rows(self, judges: Sequence[JudgeEntry]) -> tuple[tuple[Text, ...], ...]:
-        return tuple(
-            (probe_title(probe), *(data_cell(self.summary, self.found.get((j.name, probe))) for j in judges))
-            for probe in self.probes
-        )
-
-    def parts(self) -> list[Sequence[JudgeEntry]]:
-        """Even groups of judges that fit the page, baselines in the last."""
-        return even_groups(self.judges, self.grid(self.judges).capacity(PAGE))
+    def table(self, judges: Sequence[JudgeEntry]) -> tuple[tuple[str, ...], tuple[tuple[Text, ...], ...]]:
+        """The header, and a row for each probe."""
+        rows: list[tuple[Text, ...]] = []
+        for probe in self.probes:
+            cells = (data_cell(self.summary, self.found.get((judge.name, probe))) for judge in judges)
+            rows.append((probe_title(probe), *cells))
+        return ("probe", *(judge.name for judge in judges)), tuple(rows)
 
     def grid(self, judges: Sequence[JudgeEntry]) -> HeatmapGrid:
         styles = series_styles(self.summary)
@@ -143,17 +133,16 @@ class _ShareTable:
 
     def _tile(self, row: int, column: int, probe: str, judge: JudgeEntry) -> HeatmapTile:
         estimate = self.found.get((judge.name, probe))
-        if estimate is None or numbers.undefined(estimate):
-            return HeatmapTile(row, column, "–" if estimate is None else "undefined")
+        if not numbers.defined(estimate):
+            return HeatmapTile.empty(row, column, estimate)
         if estimate.metric == INVARIANCE.id and never_varies(self._whole(judge, COMMONEST_ANSWER)):
             return HeatmapTile(row, column, CONSTANT)
         word = "" if judge.baseline else _word(self.summary, estimate)
-        sign = MARKS.get(word, "")
-        beside = self._same_items(judge, estimate) or _spelled(estimate)
-        figure = f"{numbers.value(estimate)} {sign}".rstrip()
-        return HeatmapTile(
-            row, column, figure, beside, estimate.value, "muted" if judge.baseline else "share", word
-        )
+        whole = f"{numbers.interval(estimate)} {numbers.counts(estimate)}".strip()
+        beside = self._same_items(judge, estimate) or whole
+        figure = f"{numbers.value(estimate)} {MARKS.get(word, '')}".rstrip()
+        role = "muted" if judge.baseline else "share"
+        return HeatmapTile(row, column, figure, beside, estimate.value, role, word)
 
     def _whole(self, judge: JudgeEntry, metric: Metric) -> Estimate | None:
         return self.summary.datasheet.find(judge.name, metric.id, ORIGINAL, protocol="base")
@@ -166,10 +155,6 @@ class _ShareTable:
         if estimate.metric != ACCURACY.id or not numbers.defined(every) or not numbers.defined(same):
             return ""
         return f"unchanged {numbers.value(same)}" if same.n_units < every.n_units else ""
-
-
-def _spelled(estimate: Estimate) -> str:
-    return f"{numbers.interval(estimate)} {numbers.counts(estimate)}".strip()
 
 
 def _word(summary: Summary, estimate: Estimate) -> str:
@@ -189,28 +174,21 @@ def correlated(summary: Summary) -> Chart | None:
         return None
     rows = [(" + ".join(pair), data_cell(summary, e), str(e.n_units)) for pair, e in correlations.items()]
     labels = [series_styles(summary)[name].label for name in names]
+    both = {**{pair[::-1]: e for pair, e in correlations.items()}, **correlations}
     tiles = [
-        _correlation_tile(
-            row - 1, column, correlations.get((first, second)) or correlations.get((second, first))
-        )
+        _correlation_tile(row - 1, column, both.get((first, second)))
         for row, first in enumerate(names)
         for column, second in enumerate(names[:row])
     ]
     grid = HeatmapGrid(labels[1:], labels[:-1], tiles, apart=len(labels))
-    svg = draw_heatmap(grid, title=CORRELATION_TITLE, label=aria_label(CORRELATION_HEADER, rows))
-    return Chart(
-        CORRELATION_TITLE,
-        CORRELATION_CAPTION,
-        (Panel(svg),),
-        CORRELATION_HEADER,
-        tuple(rows),
-        wide=len(names) > 6,
-    )
+    title, header = "Errors in common", ("judges", ERROR_CORRELATION.name, "inputs")
+    panel = Panel(draw_heatmap(grid, title=title, label=aria_label(header, rows)))
+    return Chart(title, CORRELATION_CAPTION, (panel,), header, tuple(rows), wide=len(names) > 6)
 
 
 def _correlation_tile(row: int, column: int, estimate: Estimate | None) -> HeatmapTile:
     if not numbers.defined(estimate) or estimate.value is None:
-        return HeatmapTile(row, column, "–" if estimate is None else "undefined")
+        return HeatmapTile.empty(row, column, estimate)
     role = "share" if estimate.value >= 0 else "slot-1"
     interval = numbers.interval(estimate).replace("0.", ".").replace("+", "")
     return HeatmapTile(row, column, numbers.value(estimate), interval, abs(estimate.value), role)
@@ -246,6 +224,10 @@ class HeatmapTile:
     """0 to 1: how strong the colour is; None for a cell without a value."""
     role: str = "share"
     word: str = ""
+
+    @classmethod
+    def empty(cls, row: int, column: int, estimate: Estimate | None) -> HeatmapTile:
+        return cls(row, column, "–" if estimate is None else "undefined")
 
 
 @dataclass(frozen=True)
@@ -296,8 +278,16 @@ class HeatmapGrid:
 
 
 def draw_heatmap(grid: HeatmapGrid, *, title: str, label: str) -> str:
-    tiles = [element for tile in grid.tiles for element in _tile(grid, tile)]
-    elements = [*tiles, *_row_names(grid), *_headings(grid)]
+    """Tiles below the names of their columns; baselines, which stand apart, are grey."""
+    elements = [element for tile in grid.tiles for element in _tile(grid, tile)]
+    for number, name in enumerate(grid.rows):
+        at = (grid.side - 8, grid.top + number * TALL + (TALL + GAP) / 2)
+        elements.append(draw_text(name, at, align="right"))
+    for number, name in enumerate(grid.columns):
+        role, weight = ("muted", None) if number >= grid.apart else ("ink", 600)
+        middle = grid.left(number) + (grid.broad + GAP) / 2
+        for line, text in enumerate(reversed(grid.heading(name))):
+            elements.append(draw_text(text, (middle, grid.top - 10 - line * LINE), role=role, weight=weight))
     return document(elements, width=grid.width, height=grid.height, title=title, label=label)
 
 
@@ -315,24 +305,3 @@ def _tile(grid: HeatmapGrid, tile: HeatmapTile) -> list[SvgElement]:
         draw_text(tile.figure, (x, y - (8 if tile.beside else 0)), size=14, weight=600),
     ]
     return [*drawn, draw_text(tile.beside, (x, y + 8), size=10.5)] if tile.beside else drawn
-
-
-def _row_names(grid: HeatmapGrid) -> list[SvgElement]:
-    return [
-        draw_text(name, (grid.side - 8, grid.top + number * TALL + (TALL + GAP) / 2), align="right")
-        for number, name in enumerate(grid.rows)
-    ]
-
-
-def _headings(grid: HeatmapGrid) -> list[SvgElement]:
-    """Names of the columns; baselines, which stand apart, are grey."""
-    return [
-        draw_text(
-            text,
-            (grid.left(number) + (grid.broad + GAP) / 2, grid.top - 10 - line * LINE),
-            role="muted" if number >= grid.apart else "ink",
-            weight=None if number >= grid.apart else 600,
-        )
-        for number, name in enumerate(grid.columns)
-        for line, text in enumerate(reversed(grid.heading(name)))
-    ]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 
 from steelyard.datasheet.render.html.drawing.axis import round_values
 from steelyard.datasheet.render.html.drawing.chart import (
     Chart,
+    Column,
     Panel,
-    SeriesStyle,
+    Series,
     aria_label,
     data_cell,
-    omission_note,
     pairs_only,
-    protocol_name,
-    protocols,
+    series,
     series_styles,
 )
 from steelyard.datasheet.render.html.drawing.forest_plot import forest_plot, interval_row
@@ -23,15 +23,14 @@ from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.tables import by_stratum
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.cue_names import cue_name
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION
-from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION
+from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.instrument.worth import FARTHEST
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
-from steelyard.metrics.run.agent_runs import MISSED_FAILURES, PROBE, SIZES, THIRDS
+from steelyard.metrics.run.agent_runs import MISSED_FAILURES, SIZES, THIRDS
 from steelyard.metrics.run.strata import STRATUM_GAP
 
 MAX_STRATA = 20
@@ -66,49 +65,35 @@ INSTRUMENT_CAPTION = (
     "Hollow markers are another protocol: one that only makes a judge more cautious moves its tie threshold "
     "and leaves its resolution where it was."
 )
-PARAMETERS = tuple(metric.id for metric in NAMES)
-DRAWN_METRICS = (*PARAMETERS, LIMIT_OF_DETECTION.id)
-INSTRUMENT_METRICS = (*DRAWN_METRICS, FIT_PROBABILITY.id, RESOLUTION_RATIO.id)
-INSTRUMENT_HEADER = ("judge", *(metric_named(metric).name for metric in INSTRUMENT_METRICS))
+INSTRUMENT_COLUMNS = [
+    Column(metric.name, metric.id)
+    for metric in (*NAMES, LIMIT_OF_DETECTION, FIT_PROBABILITY, RESOLUTION_RATIO)
+]
+"""Parameters and limit of detection have a panel each."""
 
 
 def strata(summary: Summary) -> Chart | None:
     """Accuracy by stratum, one panel per judge; None where the data have no strata."""
-    accuracies = {
-        judge.name: [
-            estimate
-            for estimate in by_stratum(summary.datasheet, judge.name)
-            if estimate.metric == ACCURACY.id and numbers.defined(estimate)
-        ]
-        for judge in summary.measured
-    }
-    by_judge = {name: estimates for name, estimates in accuracies.items() if estimates}
-    if not by_judge:
-        return None
+    sheet, title = summary.datasheet, "Accuracy by stratum"
+    by_judge = _defined(
+        summary, lambda judge: [e for e in by_stratum(sheet, judge) if e.metric == ACCURACY.id]
+    )
     names = list(dict.fromkeys(_stratum(e) for estimates in by_judge.values() for e in estimates))
-
-    def panel(judge: str, estimates: Sequence[Estimate], label: str) -> str:
-        gaps = summary.datasheet.of(judge, STRATUM_GAP.id)
-        worst = next((_stratum(gap) for gap in gaps if gap.status == "flagged"), None)
-        role = series_styles(summary)[judge].role
-        shown = names[:MAX_STRATA]
-        return forest_plot(
-            [
-                interval_row(e, _stratum(e), role, shape="diamond" if _stratum(e) == worst else "circle")
-                for e in estimates
-                if _stratum(e) in shown
-            ],
-            names=shown,
-            title=f"Accuracy by stratum, {judge}",
-            label=label,
-            axis_title="accuracy",
-            reference=_pooled(summary, judge, ACCURACY.id, estimates[0].probe),
-        )
-
-    omitted = (f"{len(names) - MAX_STRATA} further strata",) if len(names) > MAX_STRATA else ()
-    header = ("stratum", *by_judge)
+    gaps = {
+        judge: [e for e in sheet.of(judge, STRATUM_GAP.id) if e.status == "flagged"] for judge in by_judge
+    }
+    plot = partial(forest_plot, axis_title="accuracy")
     return _panels(
-        summary, "Accuracy by stratum", STRATA_CAPTION, header, names, by_judge, _stratum, panel, omitted
+        summary,
+        (title, title, "stratum"),
+        STRATA_CAPTION,
+        names,
+        by_judge,
+        _stratum,
+        plot,
+        _pooled(summary, by_judge),
+        lowest={judge: _stratum(mine[0]) for judge, mine in gaps.items() if mine},
+        omitted=(f"{len(names) - MAX_STRATA} further strata",) if len(names) > MAX_STRATA else (),
     )
 
 
@@ -118,78 +103,60 @@ def _stratum(estimate: Estimate) -> str:
 
 def runs(summary: Summary) -> Chart | None:
     """Agent runs that should fail and are passed, by condition; None where no run was judged."""
-    every = {judge.name: _conditions(summary, judge.name) for judge in summary.measured}
-    by_judge = {name: estimates for name, estimates in every.items() if estimates}
-    if not by_judge:
-        return None
+    by_judge = _defined(
+        summary,
+        lambda judge: [
+            e
+            for e in summary.datasheet.of(judge, MISSED_FAILURES.id)
+            if any(key in e.group for key in RUN_CONDITIONS)
+        ],
+    )
     found = {_condition(estimate): estimate for estimates in by_judge.values() for estimate in estimates}
-    names = sorted(found, key=lambda name: condition_order(found[name]))
-
-    def panel(judge: str, estimates: Sequence[Estimate], label: str) -> str:
-        role = series_styles(summary)[judge].role
-        return forest_plot(
-            [interval_row(e, _condition(e), role) for e in estimates],
-            names=names,
-            title=f"Failures passed, {judge}",
-            label=label,
-            axis_title="passed",
-            reference=_pooled(summary, judge, MISSED_FAILURES.id, PROBE),
-            limit=190,
-        )
-
-    title, header = "Failures of agents that are passed", ("runs that should fail", *by_judge)
-    return _panels(summary, title, RUNS_CAPTION, header, names, by_judge, _condition, panel)
+    return _panels(
+        summary,
+        ("Failures of agents that are passed", "Failures passed", "runs that should fail"),
+        RUNS_CAPTION,
+        sorted(found, key=lambda name: condition_order(found[name])),
+        by_judge,
+        _condition,
+        partial(forest_plot, axis_title="passed", limit=190),
+        _pooled(summary, by_judge),
+    )
 
 
 def worth(summary: Summary) -> Chart | None:
     """Worth of cues in quality steps or levels, the largest first; None where no cue was measured."""
-    every = {
-        judge.name: [e for e in summary.datasheet.of(judge.name, WORTH.id) if numbers.defined(e)]
-        for judge in summary.measured
-    }
-    by_judge = {name: estimates for name, estimates in every.items() if estimates}
-    if not by_judge:
-        return None
+    by_judge = _defined(summary, lambda judge: summary.datasheet.of(judge, WORTH.id))
+    every = [estimate for estimates in by_judge.values() for estimate in estimates]
     largest: dict[str, float] = {}
-    for estimate in (e for estimates in by_judge.values() for e in estimates):
+    for estimate in every:
         name = _cue(estimate)
         largest[name] = max(largest.get(name, -FARTHEST), estimate.value or 0.0)
-    names = sorted(largest, key=lambda name: (-largest[name], name))
-    low, high = _domain([e for estimates in by_judge.values() for e in estimates])
+    low, high = _domain(every)
     high = max(high, 1.5)
-    steps = any(e.unit == "pair" for estimates in by_judge.values() for e in estimates)
-
-    def panel(judge: str, estimates: Sequence[Estimate], label: str) -> str:
-        role = series_styles(summary)[judge].role
-        return forest_plot(
-            [interval_row(e, _cue(e), role) for e in estimates],
-            names=names,
-            title=f"Worth of cues, {judge}",
-            label=label,
+    steps = any(estimate.unit == "pair" for estimate in every)
+    return _panels(
+        summary,
+        ("What outweighs quality", "Worth of cues", "cue"),
+        WORTH_CAPTION if steps else LEVELS_CAPTION,
+        sorted(largest, key=lambda name: (-largest[name], name)),
+        by_judge,
+        _cue,
+        partial(
+            forest_plot,
             axis_title="steps of quality" if steps else "levels of the scale",
             domain=(low, high),
             ticks=round_values(low, high, 5),
-            reference=1.0,
             zero_line=True,
             margin=FAULT,
             limit=190,
-        )
-
-    header = ("cue", *by_judge)
-    caption = WORTH_CAPTION if steps else LEVELS_CAPTION
-    return _panels(summary, "What outweighs quality", caption, header, names, by_judge, _cue, panel)
+        ),
+        dict.fromkeys(by_judge, 1.0),
+    )
 
 
 def _cue(estimate: Estimate) -> str:
     return cue_name(estimate.group["cue"])
-
-
-def _conditions(summary: Summary, judge: str) -> list[Estimate]:
-    return [
-        estimate
-        for estimate in summary.datasheet.of(judge, MISSED_FAILURES.id)
-        if any(key in estimate.group for key in RUN_CONDITIONS) and numbers.defined(estimate)
-    ]
 
 
 def _condition(estimate: Estimate) -> str:
@@ -204,92 +171,87 @@ def condition_order(estimate: Estimate) -> tuple[int, str]:
     return RUN_CONDITIONS.index(key), f"{ordered.index(value):02d}" if value in ordered else value
 
 
-def _pooled(summary: Summary, judge: str, metric: str, probe: str) -> float | None:
-    pooled = summary.datasheet.find(judge, metric, probe, protocol="base")
-    return pooled.value if pooled is not None and numbers.defined(pooled) else None
+def _pooled(summary: Summary, by_judge: Mapping[str, Sequence[Estimate]]) -> dict[str, float | None]:
+    """The figure of each judge over all its rows, where it is defined."""
+    pooled = {
+        judge: summary.datasheet.find(judge, estimates[0].metric, estimates[0].probe, protocol="base")
+        for judge, estimates in by_judge.items()
+    }
+    return {judge: each.value if numbers.defined(each) else None for judge, each in pooled.items()}
+
+
+def _defined(summary: Summary, of: Callable[[str], Iterable[Estimate]]) -> dict[str, list[Estimate]]:
+    """The defined figures of each measured judge that has any."""
+    every = {judge.name: list(filter(numbers.defined, of(judge.name))) for judge in summary.measured}
+    return {judge: estimates for judge, estimates in every.items() if estimates}
 
 
 def _panels(
     summary: Summary,
-    title: str,
+    titles: tuple[str, str, str],
     caption: str,
-    header: tuple[str, ...],
     names: Sequence[str],
-    by_judge: dict[str, list[Estimate]],
+    by_judge: Mapping[str, Sequence[Estimate]],
     name_of: Callable[[Estimate], str],
-    panel: Callable[[str, Sequence[Estimate], str], str],
+    plot: Callable[..., str],
+    references: Mapping[str, float | None],
+    *,
+    lowest: Mapping[str, str] = MappingProxyType({}),
     omitted: tuple[str, ...] = (),
-) -> Chart:
+) -> Chart | None:
+    """One panel per judge with a row for each name, of strata the first ones; None without a judge.
+
+    The titles are those of the chart, of a panel and of the first column.
+    """
+    if not by_judge:
+        return None
+    title, panel_title, first = titles
+    header, styles = (first, *by_judge), series_styles(summary)
+    drawn = names[:MAX_STRATA] if omitted else names
     cells = [{name_of(e): e for e in reversed(estimates)} for estimates in by_judge.values()]
     table = tuple((name, *(data_cell(summary, each.get(name)) for each in cells)) for name in names)
-    label = aria_label(header, table)
-    panels = tuple(Panel(panel(judge, estimates, label), judge) for judge, estimates in by_judge.items())
-    return Chart(title, caption, panels, header, table, omitted=omitted, wide=True)
-
-
-@dataclass(frozen=True)
-class _Fit:
-    name: str
-    label: str
-    style: SeriesStyle
-    hollow: bool
-    estimates: dict[str, Estimate]
+    label, panels = aria_label(header, table), []
+    for judge, estimates in by_judge.items():
+        role, shapes = styles[judge].role, {lowest.get(judge): "diamond"}
+        named = [(e, name_of(e)) for e in estimates if name_of(e) in drawn]
+        rows = [interval_row(e, name, role, shape=shapes.get(name, "circle")) for e, name in named]
+        options = {"title": f"{panel_title}, {judge}", "label": label, "reference": references[judge]}
+        panels.append(Panel(plot(rows, names=drawn, **options), judge))
+    return Chart(title, caption, tuple(panels), header, table, omitted=omitted, wide=True)
 
 
 @pairs_only
 def instrument(summary: Summary) -> Chart | None:
     """One panel per parameter, judges and protocols below each other; None where no judge was fitted."""
-    fits = list(_fits(summary))
-    drawn = [fit for fit in fits if any(numbers.defined(fit.estimates.get(name)) for name in PARAMETERS)]
+    fits = series(summary, summary.measured, INSTRUMENT_COLUMNS)
+    drawn = [fit for fit in fits if any(map(numbers.defined, fit.figures[: len(NAMES)]))]
     if not drawn:
         return None
-    rows = [
-        (fit.name, *(data_cell(summary, fit.estimates.get(m)) for m in INSTRUMENT_METRICS)) for fit in fits
-    ]
-    omitted = [
-        omission_note(fit.name, [(INSTRUMENT_HEADER[1], fit.estimates.get(RESOLUTION.id))])
-        for fit in fits
-        if fit not in drawn
-    ]
     return Chart(
         INSTRUMENT_TITLE,
         INSTRUMENT_CAPTION,
-        tuple(_parameter_panel(summary, drawn, metric) for metric in DRAWN_METRICS),
-        INSTRUMENT_HEADER,
-        tuple(rows),
-        omitted=tuple(omitted),
+        tuple(_parameter_panel(summary, drawn, place) for place in range(len(NAMES) + 1)),
+        ("judge", *(column.name for column in INSTRUMENT_COLUMNS)),
+        tuple(fit.row(summary) for fit in fits),
+        omitted=tuple(fit.omission(1) for fit in fits if fit not in drawn),
         wide=True,
     )
 
 
-def _fits(summary: Summary) -> Iterator[_Fit]:
-    styles = series_styles(summary)
-    for judge in summary.measured:
-        for protocol in protocols(judge):
-            estimates = {
-                metric: estimate
-                for metric in INSTRUMENT_METRICS
-                if (estimate := summary.datasheet.find(judge.name, metric, "ladder", protocol=protocol))
-            }
-            if estimates or protocol == "base":
-                style = styles[judge.name]
-                name, label = protocol_name(judge, protocol), style.with_protocol(protocol)
-                yield _Fit(name, label, style, protocol != "base", estimates)
-
-
-def _parameter_panel(summary: Summary, fits: Sequence[_Fit], metric: str) -> Panel:
-    name = metric_named(metric).name
-    shown = [(fit, fit.estimates[metric]) for fit in fits if numbers.defined(fit.estimates.get(metric))]
-    cells = ((fit.name, data_cell(summary, fit.estimates.get(metric))) for fit in fits)
-    low, high = _domain([estimate for _, estimate in shown])
+def _parameter_panel(summary: Summary, fits: Sequence[Series], place: int) -> Panel:
+    name = INSTRUMENT_COLUMNS[place].name
+    shown = [(fit, fit.figures[place]) for fit in fits]
+    rows = [
+        interval_row(e, fit.label, fit.style.role, shape=fit.style.shape, hollow=fit.protocol != "base")
+        for fit, e in shown
+        if numbers.defined(e)
+    ]
+    low, high = _domain([e for _, e in shown if numbers.defined(e)])
     svg = forest_plot(
-        [
-            interval_row(e, fit.label, fit.style.role, shape=fit.style.shape, hollow=fit.hollow)
-            for fit, e in shown
-        ],
+        rows,
         names=[fit.label for fit in fits],
         title=f"{INSTRUMENT_TITLE}: {name}",
-        label=aria_label(("judge", name), cells),
+        label=aria_label(("judge", name), ((fit.name, data_cell(summary, e)) for fit, e in shown)),
         domain=(low, high),
         ticks=round_values(low, high, 4),
         zero_line=True,

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw, rate_axis
+from steelyard.datasheet.render.html.drawing import svg
+from steelyard.datasheet.render.html.drawing.axis import QUARTERS, Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import (
     Chart,
+    Column,
     Panel,
-    SeriesStyle,
+    Series,
     all_judges,
     aria_label,
-    data_cell,
     interval_ends,
     omission_note,
     pairs_only,
-    protocol_name,
-    protocols,
-    series_styles,
+    series,
 )
 from steelyard.datasheet.render.html.drawing.labels import spread_labels
-from steelyard.datasheet.render.html.drawing.svg import (
-    PixelPoint,
-    SvgElement,
-    draw_line,
-    draw_marker,
-    draw_text,
-    error_bar,
-)
-from steelyard.datasheet.sections.rows import Text
+from steelyard.datasheet.sections.sections import LADDER
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
-from steelyard.metrics.pairs.threshold import DELTA75
+from steelyard.metrics.pairs.ladder import DELTA75, TARGET_SENSITIVITY
 
 WIDTH, HEIGHT = 250, 190
 TITLE = "Psychometric curves"
@@ -45,184 +36,130 @@ CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class PsychometricCurve:
-    """Target sensitivity by quality step under one protocol; defined figures only."""
-
-    name: str
-    """Judge for a baseline, protocol for a measured judge."""
-    steps: tuple[tuple[float, Estimate], ...]
-
-    def points(self, axes: tuple[Axis, Axis], shift: float = 0.0) -> list[PixelPoint]:
-        """Pixels of the values, moved to the right by so many steps."""
-        x, y = _scales(axes)
-        return [(x(step + shift), y(estimate.value or 0.0)) for step, estimate in self.steps]
-
-
 @pairs_only
 def psychometric(summary: Summary) -> Chart:
-    steps = _steps(summary)
-    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), DELTA75.name)
-    rows = tuple(row for judge in all_judges(summary) for row in _rows(summary, judge, steps))
-    curves_of = [(judge, _curves(summary, judge)) for judge in summary.measured]
-    panels = [_judge_panel(summary, judge, curves, header) for judge, curves in curves_of if curves]
-    if panels and summary.baselines:
-        panels.append(_baseline_panel(summary, header))
-    omitted = [
-        omission_note(judge.name, [_first(summary, judge)]) for judge, curves in curves_of if not curves
-    ]
-    return Chart(TITLE, CAPTION, tuple(panels), header, rows, omitted=tuple(omitted), wide=True)
+    return _Curves(summary).chart()
 
 
-def _judge_panel(
-    summary: Summary, judge: JudgeEntry, curves: Sequence[PsychometricCurve], header: tuple[str, ...]
-) -> Panel:
-    style, axes = series_styles(summary)[judge.name], _axes(summary)
-    front = [
-        part for number, curve in enumerate(curves) for part in _curve_elements(curve, style, number, axes)
-    ]
-    names = _start_names(curves, style, axes) if len(curves) > 1 else []
-    label = aria_label(header, _rows(summary, judge, _steps(summary)))
-    return _panel(summary, axes, [*front, *names], judge.name, label, judge.name)
+@dataclass(frozen=True)
+class _Curves:
+    """Target sensitivity by quality step: the last column of the table is the threshold."""
 
+    summary: Summary
 
-def _baseline_panel(summary: Summary, header: tuple[str, ...]) -> Panel:
-    axes, steps = _axes(summary), _steps(summary)
-    label = aria_label(header, (row for judge in summary.baselines for row in _rows(summary, judge, steps)))
-    return _panel(summary, axes, _end_names(_baseline_curves(summary), axes), "baselines", label, "Baselines")
+    @cached_property
+    def steps(self) -> list[float]:
+        of, judges = self.summary.datasheet.of, all_judges(self.summary)
+        groups = [e.group for judge in judges for e in of(judge.name, TARGET_SENSITIVITY.id, LADDER)]
+        return sorted({float(group["delta"]) for group in groups if "delta" in group})
 
+    @cached_property
+    def columns(self) -> list[Column]:
+        target = TARGET_SENSITIVITY.id
+        by_step = [Column(f"Δ{numbers.steps(step)}", target, group={"delta": step}) for step in self.steps]
+        return [*by_step, Column(DELTA75.name, DELTA75.id)]
 
-def _panel(
-    summary: Summary,
-    axes: tuple[Axis, Axis],
-    front: Sequence[SvgElement],
-    name: str,
-    label: str,
-    heading: str,
-) -> Panel:
-    threshold = _scales(axes)[1](0.75)
-    back = [draw_line([(0, threshold), (WIDTH, threshold)], role="accent", width=1.2)]
-    back += [draw_line(c.points(axes), role="muted", width=0.8) for c in _baseline_curves(summary)]
-    svg = draw(
-        [*back, *front],
-        width=WIDTH,
-        height=HEIGHT,
-        title=f"{TITLE}: {name}",
-        label=label,
-        x=axes[0],
-        y=axes[1],
-    )
-    return Panel(svg, heading)
+    @property
+    def header(self) -> tuple[str, ...]:
+        return ("judge", *(column.name for column in self.columns))
 
+    @cached_property
+    def series(self) -> list[Series]:
+        return series(self.summary, all_judges(self.summary), self.columns, needed=-1)
 
-def _rows(summary: Summary, judge: JudgeEntry, steps: Sequence[float]) -> Iterator[tuple[Text, ...]]:
-    find = summary.datasheet.find
-    for protocol in protocols(judge):
-        seen = [find(judge.name, TARGET_SENSITIVITY.id, "ladder", protocol=protocol, delta=s) for s in steps]
-        if protocol == "base" or any(estimate is not None for estimate in seen):
-            threshold = find(judge.name, DELTA75.id, "ladder", protocol=protocol)
-            yield (
-                protocol_name(judge, protocol),
-                *(data_cell(summary, estimate) for estimate in seen),
-                data_cell(summary, threshold),
-            )
+    def curves(self, judge: str) -> list[Series]:
+        """The protocols under which a judge has a point."""
+        return [each for each in self.series if each.judge.name == judge and self.points(each)]
 
+    @cached_property
+    def baselines(self) -> list[Series]:
+        names = [judge.name for judge in self.summary.baselines]
+        return [curve for name in names for curve in self.curves(name) if curve.protocol == "base"]
 
-def _steps(summary: Summary) -> list[float]:
-    groups = [
-        estimate.group
-        for judge in all_judges(summary)
-        for estimate in summary.datasheet.of(judge.name, TARGET_SENSITIVITY.id, "ladder")
-    ]
-    return sorted({float(group["delta"]) for group in groups if "delta" in group})
+    def points(self, curve: Series) -> list[tuple[float, Estimate]]:
+        """Step and figure, where it is defined."""
+        named = zip(self.steps, curve.figures, strict=False)
+        return [(step, estimate) for step, estimate in named if numbers.defined(estimate)]
 
+    def pixels(self, curve: Series, shift: float = 0.0) -> list[svg.PixelPoint]:
+        """Pixels of the values, moved to the right by so many steps."""
+        return [(self.x(step + shift), self.y(e.value or 0.0)) for step, e in self.points(curve)]
 
-def _first(summary: Summary, judge: JudgeEntry) -> tuple[str, Estimate | None]:
-    seen = summary.datasheet.of(judge.name, TARGET_SENSITIVITY.id, "ladder")
-    return TARGET_SENSITIVITY.name, seen[0] if seen else None
+    @cached_property
+    def x(self) -> Scale:
+        """With room for the names of protocols on the left, in every panel, and of baselines on the right."""
+        low, high = self.steps[0] - 0.25, self.steps[-1] + 0.25 * (self.steps[-1] - self.steps[0] + 1)
+        curves = [self.curves(judge.name) for judge in self.summary.measured]
+        names = [curve.protocol for several in curves if len(several) > 1 for curve in several]
+        room = min(0.45, (7 * max(map(len, names)) + 6) / WIDTH) if names else 0.0
+        return Scale(low - (high - low) * room / (1 - room), high, WIDTH)
 
+    @cached_property
+    def y(self) -> Scale:
+        return Scale(0, 1, HEIGHT, upward=True)
 
-def _curves(summary: Summary, judge: JudgeEntry) -> list[PsychometricCurve]:
-    curves = [_curve(summary, judge.name, protocol, protocol) for protocol in protocols(judge)]
-    return [curve for curve in curves if curve.steps]
+    def chart(self) -> Chart:
+        panels, omitted = [], []
+        for judge in self.summary.measured:
+            curves = self.curves(judge.name)
+            if curves:
+                front = [part for number, curve in enumerate(curves) for part in self._curve(curve, number)]
+                names = self._start_names(curves) if len(curves) > 1 else []
+                panels.append(self._panel([*front, *names], judge.name, [judge], judge.name))
+            else:
+                seen = self.summary.datasheet.of(judge.name, TARGET_SENSITIVITY.id, LADDER)
+                first = (TARGET_SENSITIVITY.name, seen[0] if seen else None)
+                omitted.append(omission_note(judge.name, [first]))
+        if panels and self.summary.baselines:
+            names = self._end_names(self.baselines)
+            panels.append(self._panel(names, "baselines", self.summary.baselines, "Baselines"))
+        rows = tuple(each.row(self.summary) for each in self.series)
+        return Chart(TITLE, CAPTION, tuple(panels), self.header, rows, omitted=tuple(omitted), wide=True)
 
+    def _panel(
+        self, front: Sequence[svg.SvgElement], name: str, judges: Sequence[JudgeEntry], heading: str
+    ) -> Panel:
+        threshold = self.y(0.75)
+        back = [svg.draw_line([(0, threshold), (WIDTH, threshold)], role="accent", width=1.2)]
+        back += [svg.draw_line(self.pixels(curve), role="muted", width=0.8) for curve in self.baselines]
+        rows = (each.row(self.summary) for judge in judges for each in self.series if each.judge is judge)
+        drawing = draw(
+            [*back, *front],
+            width=WIDTH,
+            height=HEIGHT,
+            title=f"{TITLE}: {name}",
+            label=aria_label(self.header, rows),
+            x=Axis(self.x, "quality steps apart", self.steps, grid=False),
+            y=Axis(self.y, ticks=QUARTERS),
+        )
+        return Panel(drawing, heading)
 
-def _baseline_curves(summary: Summary) -> list[PsychometricCurve]:
-    styles = series_styles(summary)
-    curves = [_curve(summary, j.name, "base", styles[j.name].label) for j in summary.baselines]
-    return [curve for curve in curves if curve.steps]
+    def _curve(self, curve: Series, number: int) -> list[svg.SvgElement]:
+        """A curve with error bars and markers; later ones are hollow, dashed and a little to the right."""
+        role, points = curve.style.role, self.pixels(curve, 0.09 * number)
+        ends = [map(self.y, interval_ends(estimate)) for _, estimate in self.points(curve)]
+        marker = partial(svg.draw_marker, curve.style.shape, role=role, size=55, edge=1.5, outline=role)
+        return [
+            svg.draw_line(points, role=role, width=2, dash=(5, 3) if number else ()),
+            *(
+                svg.error_bar((x, low), (x, high), role)
+                for (x, _), (low, high) in zip(points, ends, strict=True)
+            ),
+            *(marker(at=point, hollow=number > 0) for point in points),
+        ]
 
+    def _start_names(self, curves: Sequence[Series]) -> list[svg.SvgElement]:
+        starts = [self.pixels(curve, -0.15)[0] for curve in curves]
+        heights = spread_labels([y for _, y in starts], low=6, high=HEIGHT - 8)
+        return [
+            svg.draw_text(curve.protocol, (x, height), role=curve.style.role, align="right", weight=600)
+            for curve, (x, _), height in zip(curves, starts, heights, strict=True)
+        ]
 
-def _curve(summary: Summary, judge: str, protocol: str, name: str) -> PsychometricCurve:
-    steps = [
-        (float(estimate.group["delta"]), estimate)
-        for estimate in summary.datasheet.of(judge, TARGET_SENSITIVITY.id, "ladder")
-        if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol
-    ]
-    defined = [pair for pair in steps if numbers.defined(pair[1])]
-    return PsychometricCurve(name, tuple(sorted(defined, key=lambda pair: pair[0])))
-
-
-def _axes(summary: Summary) -> tuple[Axis, Axis]:
-    """Axes with room for the names of protocols on the left and of baselines on the right."""
-    steps = _steps(summary)
-    low, high = steps[0] - 0.25, steps[-1] + 0.25 * (steps[-1] - steps[0] + 1)
-    room = _name_room(summary)
-    scale = Scale(low - (high - low) * room / (1 - room), high, WIDTH)
-    return Axis(scale, "quality steps apart", steps, grid=False), rate_axis(None, HEIGHT, upward=True)
-
-
-def _scales(axes: tuple[Axis, Axis]) -> tuple[Scale, Scale]:
-    x, y = (axis.scale for axis in axes)
-    assert isinstance(x, Scale)
-    assert isinstance(y, Scale)
-    return x, y
-
-
-def _name_room(summary: Summary) -> float:
-    """Share of the width that names of protocols take on the left; the same in every panel."""
-    curves = [_curves(summary, judge) for judge in summary.measured]
-    names = [curve.name for several in curves if len(several) > 1 for curve in several]
-    return min(0.45, (7 * max(map(len, names)) + 6) / WIDTH) if names else 0.0
-
-
-def _curve_elements(
-    curve: PsychometricCurve, style: SeriesStyle, number: int, axes: tuple[Axis, Axis]
-) -> list[SvgElement]:
-    """A curve with error bars and markers; later ones are hollow, dashed and a little to the right."""
-    y = _scales(axes)[1]
-    points = curve.points(axes, 0.09 * number)
-    ends = [map(y, interval_ends(estimate)) for _, estimate in curve.steps]
-    return [
-        draw_line(points, role=style.role, width=2, dash=(5, 3) if number else ()),
-        *(
-            error_bar((x, low), (x, high), style.role)
-            for (x, _), (low, high) in zip(points, ends, strict=True)
-        ),
-        *(
-            draw_marker(
-                style.shape, point, role=style.role, size=55, hollow=number > 0, edge=1.5, outline=style.role
-            )
-            for point in points
-        ),
-    ]
-
-
-def _start_names(
-    curves: Sequence[PsychometricCurve], style: SeriesStyle, axes: tuple[Axis, Axis]
-) -> list[SvgElement]:
-    starts = [curve.points(axes, -0.15)[0] for curve in curves]
-    heights = spread_labels([y for _, y in starts], low=6, high=HEIGHT - 8)
-    return [
-        draw_text(curve.name, (x, height), role=style.role, align="right", weight=600)
-        for curve, (x, _), height in zip(curves, starts, heights, strict=True)
-    ]
-
-
-def _end_names(curves: Sequence[PsychometricCurve], axes: tuple[Axis, Axis]) -> list[SvgElement]:
-    ends = [curve.points(axes, 0.1)[-1] for curve in curves]
-    heights = spread_labels([y for _, y in ends], low=4, high=HEIGHT - 9)
-    return [
-        draw_text(curve.name, (x, height), role="muted", size=12, align="left")
-        for curve, (x, _), height in zip(curves, ends, heights, strict=True)
-    ]
+    def _end_names(self, curves: Sequence[Series]) -> list[svg.SvgElement]:
+        ends = [self.pixels(curve, 0.1)[-1] for curve in curves]
+        heights = spread_labels([y for _, y in ends], low=4, high=HEIGHT - 9)
+        return [
+            svg.draw_text(curve.label, (x, height), role="muted", size=12, align="left")
+            for curve, (x, _), height in zip(curves, ends, heights, strict=True)
+        ]

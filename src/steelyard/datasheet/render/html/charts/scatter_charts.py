@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render.html.drawing.chart import (
     SAME_QUALITY,
     Chart,
+    Column,
     Panel,
-    SeriesStyle,
+    Series,
     all_judges,
     aria_label,
     data_cell,
     number_legend,
-    omission_note,
     pairs_only,
-    protocol_name,
-    protocols,
-    series_styles,
+    series,
 )
 from steelyard.datasheet.render.html.drawing.scatter import (
     LimitLines,
@@ -30,44 +26,30 @@ from steelyard.datasheet.render.html.drawing.scatter import (
     arrow_boxes,
     scatter,
 )
-from steelyard.datasheet.render.html.drawing.svg import (
-    Box,
-    SvgElement,
-    colour,
-    draw_line,
-    draw_text,
-    tag,
-)
+from steelyard.datasheet.render.html.drawing.svg import Box, SvgElement, colour, draw_line, draw_text, tag
 from steelyard.datasheet.sections.rows import Text
+from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.common import DARK_CURRENT
-from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.criterion import CRITERION_SHIFT
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.trials.builtin_prompts import GRADED
 
-RAW, DARK, STABLE, POSITIONAL, NET, TARGET = (
-    metric.name
+TARGET = TARGET_SENSITIVITY.name
+RAW, STABLE, POSITIONAL, NET = (
+    Column(metric.name, metric.id, LADDER, SAME_QUALITY)
     for metric in (
-        *(RAW_FALSE_PREFERENCE, DARK_CURRENT, STABLE_CROSS_SENSITIVITY),
-        *(POSITIONAL_FALSE_PREFERENCE, NET_SLOT_PREFERENCE, TARGET_SENSITIVITY),
+        *(RAW_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY),
+        *(POSITIONAL_FALSE_PREFERENCE, NET_SLOT_PREFERENCE),
     )
 )
-FIRST_STEP, ALL_STEPS = f"{TARGET}, 1 step", f"{TARGET}, all steps"
-COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
-    RAW: (RAW_FALSE_PREFERENCE.id, "ladder", SAME_QUALITY),
-    STABLE: (STABLE_CROSS_SENSITIVITY.id, "ladder", SAME_QUALITY),
-    POSITIONAL: (POSITIONAL_FALSE_PREFERENCE.id, "ladder", SAME_QUALITY),
-    NET: (NET_SLOT_PREFERENCE.id, "ladder", SAME_QUALITY),
-    FIRST_STEP: (TARGET_SENSITIVITY.id, "ladder", {"delta": 1}),
-    DARK: (DARK_CURRENT.id, "vacuum", {}),
-    ALL_STEPS: (TARGET_SENSITIVITY.id, "ladder", {}),
-}
-"""Column to metric, probe and condition."""
+FIRST_STEP = Column(f"{TARGET}, 1 step", TARGET_SENSITIVITY.id, LADDER, {"delta": 1})
+ALL_STEPS = Column(f"{TARGET}, all steps", TARGET_SENSITIVITY.id)
+DARK = Column(DARK_CURRENT.name, DARK_CURRENT.id, VACUUM)
 SMALLEST, LARGEST = 50.0, 420.0
 """Area of a marker at target sensitivity 0 and 1, in square pixels."""
 AXES_CAPTION = (
@@ -92,11 +74,6 @@ CURVE_CAPTION = (
 )
 
 
-def _estimate(summary: Summary, judge: JudgeEntry, protocol: str, column: str) -> Estimate | None:
-    metric, probe, group = COLUMNS[column]
-    return summary.datasheet.find(judge.name, metric, probe, protocol=protocol, **group)
-
-
 @pairs_only
 def axes_map(summary: Summary) -> Chart:
     return _judges_by_rates(summary, "Metrology axes", AXES_CAPTION, (DARK, STABLE, FIRST_STEP), sized=True)
@@ -111,25 +88,24 @@ def _judges_by_rates(
     summary: Summary,
     title: str,
     caption: str,
-    columns: tuple[str, str, str],
+    columns: tuple[Column, Column, Column],
     *,
     sized: bool = False,
     coin: bool = False,
 ) -> Chart:
     """Every judge at the rates of the first two columns; the third may set the size of its marker."""
-    header = ("judge", *columns)
-    styles, plane = series_styles(summary), RatePlane(*columns[:2], root=True)
-    points, rows, omitted = [], [], []
-    for judge in all_judges(summary):
-        x, y, third = (_estimate(summary, judge, "base", column) for column in columns)
-        rows.append((judge.name, *(data_cell(summary, estimate) for estimate in (x, y, third))))
+    header = ("judge", *(column.name for column in columns))
+    plane = RatePlane(columns[0].name, columns[1].name, root=True)
+    judges = series(summary, all_judges(summary), columns, needed=0)
+    rows, points, omitted = [each.row(summary) for each in judges], [], []
+    for each in judges:
+        x, y, third = each.figures
         if not numbers.defined(x) or not numbers.defined(y):
-            omitted.append(omission_note(judge.name, [(columns[0], x), (columns[1], y)]))
+            omitted.append(each.omission(2))
             continue
         share = third.value if numbers.defined(third) and third.value is not None else 0.0
         size = SMALLEST + (LARGEST - SMALLEST) * share if sized else ScatterPoint.size
-        style = styles[judge.name]
-        points.append(ScatterPoint(style.tag, x, y, style, size, baseline=judge.baseline))
+        points.append(ScatterPoint(each.style.tag, x, y, each.style, size, baseline=each.judge.baseline))
     limits = LimitLines.of(points)
     back, avoid = limits.elements(plane), limits.boxes(plane)
     if coin:
@@ -154,63 +130,57 @@ def _fair_coin(plane: RatePlane) -> list[SvgElement]:
     ]
 
 
-@dataclass(frozen=True)
-class Plane:
-    x: str
-    y: str
-    x_title: str
-
-
 PLANES = (
-    Plane(RAW, FIRST_STEP, f"{RAW}, same quality"),
-    Plane(DARK, ALL_STEPS, f"{DARK}, nothing to judge"),
+    (RAW, FIRST_STEP, f"{RAW.name}, same quality"),
+    (DARK, ALL_STEPS, f"{DARK.name}, nothing to judge"),
 )
+"""Columns of an operating point, and the title of the first axis."""
 
 
 @pairs_only
 def criterion(summary: Summary) -> Chart:
     """Operating points, joined where a judge has more than one protocol."""
-    curve = any(len(arms(summary, judge)) > 2 for judge in summary.measured)
+    columns = [column for x, y, _ in PLANES for column in (x, y)]
+    # Protocols of each judge, from lenient to strict, others after them.
+    judges = [sorted(series(summary, [j], columns, needed=2), key=_strictness) for j in all_judges(summary)]
+    arms = [[each for each in mine if all(map(numbers.defined, each.figures[:2]))] for mine in judges]
+    curve = any(len(mine) > 2 for mine in arms[: len(summary.measured)])
     planes = PLANES if curve else PLANES[:1]
-    columns = [name for plane in planes for name in (plane.x, plane.y)]
-    header = ("judge", *columns, SHIFT)
-    rows = tuple(row for judge in all_judges(summary) for row in _rows(summary, judge, columns))
-    title = "Operating curve" if curve else "Criterion trade-off"
-    drawings = [_drawing(summary, plane, title, aria_label(header, rows)) for plane in planes]
-    panels = tuple(
-        Panel(svg, f"{plane.y} against {plane.x}" if curve else "")
-        for plane, svg in zip(planes, drawings, strict=True)
-        if svg
+    header = ("judge", *(column.name for column in columns[: 2 * len(planes)]), SHIFT)
+    rows = tuple(
+        (*each.row(summary)[: len(header) - 1], _shift(summary, each)) for mine in judges for each in mine
     )
+    title, label = "Operating curve" if curve else "Criterion trade-off", aria_label(header, rows)
+    panels = []
+    for number, (x, y, x_title) in enumerate(planes):
+        rates, curves = RatePlane(x_title, y.name), [list(_points(mine, 2 * number)) for mine in arms]
+        if any(curves):
+            panels.append(
+                Panel(_drawing(rates, curves, title, label), f"{y.name} against {x.name}" if curve else "")
+            )
     caption = CURVE_CAPTION if curve else CRITERION_CAPTION
-    omitted = tuple(
-        omission_note(judge.name, [(name, _estimate(summary, judge, "base", name)) for name in columns[:2]])
-        for judge in all_judges(summary)
-        if not arms(summary, judge)
-    )
-    return Chart(title, caption, panels, header, rows, number_legend(summary), omitted, wide=len(panels) > 1)
+    bases = [next(each for each in mine if each.protocol == "base") for mine in judges]
+    omitted = tuple(base.omission(2) for base, mine in zip(bases, arms, strict=True) if not mine)
+    legend = number_legend(summary)
+    return Chart(title, caption, tuple(panels), header, rows, legend, omitted, wide=len(panels) > 1)
 
 
-def arms(summary: Summary, judge: JudgeEntry) -> tuple[str, ...]:
-    """Protocols of a judge that have an operating point, from lenient to strict, others after them."""
-    names = [
-        name
-        for name in protocols(judge)
-        if all(numbers.defined(_estimate(summary, judge, name, rate)) for rate in (RAW, FIRST_STEP))
-    ]
-    return tuple(sorted(names, key=lambda name: GRADED.index(name) if name in GRADED else len(GRADED)))
+def _strictness(arm: Series) -> int:
+    return GRADED.index(arm.protocol) if arm.protocol in GRADED else len(GRADED)
 
 
-def _drawing(summary: Summary, plane: Plane, title: str, label: str) -> str:
-    styles = series_styles(summary)
-    rates = RatePlane(plane.x_title, plane.y)
-    curves = [list(_points(summary, judge, styles[judge.name], plane)) for judge in all_judges(summary)]
-    points = [point for curve in curves for point in curve]
-    if not points:
-        return ""
+def _shift(summary: Summary, arm: Series) -> Text:
+    if arm.protocol == "base":
+        return "reference"
+    column = Column(SHIFT, CRITERION_SHIFT.id, CRITERION, {"delta": 0})
+    return data_cell(summary, column.find(summary, arm.judge.name, arm.protocol))
+
+
+def _drawing(rates: RatePlane, curves: Sequence[Sequence[ScatterPoint]], title: str, label: str) -> str:
     segments = [ends for curve in curves for ends in _segments(curve) if ends[0].values != ends[1].values]
     arrows = [element for start, end in segments for element in arrow(rates, start, end)]
     avoid = [box for start, end in segments for box in arrow_boxes(rates, start, end)]
+    points = [point for curve in curves for point in curve]
     return rates.draw([*arrows, *scatter(rates, points, avoid)], title=title, label=label)
 
 
@@ -223,29 +193,15 @@ def _segments(points: Sequence[ScatterPoint]) -> Iterator[tuple[ScatterPoint, Sc
         yield from ((base, point) for point in points if point.protocol not in GRADED)
 
 
-def _points(summary: Summary, judge: JudgeEntry, style: SeriesStyle, plane: Plane) -> Iterator[ScatterPoint]:
-    names = arms(summary, judge)
-    for protocol in names:
-        x, y = (_estimate(summary, judge, protocol, rate) for rate in (plane.x, plane.y))
+def _points(arms: Sequence[Series], place: int) -> Iterator[ScatterPoint]:
+    """The points of one judge by two columns, from this place on."""
+    for arm in arms:
+        x, y = arm.figures[place : place + 2]
         if numbers.defined(x) and numbers.defined(y):
-            hollow = protocol != "base"
-            label = style.with_protocol(protocol)
+            style, hollow, label = arm.style, arm.protocol != "base", arm.label
             if style.tag != style.label:
                 label = style.tag
-            elif len(names) > 2 and hollow:  # on a curve the base point carries the judge's name
-                label = protocol
-            yield ScatterPoint(label, x, y, style, baseline=judge.baseline, hollow=hollow, protocol=protocol)
-
-
-def _rows(summary: Summary, judge: JudgeEntry, columns: Sequence[str]) -> Iterator[tuple[Text, ...]]:
-    order = [name for name in GRADED if name in judge.protocols or name == "base"]
-    for protocol in (*order, *(name for name in judge.protocols if name not in GRADED)):
-        estimates = [_estimate(summary, judge, protocol, column) for column in columns]
-        cells = [data_cell(summary, estimate) for estimate in estimates]
-        if protocol == "base":
-            yield (judge.name, *cells, "reference")
-        elif any(estimate is not None for estimate in estimates[:2]):
-            shift = summary.datasheet.find(
-                judge.name, CRITERION_SHIFT.id, "criterion", protocol=protocol, delta=0
-            )
-            yield (protocol_name(judge, protocol), *cells, data_cell(summary, shift))
+            elif len(arms) > 2 and hollow:  # on a curve the base point carries the judge's name
+                label = arm.protocol
+            baseline = arm.judge.baseline
+            yield ScatterPoint(label, x, y, style, baseline=baseline, hollow=hollow, protocol=arm.protocol)

@@ -9,15 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil, copysign, floor, log10, sqrt
 
-from steelyard.datasheet.render.html.drawing.svg import (
-    Box,
-    SvgElement,
-    document,
-    draw_line,
-    draw_text,
-    text_width,
-    truncate_text,
-)
+from steelyard.datasheet.render.html.drawing import svg
 
 QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 ROOT_TICKS = (0, 0.1, 0.25, 0.5, 0.75, 1)
@@ -40,14 +32,13 @@ class Scale:
     upward: bool = False
     """True for a vertical scale, whose pixels count from the top."""
     root: bool = False
+    label_size, label_gap, label_role = 12, TICK + 4, "muted"
 
     def __call__(self, value: float) -> float:
-        low, high, here = (self._bend(each) for each in (self.low, self.high, value))
+        numbers = (self.low, self.high, value)
+        low, high, here = (copysign(sqrt(abs(x)), x) for x in numbers) if self.root else numbers
         share = (here - low) / (high - low) if high != low else 0.5
         return self.length * (1 - share if self.upward else share)
-
-    def _bend(self, value: float) -> float:
-        return copysign(sqrt(abs(value)), value) if self.root else value
 
 
 @dataclass(frozen=True)
@@ -57,6 +48,7 @@ class NameScale:
     names: tuple[str, ...]
     """From the top."""
     length: float
+    upward, label_size, label_gap, label_role = True, 13, 10, "ink"
 
     def __call__(self, name: str) -> float:
         return (self.names.index(name) + 0.5) * self.length / len(self.names)
@@ -82,77 +74,66 @@ class Axis:
         """Pixel and label of each tick; where numbers would touch, every second label is empty."""
         if isinstance(self.scale, NameScale):
             names = self.scale.names
-            return [(self.scale(name), truncate_text(name, self._size, self.limit)) for name in names]
+            return [
+                (self.scale(name), svg.truncate_text(name, self.scale.label_size, self.limit))
+                for name in names
+            ]
         low, high = sorted((self.scale.low, self.scale.high))
         ticks = round_values(low, high, ceil(self.scale.length / 40)) if self.ticks is None else self.ticks
         labels = tick_labels(ticks, signed=self.signed) if self.labels is None else self.labels
         if len(labels) != len(ticks):
             raise ValueError(f"labels of an axis: found {len(labels)}, expected {len(ticks)}, one per tick")
         named = [(self.scale(tick), label) for tick, label in zip(ticks, labels, strict=True)]
-        kept = {place for place, _ in _without_overlap(named, self.scale.upward, self._size)}
+        kept = {place for place, _ in _without_overlap(named, self.scale.upward, self.scale.label_size)}
         return [(place, label if place in kept else "") for place, label in named]
-
-    @property
-    def _size(self) -> int:
-        return 13 if isinstance(self.scale, NameScale) else 12
-
-    @property
-    def _vertical(self) -> bool:
-        return isinstance(self.scale, NameScale) or self.scale.upward
-
-    @property
-    def _gap(self) -> int:
-        return 10 if isinstance(self.scale, NameScale) else TICK + 4
 
     @property
     def _extent(self) -> float:
         """Pixels that ticks and labels take; names get the room of the widest font."""
         if isinstance(self.scale, NameScale):
             longest = LETTER * max(map(len, self.scale.names), default=0)
-            return self._gap + (min(longest, self.limit) if self.limit else longest)
-        widest = max((text_width(label, self._size) for _, label in self.marks), default=0.0)
-        return self._gap + (widest if self._vertical else self._size)
+            return self.scale.label_gap + (min(longest, self.limit) if self.limit else longest)
+        widest = max((svg.text_width(label, self.scale.label_size) for _, label in self.marks), default=0.0)
+        return self.scale.label_gap + (widest if self.scale.upward else self.scale.label_size)
 
-    def grid_lines(self, reach: float) -> list[SvgElement]:
+    def grid_lines(self, reach: float) -> list[svg.SvgElement]:
         if isinstance(self.scale, NameScale) or not self.grid:
             return []
         return [self._across(place, 0, reach, reach, "grid") for place, _ in self.marks]
 
-    def frame(self, reach: float) -> list[SvgElement]:
+    def frame(self, reach: float) -> list[svg.SvgElement]:
         length = self.scale.length
-        room = (
-            Box(-self._extent, 0, 0, length)
-            if self._vertical
-            else Box(0, reach, length, reach + self._extent)
+        room, ends = (
+            svg.Box(0, reach, length, reach + self._extent),
+            [(0.0, reach + 0.5), (length, reach + 0.5)],
         )
-        drawn = [SvgElement("", room)]
+        if self.scale.upward:
+            room, ends = svg.Box(-self._extent, 0, 0, length), [(0.5, 0.0), (0.5, length)]
+        drawn = [svg.SvgElement("", room)]
         if isinstance(self.scale, Scale):
             drawn += [self._across(place, -TICK, 0, reach, "muted") for place, _ in self.marks]
-            ends = (
-                [(0.5, 0.0), (0.5, length)] if self._vertical else [(0.0, reach + 0.5), (length, reach + 0.5)]
-            )
-            drawn.append(draw_line(ends, role="muted"))
+            drawn.append(svg.draw_line(ends, role="muted"))
         drawn += [self._label(place, label, reach) for place, label in self.marks if label]
         return [*drawn, self._title(self.title, reach)] if self.title else drawn
 
-    def _across(self, place: float, start: float, end: float, reach: float, role: str) -> SvgElement:
+    def _across(self, place: float, start: float, end: float, reach: float, role: str) -> svg.SvgElement:
         """A line at right angles to the axis, on whole pixels."""
         at = round(place) + 0.5
-        if self._vertical:
-            return draw_line([(start, at), (end, at)], role=role)
-        return draw_line([(at, reach - end), (at, reach - start)], role=role)
+        if self.scale.upward:
+            return svg.draw_line([(start, at), (end, at)], role=role)
+        return svg.draw_line([(at, reach - end), (at, reach - start)], role=role)
 
-    def _label(self, place: float, text: str, reach: float) -> SvgElement:
-        role = "ink" if isinstance(self.scale, NameScale) else "muted"
-        if self._vertical:
-            return draw_text(text, (-self._gap, place), role=role, size=self._size, align="right")
-        return draw_text(text, (place, reach + self._gap), role=role, size=self._size, baseline="top")
+    def _label(self, place: float, text: str, reach: float) -> svg.SvgElement:
+        role, size, gap = self.scale.label_role, self.scale.label_size, self.scale.label_gap
+        if self.scale.upward:
+            return svg.draw_text(text, (-gap, place), role=role, size=size, align="right")
+        return svg.draw_text(text, (place, reach + gap), role=role, size=size, baseline="top")
 
-    def _title(self, text: str, reach: float) -> SvgElement:
+    def _title(self, text: str, reach: float) -> svg.SvgElement:
         away, middle = self._extent + TITLE_GAP, self.scale.length / 2
-        if self._vertical:
-            return draw_text(text, (-away, middle), size=TITLE_SIZE, baseline="bottom", vertical=True)
-        return draw_text(text, (middle, reach + away), size=TITLE_SIZE, baseline="top")
+        if self.scale.upward:
+            return svg.draw_text(text, (-away, middle), size=TITLE_SIZE, baseline="bottom", vertical=True)
+        return svg.draw_text(text, (middle, reach + away), size=TITLE_SIZE, baseline="top")
 
 
 def rate_axis(title: str | None, length: float, *, upward: bool = False, grid: bool = True) -> Axis:
@@ -161,7 +142,7 @@ def rate_axis(title: str | None, length: float, *, upward: bool = False, grid: b
 
 
 def draw(
-    elements: Sequence[SvgElement],
+    elements: Sequence[svg.SvgElement],
     *,
     width: float,
     height: float,
@@ -174,7 +155,7 @@ def draw(
     axes = [(axis, reach) for axis, reach in ((x, height), (y, width)) if axis is not None]
     grid = [line for axis, reach in axes for line in axis.grid_lines(reach)]
     frame = [part for axis, reach in axes for part in axis.frame(reach)]
-    return document([*grid, *frame, *elements], width=width, height=height, title=title, label=label)
+    return svg.document([*grid, *frame, *elements], width=width, height=height, title=title, label=label)
 
 
 def round_values(low: float, high: float, count: int) -> list[float]:
@@ -200,7 +181,7 @@ def _without_overlap(
     named: Sequence[tuple[float, str]], vertical: bool, size: float
 ) -> Sequence[tuple[float, str]]:
     """The labels, every second one left out until none touches the next."""
-    room = [size if vertical else text_width(text, size) for _, text in named]
+    room = [size if vertical else svg.text_width(text, size) for _, text in named]
     order = sorted(range(len(named)), key=lambda n: named[n][0])
     touching = any(
         named[after][0] - named[before][0] < (room[before] + room[after]) / 2 + TICK

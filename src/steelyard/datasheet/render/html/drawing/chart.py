@@ -1,10 +1,13 @@
-"""A chart of the page: drawings, a legend, and the data behind them; the colour and marker of each judge."""
+"""A chart of the page: drawings, legend and data, the look of each judge; and a chart as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import wraps
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, wraps
+from html import escape
+from importlib.resources import files
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
@@ -73,7 +76,10 @@ ChartFunction = Callable[[Summary], Chart | None]
 
 def pairs_only(function: ChartFunction) -> ChartFunction:
     """Decorator: draw only on sheets with probes of pairs of known quality."""
-    return _only_if(_has_pairs, function)
+    probes = (VACUUM, LADDER, CRITERION)
+    return _only_if(
+        lambda sheet: sheet.form == "pairwise" and any(e.probe in probes for e in sheet.estimates), function
+    )
 
 
 def scores_only(function: ChartFunction) -> ChartFunction:
@@ -89,12 +95,6 @@ def _only_if(condition: Callable[[Datasheet], bool], function: ChartFunction) ->
     return conditional
 
 
-def _has_pairs(sheet: Datasheet) -> bool:
-    return sheet.form == "pairwise" and any(
-        estimate.probe in (VACUUM, LADDER, CRITERION) for estimate in sheet.estimates
-    )
-
-
 @dataclass(frozen=True)
 class SeriesStyle:
     """How one judge is drawn: colour and shape, so that either alone tells it apart."""
@@ -106,10 +106,6 @@ class SeriesStyle:
     tag: str
     """Label in a scatter plot: the name, or a number where there are many."""
 
-    def with_protocol(self, protocol: str) -> str:
-        """The name, and the protocol where it is not the base one."""
-        return self.label if protocol == "base" else f"{self.label}, {protocol}"
-
 
 def series_styles(summary: Summary) -> dict[str, SeriesStyle]:
     """A style for each judge; baselines are grey."""
@@ -118,7 +114,9 @@ def series_styles(summary: Summary) -> dict[str, SeriesStyle]:
     for number, judge in enumerate(summary.measured):
         label = labels[judge.name]
         tag = str(number + 1) if len(summary.measured) > NAMED_JUDGES else label
-        styles[judge.name] = SeriesStyle(f"series-{number % SERIES + 1}", SHAPES[_shape(number)], label, tag)
+        # Shapes move on by one when the colours repeat.
+        shape = SHAPES[(number + number // SERIES) % len(SHAPES)]
+        styles[judge.name] = SeriesStyle(f"series-{number % SERIES + 1}", shape, label, tag)
     for judge in summary.baselines:
         styles[judge.name] = SeriesStyle("muted", "circle", labels[judge.name], labels[judge.name])
     return styles
@@ -128,17 +126,9 @@ def number_legend(summary: Summary) -> tuple[LegendEntry, ...]:
     """The numbers of a crowded scatter plot; empty where judges are labelled by name."""
     if len(summary.measured) <= NAMED_JUDGES:
         return ()
-    return tuple(
-        LegendEntry(
-            f"series-{number % SERIES + 1}", judge.name, f"{SHAPE_CHARACTERS[_shape(number)]} {number + 1}"
-        )
-        for number, judge in enumerate(summary.measured)
-    )
-
-
-def _shape(number: int) -> int:
-    """Shapes move on by one when the colours repeat."""
-    return (number + number // SERIES) % len(SHAPES)
+    styles = [(judge.name, series_styles(summary)[judge.name]) for judge in summary.measured]
+    signs = dict(zip(SHAPES, SHAPE_CHARACTERS, strict=True))
+    return tuple(LegendEntry(each.role, name, f"{signs[each.shape]} {each.tag}") for name, each in styles)
 
 
 def all_judges(summary: Summary) -> tuple[JudgeEntry, ...]:
@@ -146,14 +136,62 @@ def all_judges(summary: Summary) -> tuple[JudgeEntry, ...]:
     return (*summary.measured, *summary.baselines)
 
 
-def protocols(judge: JudgeEntry) -> tuple[str, ...]:
-    """The judge's protocols, base first."""
-    return ("base", *(name for name in judge.protocols if name != "base"))
+@dataclass(frozen=True)
+class Column:
+    """What is looked up for each judge and protocol."""
+
+    name: str
+    metric: str
+    probe: str = LADDER
+    group: Mapping[str, str | float] = field(default_factory=dict)
+
+    def find(self, summary: Summary, judge: str, protocol: str) -> Estimate | None:
+        return summary.datasheet.find(judge, self.metric, self.probe, protocol=protocol, **self.group)
 
 
-def protocol_name(judge: JudgeEntry, protocol: str) -> str:
-    """The judge, and the protocol where it is not the base one."""
-    return judge.name if protocol == "base" else f"{judge.name}, {protocol}"
+@dataclass(frozen=True)
+class Series:
+    """A judge under one protocol, with its figure in each column."""
+
+    judge: JudgeEntry
+    protocol: str
+    style: SeriesStyle
+    columns: Sequence[Column]
+    figures: tuple[Estimate | None, ...]
+
+    @property
+    def name(self) -> str:
+        """The judge, and the protocol where it is not the base one."""
+        return self.judge.name if self.protocol == "base" else f"{self.judge.name}, {self.protocol}"
+
+    @property
+    def label(self) -> str:
+        """The same, short enough for a chart."""
+        return self.style.label if self.protocol == "base" else f"{self.style.label}, {self.protocol}"
+
+    def row(self, summary: Summary) -> tuple[Text, ...]:
+        return (self.name, *(data_cell(summary, figure) for figure in self.figures))
+
+    def omission(self, most: int | None = None) -> str:
+        """Why it is not drawn, by its first columns or by all."""
+        named = zip((column.name for column in self.columns), self.figures, strict=True)
+        return omission_note(self.name, list(named)[:most])
+
+
+def series(
+    summary: Summary, judges: Iterable[JudgeEntry], columns: Sequence[Column], needed: int | None = None
+) -> list[Series]:
+    """Each judge under base, and under every protocol with a figure in one of `columns[:needed]`.
+
+    With 0 of them needed, base is all.
+    """
+    styles, found = series_styles(summary), []
+    for judge in judges:
+        for protocol in ("base", *(name for name in judge.protocols if name != "base")):
+            figures = tuple(column.find(summary, judge.name, protocol) for column in columns)
+            if protocol == "base" or any(figure is not None for figure in figures[:needed]):
+                found.append(Series(judge, protocol, styles[judge.name], columns, figures))
+    return found
 
 
 def omission_note(judge: str, named: Iterable[tuple[str, Estimate | None]]) -> str:
@@ -191,3 +229,81 @@ def aria_label(header: tuple[str, ...], rows: Iterable[tuple[Text, ...]]) -> str
         for row in rows
     ]
     return "; ".join(lines) + "."
+
+
+MARGIN, HEADING, LINE = 16, 34, 22
+"""Pixels around everything, for the title, and for a line of text."""
+WORD = 7.2
+"""Pixels of a letter of the legend, about."""
+_COLOUR = re.compile(r"--([\w-]+):\s*(?:light-dark\(\s*([^,]+),[^)]*\)|([^;]+));")
+_SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"')
+_ROLE = re.compile(r"var\(--([\w-]+)\)")
+
+
+def chart_svg(chart: Chart) -> str:
+    """The chart as an SVG file of its own: drawings, titles and legend, in the light colours."""
+    parts, width, top = [], 0.0, float(MARGIN + HEADING)
+    for panel in chart.panels:
+        sizes = _SIZE.search(panel.svg)
+        across, down = (float(sizes[1]), float(sizes[2])) if sizes else (0.0, 0.0)
+        if panel.title:
+            parts.append(_text(MARGIN, top + 14, panel.title, weight=600))
+            top += LINE
+        parts.append(panel.svg.replace("<svg ", f'<svg x="{MARGIN}" y="{top:g}" ', 1))
+        width, top = max(width, across), top + down + MARGIN
+    width = max(width, len(chart.title) * 1.4 * WORD)
+    for line in _lines(chart.legend, width):
+        parts.append(_legend_line(line, top))
+        top += LINE
+    body = "\n".join([_text(MARGIN, MARGIN + 16, chart.title, size=18, weight=600), *parts])
+    across, down = width + 2 * MARGIN, top + MARGIN
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{across:g}" height="{down:g}" '
+        f'viewBox="0 0 {across:g} {down:g}" font-family="system-ui, sans-serif">\n'
+        f"<title>{escape(chart.title)}</title>\n"
+        f'<rect width="100%" height="100%" fill="var(--paper)"/>\n{body}\n</svg>\n'
+    )
+    roles = _roles()  # a role that the style sheet has not is drawn in ink
+    return _ROLE.sub(lambda role: roles.get(role[1], roles["ink"]), svg)
+
+
+def _text(x: float, y: float, words: str, *, size: int = 14, weight: int = 400, role: str = "ink") -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" font-weight="{weight}" fill="var(--{role})">'
+        f"{escape(words)}</text>"
+    )
+
+
+def _lines(legend: tuple[LegendEntry, ...], width: float) -> list[list[tuple[float, LegendEntry]]]:
+    """The entries of a legend with their places, as many in a line as there is room for."""
+    lines: list[list[tuple[float, LegendEntry]]] = []
+    x = width
+    for entry in legend:
+        wide = 28 + WORD * len(entry.text + entry.sign)
+        if not lines or x + wide > width:
+            lines.append([])
+            x = 0.0
+        lines[-1].append((x, entry))
+        x += wide
+    return lines
+
+
+def _legend_line(line: list[tuple[float, LegendEntry]], top: float) -> str:
+    parts = []
+    for x, entry in line:
+        left = MARGIN + x
+        if entry.sign:
+            parts.append(_text(left, top + 14, entry.sign, role=entry.role))
+        else:
+            parts.append(
+                f'<rect x="{left:g}" y="{top + 4:g}" width="11" height="11" fill="var(--{entry.role})"/>'
+            )
+        parts.append(_text(left + 8 + WORD * max(1, len(entry.sign)), top + 14, entry.text))
+    return "\n".join(parts)
+
+
+@cache
+def _roles() -> dict[str, str]:
+    """The roles of the style sheet with their light colours."""
+    style = (files("steelyard.datasheet.render.html") / "style.css").read_text(encoding="utf-8")
+    return {name: (light or plain).strip() for name, light, plain in _COLOUR.findall(style)}

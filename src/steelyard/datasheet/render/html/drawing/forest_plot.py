@@ -11,16 +11,9 @@ from math import isfinite
 
 from markupsafe import Markup
 
+from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, NameScale, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import interval_ends
-from steelyard.datasheet.render.html.drawing.svg import (
-    Box,
-    SvgElement,
-    draw_line,
-    draw_marker,
-    draw_rect,
-    draw_text,
-)
 from steelyard.datasheet.sections.first_screen import Row
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
@@ -80,14 +73,14 @@ def forest_plot(
     lines = tuple(dict.fromkeys(row.name for row in rows) if names is None else names)
     height = row_height * len(lines)
     x, y = Scale(*domain, width), NameScale(lines, height)
-    drawn: list[SvgElement] = []
+    drawn: list[svg.SvgElement] = []
     if margin is not None:
-        drawn.append(draw_rect(Box(x(-margin), 0, x(margin), height), role="accent", opacity=0.12))
+        drawn.append(svg.draw_rect(svg.Box(x(-margin), 0, x(margin), height), role="accent", opacity=0.12))
     if zero_line:
-        drawn.append(draw_line([(x(0), 0), (x(0), height)], role="muted", width=1.2))
+        drawn.append(svg.draw_line([(x(0), 0), (x(0), height)], role="muted", width=1.2))
     if reference is not None:
         ends = [(x(reference), 0.0), (x(reference), float(height))]
-        drawn.append(draw_line(ends, role="muted", width=1.2, dash=(4, 3)))
+        drawn.append(svg.draw_line(ends, role="muted", width=1.2, dash=(4, 3)))
     for row in rows:
         drawn += _row(row, x, y(row.name))
     axis = Axis(x, axis_title, ticks, signed=signed)
@@ -97,27 +90,25 @@ def forest_plot(
     )
 
 
-def _row(row: IntervalRow, x: Scale, y: float) -> list[SvgElement]:
-    drawn: list[SvgElement] = []
+def _row(row: IntervalRow, x: Scale, y: float) -> list[svg.SvgElement]:
+    drawn: list[svg.SvgElement] = []
     for ends, width in ((row.interval, 1.8), (row.inner, 5)):
         if ends is not None:
             low, high = (_clip(x, edge, end) for edge, end in zip((x.low, x.high), ends, strict=True))
-            drawn.append(draw_line([(low, y), (high, y)], role=row.role, width=width, round_ends=True))
-    open_ends = row.interval or ()
-    for end, edge, shape in zip(
-        open_ends, (x.low, x.high), ("triangle-left", "triangle-right"), strict=False
-    ):
+            drawn.append(svg.draw_line([(low, y), (high, y)], role=row.role, width=width, round_ends=True))
+    edges = ((x.low, "triangle-left"), (x.high, "triangle-right"))
+    for end, (edge, shape) in zip(row.interval or (), edges, strict=False):
         if end is None:
-            drawn.append(draw_marker(shape, (x(edge), y), role=row.role, size=70, outline=row.role))
+            drawn.append(svg.draw_marker(shape, (x(edge), y), role=row.role, size=70, outline=row.role))
     if row.value is not None:
         place = (x(row.value), y)
         drawn.append(
-            draw_marker(
+            svg.draw_marker(
                 row.shape, place, role=row.role, size=70, hollow=row.hollow, edge=1.8, outline=row.role
             )
         )
     if row.text:
-        drawn.append(draw_text(row.text, (x.length + 14, y), size=12, align="left"))
+        drawn.append(svg.draw_text(row.text, (x.length + 14, y), size=12, align="left"))
     return drawn
 
 
@@ -145,13 +136,9 @@ def interval_bar(estimate: Estimate, word: str = "") -> Markup:
     if at is None or estimate.numerator is None or metric.signed or not 0 <= at <= 1:
         return Markup("")
     low, high = (min(1.0, max(0.0, end)) for end in interval_ends(estimate))
-    limit = metric.limit_in(estimate.group, estimate.probe)
-    has_limit = limit is not None and word and 0 <= limit.value <= 1
-    edge = (
-        Markup('<path class="limit" d="M{:.1f} 0V8"/>').format(100 * limit.value)
-        if limit and has_limit
-        else ""
-    )
+    limit, edge = metric.limit_in(estimate.group, estimate.probe), Markup("")
+    if limit is not None and word and 0 <= limit.value <= 1:
+        edge = Markup('<path class="limit" d="M{:.1f} 0V8"/>').format(100 * limit.value)
     return Markup(
         '<svg class="bar {}" viewBox="-3 0 106 8" aria-hidden="true" focusable="false">'
         '<path class="track" d="M0 4H100"/><path class="span" d="M{:.1f} 4H{:.1f}"/>{}'
@@ -165,7 +152,9 @@ def limit_scale(figure: Row, width: int = 190) -> Markup:
     if value is None:
         return Markup("")
     x = Scale(*figure.domain, width)
-    low, high = (_clip(x, edge, end) for edge, end in zip((x.low, x.high), _ends(figure), strict=True))
+    interval = figure.estimate.interval
+    ends = (value, value) if interval is None else (interval.low, interval.high)
+    low, high = (_clip(x, edge, end) for edge, end in zip((x.low, x.high), ends, strict=True))
     start, stop = (x(min(x.high, max(x.low, end))) for end in allowed)
     stop = stop if any(map(isfinite, allowed)) else start
     edges = [x(end) for end in allowed if isfinite(end)]
@@ -180,9 +169,3 @@ def limit_scale(figure: Row, width: int = 190) -> Markup:
         figure.estimate.status or "", width + 12, width + 12, label, start, stop - start, dashes, width,
         low, high, x(value),
     )  # fmt: skip
-
-
-def _ends(figure: Row) -> tuple[float | None, float | None]:
-    interval = figure.estimate.interval
-    value = figure.estimate.value
-    return (value, value) if interval is None else (interval.low, interval.high)

@@ -57,18 +57,14 @@ def _best(
     """The first of those that cover least; one that covers nothing ends the search."""
     best, least = next(candidates), inf
     for candidate in chain([best], candidates):
-        cost = _cost(candidate[1], taken, frame)
+        box = candidate[1]
+        outside = (box.right - box.left) * (box.bottom - box.top) - box.overlap(frame)
+        cost = round(sum(box.overlap(other) for other in taken) + 3 * outside, 3)
         if cost < least:
             best, least = candidate, cost
         if not least:
             break
     return best
-
-
-def _cost(box: Box, taken: Sequence[Box], frame: Box) -> float:
-    area = (box.right - box.left) * (box.bottom - box.top)
-    outside = area - box.overlap(frame)
-    return round(sum(box.overlap(other) for other in taken) + 3 * outside, 3)
 
 
 def _candidates(x: float, y: float, text: str, radius: float) -> Iterator[tuple[PlacedLabel, Box]]:

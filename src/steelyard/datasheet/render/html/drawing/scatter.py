@@ -7,21 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import atan2, degrees, hypot
 
+from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import QUARTERS, ROOT_TICKS, Axis, Scale, draw
-from steelyard.datasheet.render.html.drawing.chart import (
-    SeriesStyle,
-    interval_ends,
-)
+from steelyard.datasheet.render.html.drawing.chart import SeriesStyle, interval_ends
 from steelyard.datasheet.render.html.drawing.labels import place_labels
-from steelyard.datasheet.render.html.drawing.svg import (
-    Box,
-    PixelPoint,
-    SvgElement,
-    draw_line,
-    draw_marker,
-    draw_text,
-    error_bar,
-)
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
@@ -62,10 +51,10 @@ class RatePlane:
     def y(self) -> Scale:
         return Scale(0, 1, HEIGHT, upward=True, root=self.root)
 
-    def at(self, values: tuple[float, float]) -> PixelPoint:
+    def at(self, values: tuple[float, float]) -> svg.PixelPoint:
         return self.x(values[0]), self.y(values[1])
 
-    def draw(self, elements: Sequence[SvgElement], *, title: str, label: str) -> str:
+    def draw(self, elements: Sequence[svg.SvgElement], *, title: str, label: str) -> str:
         ticks = ROOT_TICKS if self.root else QUARTERS
         axes = {"x": Axis(self.x, self.x_title, ticks), "y": Axis(self.y, self.y_title, ticks)}
         return draw(elements, width=WIDTH, height=HEIGHT, title=title, label=label, **axes)
@@ -82,25 +71,27 @@ class LimitLines:
     def of(cls, points: Sequence[ScatterPoint]) -> LimitLines:
         return cls(_limit([point.x for point in points]), _limit([point.y for point in points]))
 
-    def elements(self, plane: RatePlane) -> list[SvgElement]:
-        drawn: list[SvgElement] = []
+    def elements(self, plane: RatePlane) -> list[svg.SvgElement]:
+        drawn: list[svg.SvgElement] = []
         if self.x is not None:
             x = plane.x(self.x)
-            drawn.append(draw_line([(x, HEIGHT), (x, 0)], role="ink", dash=(2, 3)))
-            drawn.append(draw_text(f"limit {self.x:g}", (x + 4, 2), size=11, align="left", baseline="top"))
+            drawn.append(svg.draw_line([(x, HEIGHT), (x, 0)], role="ink", dash=(2, 3)))
+            drawn.append(
+                svg.draw_text(f"limit {self.x:g}", (x + 4, 2), size=11, align="left", baseline="top")
+            )
         if self.y is not None:
             y, text = plane.y(self.y), f"limit {self.y:g}"
-            drawn.append(draw_line([(0, y), (WIDTH, y)], role="ink", dash=(2, 3)))
-            drawn.append(draw_text(text, (WIDTH - 2, y - 2), size=11, align="right", baseline="bottom"))
+            drawn.append(svg.draw_line([(0, y), (WIDTH, y)], role="ink", dash=(2, 3)))
+            drawn.append(svg.draw_text(text, (WIDTH - 2, y - 2), size=11, align="right", baseline="bottom"))
         return drawn
 
-    def boxes(self, plane: RatePlane) -> list[Box]:
+    def boxes(self, plane: RatePlane) -> list[svg.Box]:
         """The room of their texts, which labels avoid."""
         boxes = []
         if self.x is not None:
-            boxes.append(Box(plane.x(self.x), 0, plane.x(self.x) + 60, 16))
+            boxes.append(svg.Box(plane.x(self.x), 0, plane.x(self.x) + 60, 16))
         if self.y is not None:
-            boxes.append(Box(WIDTH - 60, plane.y(self.y) - 16, WIDTH, plane.y(self.y)))
+            boxes.append(svg.Box(WIDTH - 60, plane.y(self.y) - 16, WIDTH, plane.y(self.y)))
         return boxes
 
 
@@ -109,11 +100,13 @@ def _limit(estimates: Sequence[Estimate]) -> float | None:
     return next((limit.value for limit in limits if limit is not None), None)
 
 
-def scatter(plane: RatePlane, points: Sequence[ScatterPoint], avoid: Sequence[Box] = ()) -> list[SvgElement]:
+def scatter(
+    plane: RatePlane, points: Sequence[ScatterPoint], avoid: Sequence[svg.Box] = ()
+) -> list[svg.SvgElement]:
     """Error bars below, markers above, labels last."""
     bars = [bar for point in points if not point.baseline for bar in _error_bars(plane, point)]
     markers = [
-        draw_marker(
+        svg.draw_marker(
             point.style.shape,
             plane.at(point.values),
             role=point.style.role,
@@ -133,54 +126,54 @@ def draw_labels(
     styles: Sequence[tuple[str, bool]],
     width: float,
     height: float,
-    avoid: Sequence[Box],
-) -> list[SvgElement]:
+    avoid: Sequence[svg.Box],
+) -> list[svg.SvgElement]:
     """Labels beside their points, in the colour role of each and bold or not; a thin line to a far one."""
-    drawn: list[SvgElement] = []
+    drawn: list[svg.SvgElement] = []
     placed = place_labels(anchors, width=width, height=height, avoid=avoid)
     for (x, y, text), (role, bold), label in zip(anchors, styles, placed, strict=True):
         if label.far:
-            drawn.append(draw_line([(x, y), (label.x, label.y)], role="muted", width=0.8))
+            drawn.append(svg.draw_line([(x, y), (label.x, label.y)], role="muted", width=0.8))
         size, weight = (13, 600) if bold else (12, None)
         drawn.append(
-            draw_text(text, (label.x, label.y), role=role, size=size, weight=weight, align=label.align)
+            svg.draw_text(text, (label.x, label.y), role=role, size=size, weight=weight, align=label.align)
         )
     return drawn
 
 
-def arrow(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[SvgElement]:
+def arrow(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[svg.SvgElement]:
     (x, y), (x2, y2) = plane.at(start.values), plane.at(end.values)
     role = start.style.role
     # The head points up; it is rotated clockwise, in pixels.
     angle = degrees(atan2(x2 - x, y - y2))
     middle = ((x + x2) / 2, (y + y2) / 2)
     return [
-        draw_line([(x, y), (x2, y2)], role=role, width=1.8),
-        draw_marker("arrowhead", middle, role=role, size=120, edge=2, outline=role, angle=angle),
+        svg.draw_line([(x, y), (x2, y2)], role=role, width=1.8),
+        svg.draw_marker("arrowhead", middle, role=role, size=120, edge=2, outline=role, angle=angle),
     ]
 
 
-def arrow_boxes(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[Box]:
+def arrow_boxes(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[svg.Box]:
     """The room of the line between two points, in small boxes."""
     (x, y), (x2, y2) = plane.at(start.values), plane.at(end.values)
     parts = max(2, round(hypot(x2 - x, y2 - y) / 8))
     places = [(x + (x2 - x) * n / parts, y + (y2 - y) * n / parts) for n in range(1, parts)]
-    return [Box(across - 3, down - 3, across + 3, down + 3) for across, down in places]
+    return [svg.Box(across - 3, down - 3, across + 3, down + 3) for across, down in places]
 
 
-def _error_bars(plane: RatePlane, point: ScatterPoint) -> list[SvgElement]:
+def _error_bars(plane: RatePlane, point: ScatterPoint) -> list[svg.SvgElement]:
     x, y = plane.at(point.values)
     left, right = map(plane.x, interval_ends(point.x))
     bottom, top = map(plane.y, interval_ends(point.y))
     role = point.style.role
-    return [error_bar((left, y), (right, y), role), error_bar((x, bottom), (x, top), role)]
+    return [svg.error_bar((left, y), (right, y), role), svg.error_bar((x, bottom), (x, top), role)]
 
 
-def _bar_boxes(bars: Sequence[SvgElement]) -> list[Box]:
+def _bar_boxes(bars: Sequence[svg.SvgElement]) -> list[svg.Box]:
     """The room of error bars, four pixels wide."""
     return [
-        Box(box.left, box.top - 2, box.right, box.bottom + 2)
+        svg.Box(box.left, box.top - 2, box.right, box.bottom + 2)
         if box.top == box.bottom
-        else Box(box.left - 2, box.top, box.right + 2, box.bottom)
+        else svg.Box(box.left - 2, box.top, box.right + 2, box.bottom)
         for box in (bar.box for bar in bars)
     ]

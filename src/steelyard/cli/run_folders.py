@@ -1,0 +1,205 @@
+"""Commands over run folders that make no calls: `steelyard report`, `show`, `view` and `export`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from steelyard.cli.options import COUNT, KINDS, PORT, option
+from steelyard.cli.output import (
+    FULL,
+    display_path,
+    open_link,
+    print_datasheet,
+    print_page_path,
+    print_results,
+    warn,
+)
+from steelyard.cli.process import return_large_arrays, use_one_blas_thread
+from steelyard.core.text import pluralize
+from steelyard.errors import ConfigError, SteelyardError
+
+if TYPE_CHECKING:
+    from steelyard.commands.show import JudgeExamples, ShowRequest
+
+
+@click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
+@click.argument("folder", metavar="DIR", type=KINDS["folder"])
+@option(
+    "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
+)
+@option("--verify", is_flag=True, help="Verify the hashes in run.db first, and compute every figure.")
+@option("--full", is_flag=True, help=FULL)
+def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
+    """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls.
+
+    Figures are read instead of computed where neither the files of the folder nor this program have changed
+    since they were published; --verify always computes them.
+    """
+    use_one_blas_thread()
+    return_large_arrays()
+    from steelyard.cli.progress import working
+    from steelyard.commands.report import publish
+    from steelyard.run_folder.run_folder import RunFolder
+    from steelyard.runner.run_messages import metric_errors
+
+    with working("computing every figure from the stored replies; no calls"):
+        published = publish(folder, verify=verify)
+    datasheet, losses = published.datasheet, published.losses
+    if published.unwritten is not None:
+        warn(published.unwritten)
+    faults: list[SteelyardError] = [*metric_errors(datasheet.faults)]
+    if form is None:
+        faults += print_datasheet(datasheet, full=full)
+        click.echo()
+    else:
+        from steelyard.datasheet.render import csv, html, markdown
+        from steelyard.datasheet.render.json import dumps
+
+        renderers = {
+            "html": html.render,
+            "md": markdown.render,
+            "csv": csv.render,
+            "json": dumps,
+        }
+        click.echo(renderers[form](datasheet), nl=False)
+    code = print_results(losses, faults)
+    if form is None:
+        print_page_path(RunFolder(folder).page, full=full)
+    sys.exit(code)
+
+
+@click.command(short_help="Show the calls behind a figure.")
+@click.argument("folder", metavar="DIR", type=KINDS["folder"])
+@option("-j", "--judge", metavar="NAME", help="Only this judge [all judges under test].")
+@option("-p", "--probe", metavar="PROBE", help="Only calls of this probe.")
+@option(
+    "--outcome",
+    type=click.Choice(["wrong", "flip", "positional", "unreadable", "failed"]),
+    help="Only calls with this outcome.",
+)
+@option("-n", "--number", type=COUNT, default=3, metavar="N", help="Stimuli per judge.")
+@option("--json", "as_json", is_flag=True, help="Print JSON with full texts and replies.")
+def show(
+    folder: Path, judge: str | None, probe: str | None, outcome: str | None, number: int, as_json: bool
+) -> None:
+    """Show calls of a run folder: request, texts, both orders, raw replies, and how each was parsed and
+    scored. Most informative calls first; ties are broken by the study seed.
+
+    Outcomes: wrong (differs from the reference), flip (the verdict changed on the same question, or after an
+    edit that should not change it), positional (the same slot won in both orders), unreadable, failed.
+
+    Example: steelyard show steelyard-runs/mine --outcome flip -n 5
+    """
+    from steelyard.commands.show import ShowRequest
+    from steelyard.commands.show import show as choose
+    from steelyard.core.json_dataclasses import to_body
+
+    wanted = ShowRequest(judge, probe, outcome, number)
+    chosen = choose(folder, wanted)
+    if as_json:
+        body = [
+            {"judge": one.judge, "matching": one.matching, "exhibits": to_body(one.exhibits)}
+            for one in chosen
+        ]
+        click.echo(json.dumps(body, indent=1))
+    else:
+        _print_examples(chosen, wanted)
+
+
+def _print_examples(chosen: Sequence[JudgeExamples], wanted: ShowRequest) -> None:
+    from shutil import get_terminal_size
+
+    from steelyard.datasheet.render.examples import render
+    from steelyard.datasheet.words.text import escape_control_chars
+
+    width = min(get_terminal_size((80, 24)).columns, 100)
+    for one in chosen:
+        click.echo(escape_control_chars(_headline(one, wanted)))
+        if one.exhibits:
+            click.echo(f"\n{render(one.exhibits, width)}\n")
+
+
+def _headline(one: JudgeExamples, wanted: ShowRequest) -> str:
+    of = f" of probe {wanted.probe}" if wanted.probe else ""
+    ending = f" with outcome {wanted.outcome}" if wanted.outcome else ""
+    if not one.matching:
+        return f"{one.judge}: no calls{of}{ending}."
+    less = len(one.exhibits) < one.matching
+    more = f", {len(one.exhibits)} shown; -n {one.matching} shows all" if less else ""
+    return f"{one.judge}: {pluralize(one.matching, 'stimulus', 'stimuli')}{of}{ending}{more}."
+
+
+@click.command(short_help="Browse runs and every call behind a figure.")
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=KINDS["folder"])
+@option(
+    "--bundle",
+    type=KINDS["folder"],
+    metavar="DIR",
+    help="Write pages that open from a disk or any web server, instead of serving them.",
+)
+@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
+@option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one.")
+@option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
+@option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
+def view(
+    folders: tuple[Path, ...], bundle: Path | None, host: str, port: int, allow_remote: bool, no_browser: bool
+) -> None:
+    """Open a local web page to browse runs and imports: datasheets whose numbers link to their calls, every
+    call with its prompt and raw reply, pairs in both orders, comparisons of judges. The pages are read-only;
+    a run may continue meanwhile.
+    """
+    from steelyard.web.server import Server, require_loopback
+    from steelyard.web.view.app import ViewPages
+
+    if bundle is not None:
+        from steelyard.web.view.bundle import write_bundle
+
+        count = write_bundle(folders, bundle, lambda words: click.echo(f"writing {words}", err=True))
+        click.echo(f"{pluralize(count, 'file')}: {display_path(bundle / 'index.html')}")
+        return
+    require_loopback(host, remote=allow_remote)
+    pages = ViewPages(folders)
+    server = Server(host, port)
+    what = f"Showing {pluralize(len(pages.runs), 'run')}"
+    server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser, host=host))
+
+
+@click.command(short_help="Write calls as JSONL, Parquet or XLSX, runs as Inspect logs.")
+@click.argument("folder", metavar="DIR", type=KINDS["folder"])
+@option("--parquet", is_flag=True, help="Write Parquet instead of JSONL.")
+@option("--xlsx", is_flag=True, help="Write the observations as a workbook.")
+@option("--inspect", "as_inspect", is_flag=True, help="Write Inspect logs, one per probe.")
+@option("--out", type=KINDS["folder"], metavar="DIR", help="Folder to write [DIR/export or DIR/inspect].")
+def export(folder: Path, parquet: bool, xlsx: bool, as_inspect: bool, out: Path | None) -> None:
+    """Write the calls of a run for other tools.
+
+    Trials are the calls with request and reply. Observations are the verdicts with their expectation; they
+    join stimuli.jsonl by id. With --inspect every probe becomes a log for `inspect view`: one sample per text
+    or run, edited messages marked, edit and expectation in the metadata, one score per verdict. Import scores
+    that Inspect adds with `steelyard import`.
+    """
+    chosen = [name for name, given in (("parquet", parquet), ("xlsx", xlsx)) if given]
+    if len(chosen) == 2:
+        raise ConfigError("--parquet: cannot be combined with --xlsx; remove one of them.")
+    if not as_inspect:
+        from steelyard.commands.export import export_tables
+
+        for table in export_tables(folder, out or folder / "export", "".join(chosen) or "jsonl"):
+            parts = f" ({table.calls})" if table.calls.baselines else ""
+            click.echo(f"{table.path}: {pluralize(table.calls.total, 'row')}{parts}.")
+        return
+    if chosen:
+        raise ConfigError(
+            f"--{chosen[0]}: cannot be combined with --inspect, which has its own format; remove one of them."
+        )
+    from steelyard.inspect_logs.export import export_inspect
+
+    for log in export_inspect(folder, out or folder / "inspect"):
+        samples, scores = pluralize(log.samples, "sample"), pluralize(log.scores, "score")
+        click.echo(f"{log.path}: {samples}, {scores}.")

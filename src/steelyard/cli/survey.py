@@ -1,0 +1,237 @@
+"""`steelyard estimate`, `labels`, `leaderboard`, `people` and `bridge`: what people would say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import click
+
+from steelyard.cli.options import KINDS, option, takes
+from steelyard.cli.output import display_path, plain, warn
+from steelyard.cli.process import use_one_blas_thread
+from steelyard.core.text import pluralize
+from steelyard.errors import ConfigError
+from steelyard.survey.options import (
+    AnyRatings,
+    BridgeOptions,
+    DrawOptions,
+    EstimateOptions,
+    LabelOptions,
+    LeaderboardOptions,
+    PeopleOptions,
+    PlanOptions,
+    ReportOptions,
+)
+
+if TYPE_CHECKING:
+    from steelyard.importing.ratings import RatingsTable
+    from steelyard.survey.report import Report, ReportTable
+
+
+@click.command(short_help="Estimate the score that people would give.")
+@takes(EstimateOptions)
+def estimate(options: EstimateOptions) -> None:
+    """Estimate what people would say of all items, from a judge of all and labels of some.
+
+    FILE is a table of ratings with the columns item, rater, kind (human, judge or code) and value; or a table
+    with one row per item, whose columns --judge and --people name; or a run folder. The estimator follows
+    from how the labels were drawn, which the column p_drawn records or --design says.
+    """
+    table = _load(options.ratings, options.label_options)
+    from steelyard.survey.estimate_report import NAME, estimate_report
+
+    folder = options.ratings.file
+    usual = folder / NAME if folder.is_dir() else None
+    _finish(estimate_report(table, options), options.report, usual)
+
+
+@click.command(short_help="Rank systems, with intervals that include the judge's error.")
+@takes(LeaderboardOptions)
+def leaderboard(options: LeaderboardOptions) -> None:
+    """Rank systems by a judge, corrected by people's votes on some rows, and say which ranks the data allow.
+
+    FILE is a table of ratings: comparisons with system_a and system_b, or scores with system. Ranks hold for
+    all systems at once. Without people's votes they assume that the judge is right.
+    """
+    table = _load(options.ratings, options.label_options)
+    from steelyard.survey.leaderboard_report import leaderboard_report
+
+    _finish(leaderboard_report(table, options), options.report)
+
+
+@click.command(short_help="Measure agreement of people, and judges beside them.")
+@takes(PeopleOptions)
+def people(options: PeopleOptions) -> None:
+    """Say how far people agree, and whether a judge agrees with them as well as they do.
+
+    FILE is a table of ratings in which several people rated the same items. Every judge is compared with each
+    person against the same other people (the alternative annotator test).
+    """
+    table = _load(options)
+    from steelyard.survey.people_report import people_report
+
+    _finish(people_report(table, options), options.report)
+
+
+@click.command(short_help="Translate an old judge's figures to a new judge.")
+@takes(BridgeOptions)
+def bridge(options: BridgeOptions) -> None:
+    """Say whether figures of an old judge can be compared with those of a new one, and translate them.
+
+    FILE is a table of ratings in which both judges rated the same items (the anchors); they should resemble
+    the items of the history. comparable: the judges differ by less than the margin. translatable: old figures
+    translate with less uncertainty than the margin. not comparable: neither.
+    """
+    table = _load(options)
+    from steelyard.survey.bridge_report import bridge_report
+
+    _finish(bridge_report(table, options), options.report)
+
+
+def _load(options: AnyRatings, labels: LabelOptions | None = None, pilot: Path | None = None) -> RatingsTable:
+    """The ratings of a file, with labels of another file or of a pilot; what is odd in them is said."""
+    use_one_blas_thread()
+    from steelyard.importing.ratings import parse_parts
+    from steelyard.survey.rating_files import columns_of, load_ratings
+
+    own = None if labels is None else parse_parts(labels.label_columns, "--label-columns")
+    beside = pilot if labels is None else labels.labels
+    table = load_ratings(options.file, columns_of(options), beside, own, pilot=pilot is not None)
+    for remark in table.remarks:
+        warn(remark)
+    return table
+
+
+def _finish(report: Report, options: ReportOptions, usual: Path | None = None) -> None:
+    """Write the files, then print JSON, or text and the names of the files."""
+    from steelyard.core.atomic_write import atomic_write_text
+
+    out = options.out or usual
+    if out is not None:
+        atomic_write_text(out, report.json_text)
+    if options.page is not None:
+        atomic_write_text(options.page, report.page())
+    if options.as_json:
+        click.echo(report.json_text, nl=False)
+        return
+    if report.paragraph:
+        click.echo(report.paragraph)
+    else:
+        _print_lines([report.lead])
+        for table in report.tables:
+            if not table.on_page_only:
+                _print_table(table)
+        _print_lines(report.notes)
+    for path in (out, options.page):
+        if path is not None:
+            click.echo(f"Written: {display_path(path)}")
+
+
+def _print_table(made: ReportTable) -> None:
+    """A table of texts; figures with their intervals never wrap, nor does any but the one to `wrap`."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in made.header:
+        whole = title.endswith(" %]") or made.wrap not in (None, title)
+        table.add_column(title, overflow="fold", no_wrap=whole)
+    for row in made.rows:
+        table.add_row(*map(plain, row))
+    Console().print(table)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    for line in lines:
+        console.print(plain(line))
+
+
+@click.command(short_help="Price the ways of drawing labels, side by side.")
+@takes(PlanOptions)
+def plan(options: PlanOptions) -> None:
+    """Say how many labels a figure of a given half-width takes under each design, and what they cost.
+
+    FILE is a table of ratings or a run folder. How far labels spread within each verdict is taken from
+    people's labels in the file or from a pilot; without any, the plan is for the worst case.
+    """
+    table = _load(options.ratings, pilot=options.pilot)
+    from steelyard.survey.plan_labels import design_table, next_command, notes, plan_labels
+
+    made = plan_labels(table, options)
+    if options.as_json:
+        click.echo(json.dumps(made.to_json(), indent=1))
+        return
+    _print_table(design_table(made))
+    _print_lines(notes(made))
+    if (command := next_command(made, options, display_path(options.ratings.file))) is not None:
+        click.echo(f"Next: draw the fewest labels:\n{command}")
+
+
+@click.command(short_help="Draw items for labelling, with recorded odds and blind sheets.")
+@takes(DrawOptions)
+def draw(options: DrawOptions) -> None:
+    """Draw items for labelling, record every item's odds, and write sheets without any verdict.
+
+    The rest after --tune is the test part. Its labels are sealed until `labels open`. Label on the sheets and
+    bring them back with `labels add`, or on the pages of `review DIR --label`.
+    """
+    table = _load(options.ratings)
+    from steelyard.survey.draw_labels import draw_labels
+    from steelyard.survey.rating_files import columns_of
+
+    for line in draw_labels(table, columns_of(options.ratings), options).lines():
+        click.echo(line)
+    sheets = ", ".join(display_path(path) for path in sorted(options.out.glob("sheet*.csv")))
+    click.echo(f"Sheets: {sheets}")
+    click.echo(f"Label there, or with `steelyard review {quote(display_path(options.out))} --label`.")
+
+
+@click.command(short_help="Add labels from sheets, and print the progress.")
+@click.argument("folder", metavar="DIR", type=KINDS["folder"])
+@click.argument("sheets", metavar="[SHEET…]", nargs=-1, type=KINDS["file"])
+@option("--replace", is_flag=True, help="Let a label take the place of another one by the same annotator.")
+@option("--json", "as_json", is_flag=True, help="Print the progress as JSON.")
+def add(folder: Path, sheets: tuple[Path, ...], replace: bool, as_json: bool) -> None:
+    """Add the labels of sheets to a draw, and say how far labelling is.
+
+    A sheet is added whole or not at all. A label that is there already is not counted twice. Without a sheet
+    only the progress is printed.
+    """
+    from steelyard.survey.labels import add_sheets, progress, progress_lines
+
+    if replace and not sheets:
+        raise ConfigError("--replace: works only with sheets; name them, or leave it out.")
+    counts = add_sheets(folder, sheets, replace=replace) if sheets else None
+    found = progress(folder)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), indent=1))
+        return
+    if counts is not None:
+        fresh, known, empty = counts
+        click.echo(
+            f"{pluralize(fresh, 'label')} added, {known:,} known already, "
+            f"{pluralize(empty, 'row')} without a label."
+        )
+    for line in progress_lines(found, display_path(folder)):
+        click.echo(line)
+
+
+@click.command("open", short_help="Open the sealed test part, once.")
+@click.argument("folder", metavar="DIR", type=KINDS["folder"])
+@option("--incomplete", is_flag=True, help="Open though some items have no label, and leave them out.")
+def open_command(folder: Path, incomplete: bool) -> None:
+    """Open the test part of a draw. It opens once, and no label can change afterwards."""
+    from steelyard.survey.labels import open_labels
+
+    found = open_labels(folder, incomplete=incomplete)
+    shown = display_path(folder)
+    click.echo(f"Opened at {found.opened}: {pluralize(found.test[0], 'test label')} in {shown}/labels.jsonl.")
+    click.echo(f"The figure: steelyard estimate FILE --judge NAME --labels {shown}")

@@ -1,0 +1,1 @@
+"""What people would say: `estimate`, `labels`, `leaderboard`, `people` and `bridge`."""

@@ -1,0 +1,294 @@
+"""`labels draw`: items for labelling with recorded odds, and a folder that knows nothing of the verdicts."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from steelyard.core.atomic_write import atomic_write_text, write_error
+from steelyard.core.validation import parse_map, unknown_key
+from steelyard.errors import ConfigError, DataError
+from steelyard.estimation.designs import LabelDesign
+from steelyard.estimation.post_stratified import MOST_LEVELS, bins
+from steelyard.importing.rating_reader import item_texts
+from steelyard.importing.ratings import HUMAN, RatingColumns, RatingsTable
+from steelyard.review.label_draw import (
+    DRAW_FILE,
+    PILOT,
+    TEST,
+    TUNE,
+    FrameUnit,
+    LabelDraw,
+    draw_units,
+)
+from steelyard.review.labelling import LabelSession
+from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_snapshot
+from steelyard.stimuli.expectation import Unknown
+from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.survey.judged_items import choose, choose_judge
+from steelyard.survey.labels import SHEET, copy_labels, sheet_text
+from steelyard.survey.options import DrawOptions
+from steelyard.survey.rating_files import drawn_labels
+from steelyard.tasks.scale import Binary, Ordinal, Pairwise, parse_scale, scale_name
+from steelyard.tasks.sources.read import read_table
+
+UnitId = tuple[str, str, str]
+ANNOTATOR = re.compile(r"[\w .@+-]{1,40}")
+TEXT_PARTS = ("request", "response", "response_1", "response_2")
+STIMULI = "stimuli.jsonl"
+
+
+def parse_annotators(text: str | None) -> tuple[str, ...]:
+    """A number of annotators, or their names."""
+    if text is None:
+        return ()
+    if text.strip().isdecimal() and 0 < int(text) <= 100:
+        return tuple(f"annotator-{number + 1}" for number in range(int(text)))
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if not ANNOTATOR.fullmatch(name) or name.isdecimal():
+            raise ConfigError(
+                f"--annotators: found {name!r}, expected a number up to 100, or names of letters, digits, "
+                "spaces and . @ + - up to 40, separated by commas."
+            )
+    if len({name.casefold() for name in names}) < len(names):
+        raise ConfigError(f"--annotators: a name stands twice in {text!r}; give each a name of its own.")
+    return tuple(names)
+
+
+def parse_texts(text: str | None) -> dict[str, str]:
+    found = parse_map(text or "", "--texts", "PART=COLUMN", "request=question,response=answer")
+    for part in found:
+        if part not in TEXT_PARTS:
+            raise ConfigError(f"--texts: {unknown_key(part, TEXT_PARTS)}")
+    return found
+
+
+def read_rubric(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise ConfigError(f"{path}: cannot be read ({reason}); name a text file with --rubric.") from error
+
+
+def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -> LabelDraw:
+    """Draw, and write the folder: the record, the items without verdicts, a sheet for each annotator."""
+    source, out, pilot = options.ratings.file, options.out, options.pilot
+    design, annotators = LabelDesign(options.design), parse_annotators(options.annotators)
+    texts = parse_texts(options.texts)
+    rubric = None if options.rubric is None else read_rubric(options.rubric)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(
+            f"{out}: exists already, expected a new folder, since a second draw would change the odds; "
+            "choose another --out."
+        )
+    if options.tune > options.size:
+        raise ConfigError(
+            f"--tune {options.tune}: more than the {options.size} of -n, of which they are a part; lower it."
+        )
+    if options.overlap and len(annotators) < 2:
+        raise ConfigError("--overlap: works only with several --annotators; name them, or leave it out.")
+    judge = choose_judge(table, options.ratings.judge)
+    wanted = options.ratings.reading.criterion
+    criterion = choose("criterion", "--criterion", wanted, table.criteria, table.name)
+    units = _units(table, judge, criterion, design)
+    stimuli = _texts(source, how, texts)
+    scale = options.scale or next((each.scale for each in stimuli.values() if each.scale), None)
+    answers = scale_name(parse_scale(scale)) if scale else _scale(table, units)
+    if table.is_pairwise != (answers == "pairwise"):
+        raise ConfigError(f"--scale {answers}: does not fit {table.name}; leave it out.")
+    if options.stop is not None and answers != "binary":
+        raise ConfigError(f"--stop: works with yes-or-no labels, found the scale {answers}; leave it out.")
+    before = {} if pilot is None else _pilot_keys(pilot)
+    units = [replace(unit, part=PILOT, key=before[unit.id]) if unit.id in before else unit for unit in units]
+    chosen = draw_units(
+        units,
+        options.size,
+        tune=options.tune,
+        seed=options.seed,
+        spreads=_spreads(table, units, pilot),
+        scored=answers not in ("binary", "pairwise") and design is LabelDesign.BY_VERDICT,
+        annotators=annotators,
+        overlap=options.overlap,
+    )
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    draw = LabelDraw(
+        str(source), judge, criterion, str(design), options.seed, answers, at, chosen, options.stop
+    )
+    shown = [_stimulus(unit, draw, stimuli.get(unit.id), rubric) for unit in draw.drawn.values()]
+    _write_folder(out, draw, shown, pilot)
+    return draw
+
+
+def _units(table: RatingsTable, judge: str, criterion: str, design: LabelDesign) -> list[FrameUnit]:
+    scores: dict[UnitId, list[float]] = {}
+    strata: dict[UnitId, str] = {}
+    for row in table.ratings:
+        key = row.item, row.system, row.versus
+        if row.rater == judge and row.criterion == criterion and row.value is not None and row.split != TUNE:
+            scores.setdefault(key, []).append(row.value)
+            strata[key] = row.stratum
+    if not scores:
+        raise DataError(f"{table.name}: no item with a verdict of {judge!r} found; name another judge.")
+    ids = sorted(scores)
+    means = np.array([fmean(scores[key]) for key in ids])
+    if design is LabelDesign.STRATA:
+        levels = [strata[key] for key in ids]
+        if len(set(levels)) < 2:
+            raise DataError(
+                f"{table.name}: --design strata without strata, expected a column stratum; add it with "
+                "--columns stratum=COLUMN."
+            )
+    elif design is LabelDesign.BY_VERDICT:
+        few = len(np.unique(means)) <= MOST_LEVELS
+        levels = [f"{mean:g}" for mean in means] if few else [f"bin {level + 1:02}" for level in bins(means)]
+    else:
+        levels = ["all"] * len(ids)
+    rows = zip(ids, means.tolist(), levels, strict=True)
+    return [FrameUnit(item, mean, level, system, versus) for (item, system, versus), mean, level in rows]
+
+
+def _scale(table: RatingsTable, units: Sequence[FrameUnit]) -> str:
+    """What people are asked: the scale of the verdicts, where they show one."""
+    if table.is_pairwise:
+        return scale_name(Pairwise())
+    scores = {unit.score for unit in units}
+    if scores <= {0.0, 1.0}:
+        return scale_name(Binary())
+    low, high = min(scores), max(scores)
+    if all(score.is_integer() for score in scores) and 0 <= low < high <= 100:
+        return scale_name(Ordinal(int(low), int(high)))
+    raise ConfigError(
+        f"{table.name}: scores from {low:g} to {high:g} found, which name no scale for people; say --scale "
+        "binary, or a range such as 1-5."
+    )
+
+
+def _spreads(table: RatingsTable, units: Sequence[FrameUnit], pilot: Path | None) -> dict[str, float]:
+    """How labels of each level spread, from the pilot or the file; without labels all alike."""
+    values: dict[str, list[float]] = {unit.level: [] for unit in units}
+    level = {unit.id: unit.level for unit in units}
+    if pilot is not None:
+        with closing(LabelSession(pilot)) as session:
+            draw, labels = session.recorded, drawn_labels(session)
+        for key, unit in draw.drawn.items() if draw else ():
+            if labels.get(key) and unit.id in level:
+                values[level[unit.id]].append(fmean(labels[key].values()))
+    else:
+        for row in table.ratings:
+            if row.kind == HUMAN and row.value is not None and (row.item, row.system, row.versus) in level:
+                values[level[row.item, row.system, row.versus]].append(row.value)
+    every = [value for group in values.values() for value in group] or [0.0, 1.0]
+    low, reach = min(0.0, *every), max(1.0, *every) - min(0.0, *every)
+    made = {}
+    for name, group in values.items():
+        mean = ((sum(group) - low * len(group)) / reach + 0.5) / (len(group) + 1)
+        made[name] = float(np.sqrt(mean * (1 - mean)))
+    return made
+
+
+def _pilot_keys(pilot: Path) -> dict[UnitId, str]:
+    """Keys of the pilot's units; a pilot with a test part is an own draw."""
+    draw = LabelDraw.read(pilot)
+    if any(unit.part == TEST for unit in draw.drawn.values()):
+        raise ConfigError(
+            f"{pilot}: has a test part, expected a pilot of labels for tuning alone; draw a pilot with "
+            "--tune as large as -n."
+        )
+    return {unit.id: key for key, unit in draw.drawn.items()}
+
+
+def _texts(source: Path, how: RatingColumns, texts: Mapping[str, str]) -> dict[UnitId, Stimulus]:
+    """What annotators are shown of each unit; nothing where the file has no texts."""
+    if source.is_dir():
+        folder = RunFolder(source)
+        task = load_snapshot(folder.study).task if folder.study.exists() else None
+        made = {}
+        for each in StimulusSet.read(folder.stimuli) if folder.stimuli.exists() else ():
+            if each.kind == ORIGINAL and each.texts_known:
+                instruction = each.instruction or (task.instruction if task else None)
+                rubric = each.rubric or (task.rubric if task else None)
+                shown = replace(each, instruction=instruction, rubric=rubric)
+                made[each.lineage.parent, "", ""] = shown
+        return made
+    if source.suffix.lower() in (".json", ".jsonl", ".ndjson") and not texts:
+        with suppress(DataError):
+            return _file_texts(source, how, _known_parts(source))
+        return {}
+    return _file_texts(source, how, texts or _known_parts(source))
+
+
+def _known_parts(source: Path) -> dict[str, str]:
+    return {part: part for part in TEXT_PARTS if part in read_table(source).columns}
+
+
+def _file_texts(source: Path, how: RatingColumns, parts: Mapping[str, str]) -> dict[UnitId, Stimulus]:
+    made = {}
+    for key, found in item_texts(source, how, parts).items() if parts else ():
+        pair = [found[part] for part in ("response_1", "response_2") if part in found]
+        responses = tuple(pair) if key[2] else (found.get("response", ""),)
+        if len(responses) == (2 if key[2] else 1) and any(responses):
+            made[key] = _bare(found.get("request", ""), responses)
+    return made
+
+
+def _bare(request: str, texts: tuple[str, ...]) -> Stimulus:
+    kind = ORIGINAL if len(texts) == 1 else NATURAL
+    return Stimulus(
+        "", ORIGINAL, kind, "", "all", request, texts, Unknown(), Lineage("", "none", author="source")
+    )
+
+
+def _stimulus(unit: FrameUnit, draw: LabelDraw, found: Stimulus | None, rubric: str | None) -> Stimulus:
+    """The drawn unit as its annotators see it: without its id, system, verdict and stratum."""
+    if found is None:
+        names = (unit.item,) if not unit.versus else (f"{unit.item}, a", f"{unit.item}, b")
+        found = _bare("", names)
+    return replace(
+        found,
+        id=unit.key,
+        cluster=unit.key,
+        stratum="all",
+        expectation=Unknown(),
+        lineage=Lineage(unit.key, "none", author="source"),
+        rubric=rubric or found.rubric,
+        scale=draw.scale if len(found.texts) == 1 else None,
+        authors=None,
+        failing=None,
+    )
+
+
+def _write_folder(out: Path, draw: LabelDraw, shown: Sequence[Stimulus], pilot: Path | None) -> None:
+    """The folder appears whole: it is written beside its place and renamed."""
+    beside = out.with_name(out.name + ".part")
+    shutil.rmtree(beside, ignore_errors=True)
+    try:
+        beside.mkdir(parents=True)
+        StimulusSet.of(shown).write(beside / STIMULI)
+        atomic_write_text(beside / DRAW_FILE, draw.file_text())
+        with closing(LabelSession(beside)) as session:
+            if pilot is not None:
+                copy_labels(pilot, session)
+            for name in draw.annotators or ("",):
+                sheet = f"sheet-{name}.csv" if name else SHEET
+                atomic_write_text(beside / sheet, sheet_text(session, name))
+        if out.exists():
+            out.rmdir()
+        beside.rename(out)
+    except OSError as error:
+        raise write_error(out, error) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,202 @@
+"""Calls of a run: those that pass a filter, what is said of them, their errors as a map, and downloads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from starlette.responses import Response, StreamingResponse
+
+from steelyard.commands.view.call_index import COUNTED, CallFilter, CallIndex, differing_calls
+from steelyard.commands.view.call_order import sort_rows
+from steelyard.commands.view.figure_calls import calls_behind, counted_calls
+from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun, details
+from steelyard.core.arrays import Ints, Mask
+from steelyard.core.text import plural, pluralize
+from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named, probe_title
+from steelyard.datasheet.words.text import capital, escape_formula
+from steelyard.errors import ConfigError
+from steelyard.metrics.estimate import Estimate
+from steelyard.stimuli.expectation import reference_label
+from steelyard.verdicts.call_answers import answer_word, reason_of
+from steelyard.verdicts.observations import Observation
+
+REMEMBERED = 20
+PART = 500
+
+
+def passing(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
+    keep = loaded.index.mask(wanted, lambda text: _rows_with_reply(run, loaded, text))
+    if wanted.differs:
+        number, _, judge = wanted.differs.partition(":")
+        other = run.companion(number).load()
+        keep = keep & differing_calls(loaded.index, wanted.judge, other.index, judge)
+    return keep & calls_behind(run.figure(wanted.figure), loaded.index) if wanted.figure else keep
+
+
+def of_outcome(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> Mask:
+    """Calls that ended as the filter wants, or that the numerator of its figure counts; else all."""
+    chosen = loaded.index.outcomes.get(wanted.outcome)
+    if wanted.outcome == COUNTED and wanted.figure:
+        chosen = counted_calls(run.figure(wanted.figure), loaded.index)
+    return np.ones(len(loaded.index.calls), dtype=np.bool_) if chosen is None else chosen
+
+
+def passing_rows(run: ViewedRun, loaded: LoadedRun, wanted: CallFilter) -> list[int]:
+    keep = passing(run, loaded, wanted) & of_outcome(run, loaded, wanted)
+    rows: list[int] = sort_rows(run, loaded, np.flatnonzero(keep), wanted.sort).tolist()
+    return rows
+
+
+def _rows_with_reply(run: ViewedRun, loaded: LoadedRun, text: str) -> Ints:
+    if text not in loaded.searches:
+        with run.store() as store:
+            keys = [] if store is None else store.keys_containing(text)
+        if len(loaded.searches) >= REMEMBERED:
+            loaded.searches.clear()
+        loaded.searches[text] = loaded.rows(keys)
+    return loaded.searches[text]
+
+
+def _row(loaded: LoadedRun, row: int, seen: Observation) -> dict[str, object]:
+    shown = seen.stimulus
+    return {
+        "id": loaded.index.ids[row],
+        "judge": seen.judge,
+        "protocol": seen.protocol,
+        "probe": shown.probe,
+        "kind": shown.kind,
+        "stratum": shown.stratum,
+        "stimulus": shown.id,
+        "order": seen.order,
+        "replicate": seen.replicate,
+        "label": reference_label(shown.expectation),
+        "verdict": answer_word(seen.verdict),
+        "reason": reason_of(seen.verdict),
+        "outcomes": " ".join(loaded.index.outcomes_of(row)),
+    }
+
+
+def _csv(run: ViewedRun, wanted: CallFilter) -> Response:
+    loaded = run.load()
+    rows = passing_rows(run, loaded, wanted)
+    calls = zip(rows, loaded.index.observations_at(rows), strict=True)
+    lines = _lines(_row(loaded, row, seen) for row, seen in calls)
+    return StreamingResponse(lines, media_type="text/csv; charset=utf-8")
+
+
+def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
+    """The table in parts of many lines: a part for each would cost more than its making."""
+    head = True
+    while part := list(islice(rows, PART)):
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(part[0]))
+        if head:
+            writer.writeheader()
+        writer.writerows(
+            {key: escape_formula(v, joined=True) if isinstance(v, str) else v for key, v in row.items()}
+            for row in part
+        )
+        head = False
+        yield out.getvalue()
+
+
+def _json(run: ViewedRun, wanted: CallFilter) -> Response:
+    loaded = run.load()
+    rows = passing_rows(run, loaded, wanted)
+
+    def parts() -> Iterator[str]:
+        yield "["
+        for start in range(0, len(rows), PART):
+            calls = details(run, loaded, rows[start : start + PART], explained=False)
+            yield (",\n" if start else "") + ",\n".join(json.dumps(each.to_json()) for each in calls)
+        yield "]\n"
+
+    return StreamingResponse(parts(), media_type="application/json")
+
+
+def _datasheet(run: ViewedRun, _: CallFilter) -> Response:
+    if run.sheet is None:
+        raise ConfigError(f"{run.path}: there is no datasheet yet.")
+    return Response(dumps(run.sheet), media_type="application/json")
+
+
+FILES: dict[str, Callable[[ViewedRun, CallFilter], Response]] = {
+    "calls.csv": _csv,
+    "calls.json": _json,
+    "datasheet.json": _datasheet,
+}
+
+
+def figure_sentence(figure: Estimate, behind: int) -> tuple[str, str]:
+    """Name of a figure, and its value with how many of the calls behind it are listed."""
+    place = f"of {figure.judge}, {probe_title(figure.probe)} ({numbers.condition(figure.group)})"
+    if not numbers.defined(figure):
+        value = f"{numbers.value(figure)}, {numbers.reason(figure)}"
+    else:
+        counts = numbers.counts(figure)
+        value = f"{numbers.value(figure)} {numbers.interval(figure)}{', ' if counts else ''}{counts}"
+    return capital(metric_named(figure.metric).name), f"{place}: {value}. {_listed(figure, behind)}"
+
+
+def _listed(figure: Estimate, behind: int) -> str:
+    if figure.n_calls == behind:
+        return f"Counted from {pluralize(behind, 'call')}, listed here."
+    if figure.unit == "input":
+        inputs = pluralize(figure.denominator or figure.n_calls, "input")
+        return f"Counted from {inputs} that several judges answered; their calls are among those listed."
+    if figure.n_calls:
+        return (
+            f"Counted from {pluralize(figure.n_calls, 'call')}; its probe and condition name "
+            f"{pluralize(behind, 'call')}, and which of them count is not told."
+        )
+    return f"No call counts; {pluralize(behind, 'call')} {plural(behind, 'was', 'were')} made for it."
+
+
+STEPS = (0.05, 0.15, 0.3, 0.5, 0.7, 0.9)
+"""Shares from which on a tile is a step darker."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    wrong: int
+    held: int
+    """Calls with a verdict that is held against a reference."""
+    calls: int
+
+    @property
+    def share(self) -> float | None:
+        return self.wrong / self.held if self.held else None
+
+    @property
+    def depth(self) -> int:
+        return 0 if self.share is None else sum(self.share >= step for step in STEPS)
+
+
+@dataclass(frozen=True)
+class AccuracyMap:
+    judges: tuple[str, ...]
+    probes: tuple[str, ...]
+    tiles: Mapping[tuple[str, str], Tile]
+    baselines: frozenset[str] = frozenset()
+
+
+def accuracy_map(index: CallIndex) -> AccuracyMap:
+    answers = index.answers
+    tiles: dict[tuple[str, str], Tile] = {}
+    for judge in index.judges:
+        for probe in index.probes:
+            keep = index.mask(CallFilter(judge=judge, probe=probe))
+            if keep.any():
+                wrong, held = int(np.sum(answers.wrong & keep)), int(np.sum(answers.has_reference & keep))
+                tiles[judge, probe] = Tile(wrong, held, int(keep.sum()))
+    probes = tuple(probe for probe in index.probes if any(place[1] == probe for place in tiles))
+    baselines = frozenset(judge for judge in index.judges if index.is_baseline(judge))
+    return AccuracyMap(index.judges, probes, tiles, baselines)
