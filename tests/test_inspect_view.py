@@ -47,7 +47,7 @@ def test_the_viewer_shows_a_run_with_its_edit_and_its_scores(tmp_path: Path, com
         page.get_by_text("truncated_tail").first.click()
         page.get_by_text("planted/rater").first.wait_for()
         assert "NaN" not in page.inner_text("body")
-        page.get_by_text("truncated_tail/0").first.click()
+        page.get_by_text("library-list/truncated_tail/0").first.click()
         page.get_by_text("You help readers of a town library.").first.wait_for()
         page.get_by_role("tab", name="Info").or_(page.get_by_text("Info", exact=True)).first.click()
         page.get_by_text("steelyard").first.wait_for()

@@ -70,20 +70,21 @@ def test_what_it_does_with_either_label_stands_on_the_first_screen(command: Comm
     path = write(tmp_path / "t.csv", rows)
     columns = "item=item,judge=judge,score=score,expected=expected"
     done = command("import", path, "--columns", columns, "--out", "sheet")
+    # 2 of 40 and 27 of 60 by Wilson.
     said = (
-        "Of the answers that should pass it passed 95 % (38 of 40), of those that should fail it failed 55 % "
-        "(33 of 60)."
+        "Of the answers that should pass it failed 0.05 [0.01, 0.17], of those that should fail it passed "
+        "0.45 [0.33, 0.58]."
     )
     assert said in " ".join(done.out.split())
     assert said in (ImportFolder(Path("sheet")).path / "datasheet.md").read_text().replace("\\", "")
     page = (Path("sheet") / "datasheet.html").read_text()
-    assert all(share in page for share in ("95 % (38 of 40)", "55 % (33 of 60)"))
+    assert all(share in page for share in ("0.05 [0.01, 0.17]", "0.45 [0.33, 0.58]"))
     body = json.loads((Path("sheet") / "datasheet.json").read_text())
     (reading,) = [each for each in body["readings"] if each["title"] == "Errors by label"]
     assert reading["sentence"] == said.rstrip(".").replace("Of the answers", "of the answers")
 
 
-def test_abstentions_are_right_on_neither_label(tmp_path: Path) -> None:
+def test_an_abstention_is_an_error_on_neither_label(tmp_path: Path) -> None:
     lines = [
         {"judge": "j", "probe": "original", "variant": "original", "item": f"i{n}", "expected": n % 2}
         | ({"score": None, "outcome": "abstain"} if n < 4 else {"score": n % 2})
@@ -91,7 +92,9 @@ def test_abstentions_are_right_on_neither_label(tmp_path: Path) -> None:
     ]
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert "it passed 90 % (18 of 20)" in markdown(import_verdicts([path]).datasheet)
+    # No error in 20 calls of either label; Wilson on the 18 that give a grade.
+    said = "of the answers that should pass it failed 0.00 [0.00, 0.18]"
+    assert said in markdown(import_verdicts([path]).datasheet).lower().replace("\\", "")
 
 
 def missing(path: Path, columns: str) -> dict[str, str]:
@@ -140,9 +143,9 @@ def test_a_measured_run_says_which_option_would_measure_the_rest(command: Comman
     assert said in Path("run/datasheet.html").read_text()
     body = json.loads(Path("run/datasheet.json").read_text())
     assert {"question": "is swayed by a cue", "by": "-p tradeoff"} in body["not_measured"]
-    again = command("measure", "-j", "planted/probit", "--out", "twice", "--replicates", "2")
+    assert command("measure", "-j", "planted/probit", "--out", "twice", "--replicates", "2").code == 0
     assert "repeats its answer (--replicates 2)" in Path("run/datasheet.md").read_text(encoding="utf-8")
-    assert "repeats its answer (--replicates 2)" not in again.out.replace("\n", " ")
+    assert "repeats its answer (--replicates 2)" not in Path("twice/datasheet.md").read_text(encoding="utf-8")
 
 
 def test_lengths_that_are_there_are_not_asked_for(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_rows_of_every_planted_judge_agree_with_themselves(kind: str) -> None:
     with verdicts_only():
         sheet = sheet_of(World.of(kind, 0, 3), answers, 3)
     assert check(sheet) > len(answers)
-    shown = {f"{numbers.value(row.estimate)} {numbers.interval(row.estimate)}" for row in rows_of(sheet)}
+    shown = {f"{numbers.value(row.estimate)} {row.interval}" for row in rows_of(sheet)}
     for judge in answers:
         checks = rule_on(sheet, POLICY, [judge]).checks
         rows = [each for each in checks if each.rule.endswith(": within its limit")]

@@ -21,8 +21,6 @@ class Form(Enum):
     """`0.94`."""
     COUNT = auto()
     """`94 of 100 calls`."""
-    RIGHT = auto()
-    """Of a rate of errors, `57 % (26 of 46)` that are none."""
     RATIO = auto()
     """`94/100`."""
     WORTH = auto()

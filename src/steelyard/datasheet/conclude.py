@@ -35,11 +35,11 @@ from steelyard.datasheet.questions.merit import (
     shown_by_author_alone,
     undecided_merit,
 )
-from steelyard.datasheet.questions.other_forms import ROTATION
 from steelyard.datasheet.questions.pairs import NATURAL_PAIRS, POSITION
 from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, Fault, Question
 from steelyard.datasheet.questions.questions import FAULTS, decisions_of
 from steelyard.datasheet.questions.run import FAILURES, HALF, lost_share, mostly_failed, mostly_unreadable
+from steelyard.datasheet.questions.runs_and_best_of import ROTATION
 from steelyard.datasheet.sections.remedies import is_refused
 from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.common import MERIT as MERIT_METRIC

@@ -283,8 +283,11 @@ def _decide(rule: PolicyRule, estimate: Estimate, row: Test) -> tuple[str, str, 
         return FAIL, said if tested else "the whole interval lies outside", None
     if word != CLEAR:
         reason = _undecidable_reason(rule, estimate)
-        undecided = "the interval reaches over the limit"
-        undecided = undecided if rule.has_limit else f"undecided on the datasheet: {row.limit}"
+        undecided = (
+            "the interval reaches over the limit"
+            if rule.has_limit
+            else f"undecided on the datasheet: {row.limit}"
+        )
         if estimate.metric in ESTIMATED_IDS:
             return GATE_INCONCLUSIVE, f"{undecided}; more labels make it narrower", None
         if reason:
@@ -367,7 +370,7 @@ def _fault_check(judge: str, fault: Decision) -> Check:
         rule=rule,
         figure=test.name,
         result=FAIL,
-        found=numbers.figure(estimate),
+        found=numbers.figure(estimate, test.drawn),
         reason=f"{test.state.value} on the datasheet: {test.limit}",
         metric=estimate.metric,
         value=estimate.value,

@@ -26,6 +26,7 @@ from steelyard.datasheet.comparison.rows import (
 )
 from steelyard.datasheet.questions.more_data import BUILT_IN, profile_with
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.text import fitted
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.stats.intervals import ALPHA
 from steelyard.metrics.stats.significance import PAIRS
@@ -90,7 +91,7 @@ class ComparisonAnswer:
         """`Alike within ±0.1 (2): failed, unreadable.` and the same of what is undecided, each one line."""
         heads = {ALIKE: f"Alike within ±{self.margin:g}", UNDECIDED: "Undecided"}
         return [
-            _fitted(f"{head} ({len(rows)})", rows, width)
+            fitted(f"{head} ({len(rows)})", list(map(label, one_of_each(rows))), len(rows), width)
             for word, head in heads.items()
             if (rows := self.having(word))
         ]
@@ -125,17 +126,6 @@ def _figure(row: Comparison) -> str:
     """`accuracy (0.81 → 0.97, +0.16 [+0.09, +0.27])`."""
     first, second, difference = figures(row)
     return f"{label(row)} ({first} → {second}, {difference})"
-
-
-def _fitted(head: str, rows: Sequence[Comparison], width: int | None) -> str:
-    """The names of the main figures, as many as a line of this width has room for; all without a width."""
-    names = [label(row) for row in one_of_each(rows)]
-    for count in range(len(names), 0, -1):
-        more = len(rows) - count
-        line = f"{head}: {'; '.join(names[:count])}{f'; {more} more' if more else ''}."
-        if width is None or len(line) <= width:
-            return line
-    return f"{head}."
 
 
 def _more_data(row: Comparison) -> str:

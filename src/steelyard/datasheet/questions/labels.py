@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from steelyard.core.arrays import Mask
-from steelyard.datasheet.clause import Clause, Figure, Form, Name, Phrase, figure, join, say, times
+from steelyard.datasheet.clause import Clause, Name, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.examples.selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
@@ -210,12 +210,12 @@ def label_rates(figures: JudgeEstimates) -> Phrase:
     passed, failed = rates
     if not defined(passed) or not defined(failed) or not passed.denominator or not failed.denominator:
         return ()
-    told = "of the answers that should pass it passed {}, of those that should fail it failed {}"
-    return say(told, Figure(failed, Form.RIGHT), Figure(passed, Form.RIGHT))
+    told = "of the answers that should pass it failed {}, of those that should fail it passed {}"
+    return say(told, figure(failed), figure(passed))
 
 
 def errors_by_label(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
-    """The share of each label that it gets right; how far they may lie apart is asked by leniency."""
+    """The share of each label that it gets wrong; how far they may lie apart is asked by leniency."""
     rates = [
         figures.of_probe(ORIGINAL, metric.id, protocol=protocol)
         for metric in (FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE)

@@ -15,7 +15,6 @@ from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.cues import CUES, LENGTH
 from steelyard.datasheet.questions.labels import ACCURACY, ERRORS, LENIENCY, SPREAD, STRATA
 from steelyard.datasheet.questions.merit import EXPECTED, MERIT, SENSITIVITY, THRESHOLD
-from steelyard.datasheet.questions.other_forms import ROTATION, RUNS
 from steelyard.datasheet.questions.pairs import DARK_CURRENT, NATURAL_PAIRS, NOISE, POSITION, SURFACE
 from steelyard.datasheet.questions.question import (
     UNDEFINED,
@@ -29,6 +28,7 @@ from steelyard.datasheet.questions.question import (
 )
 from steelyard.datasheet.questions.robustness import REPEATABILITY, ROBUSTNESS, VOLATILITY
 from steelyard.datasheet.questions.run import COST, CRITERION, FAILURES, INSTRUMENT, RESOLUTION
+from steelyard.datasheet.questions.runs_and_best_of import ROTATION, RUNS
 from steelyard.datasheet.words.glossary import WHOLES, metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault as FigureFault

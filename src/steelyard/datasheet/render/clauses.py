@@ -36,8 +36,6 @@ def part_text(part: Part) -> str:
             return numbers.value(part.estimate)
         case Form.COUNT:
             return numbers.times(part.estimate, part.noun)
-        case Form.RIGHT:
-            return numbers.right_share(part.estimate)
         case Form.RATIO:
             return f"{part.estimate.numerator}/{part.estimate.denominator}"
         case Form.WORTH:

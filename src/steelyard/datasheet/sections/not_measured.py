@@ -9,6 +9,7 @@ from steelyard.datasheet.judge_entry import RECORDED
 from steelyard.datasheet.questions.question import UNDEFINED, Way
 from steelyard.datasheet.questions.questions import QUESTIONS
 from steelyard.datasheet.questions.robustness import ROBUSTNESS
+from steelyard.datasheet.words.text import fitted
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 
 
@@ -42,9 +43,4 @@ def not_measured_text(sheet: Datasheet, width: int | None = None) -> str:
     With a width, as many as one line has room for, and how many more there are.
     """
     found = [f"{title} ({words})" for title, words in not_measured(sheet)]
-    for count in range(len(found), 0, -1):
-        more = len(found) - count
-        line = f"Not measured: {'; '.join(found[:count])}{f'; {more} more' if more else ''}."
-        if width is None or len(line) <= width or count == 1:
-            return line
-    return ""
+    return fitted("Not measured", found, len(found), width)

@@ -139,13 +139,6 @@ def times(estimate: Estimate, noun: str) -> str:
     return f"{every} {rows} ({calls})"
 
 
-def right_share(errors: Estimate) -> str:
-    """`57 % (26 of 46)`: what is left of all calls without errors and abstentions."""
-    calls = errors.denominator or 0
-    right = calls - (errors.numerator or 0) - errors.abstained
-    return f"{right / max(1, calls):.0%} ({right} of {calls})".replace("%", " %")
-
-
 def abstentions(estimate: Estimate) -> str:
     """`; abstains in 6 of 100 calls`, or nothing."""
     if not estimate.abstained:

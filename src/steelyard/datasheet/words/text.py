@@ -125,3 +125,14 @@ def _cut_middle(name: str) -> str:
 
 def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def fitted(head: str, names: Sequence[str], total: int, width: int | None) -> str:
+    """`head: one; two; 3 more.`: as many of the names as a line of this width has room for, at least one."""
+    line = ""
+    for count in range(len(names), 0, -1):
+        more = total - count
+        line = f"{head}: {'; '.join(names[:count])}{f'; {more} more' if more else ''}."
+        if width is None or len(line) <= width:
+            break
+    return line
