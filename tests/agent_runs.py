@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from scores import call
+from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn, TurnChange
+from steelyard.verdicts.observations import Observation
 
 
 def stock_messages(number: int, told: int | None = None) -> list[dict[str, Any]]:
@@ -59,3 +64,18 @@ def write_log(path: Path, samples: Iterable[dict[str, Any]]) -> Path:
         write_eval_log(read_eval_log(str(plain)), str(path))
         plain.unlink()
     return path
+
+
+def run_call(item: str, answer: Any, expected: int | None, failing: int, **more: Any) -> Observation:
+    """A call on an agent's run; `depth` and `words` say where and how much it was edited."""
+    place, words = more.pop("place", None), more.pop("words", 0)
+    stratum = more.pop("stratum", "all")
+    made = call(item, answer, expected, **more)
+    changed = None
+    if place is not None:
+        before, after = (Turn("tool", (Block("text", text * max(1, words)),)) for text in ("x ", "y "))
+        changed = (TurnChange(place, 10, before, after),)
+    run = Transcript(item, (Turn("assistant", (Block("text", "done"),)),))
+    known = {"failing": str(failing), "changes": changed, "stratum": stratum, "transcript": run}
+    stimulus = replace(made.stimulus, **known)
+    return replace(made, stimulus=stimulus)

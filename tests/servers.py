@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from steelyard.providers.planted.server import start
 from steelyard.stimuli.stimulus import Stimulus
@@ -154,14 +154,14 @@ class ScriptedServer:
             writer.transport.abort()
         await asyncio.gather(*self._open.values(), return_exceptions=True)
 
-    async def __aenter__(self) -> ScriptedServer:
+    async def __aenter__(self) -> Self:
         await self.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    def __enter__(self) -> ScriptedServer:
+    def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr, t
 
+from agent_runs import run_call
 from commands import Command
 from panels import Scored
 from published_data import published
@@ -30,8 +31,8 @@ from steelyard.metrics.scores.columns import collect_scores
 from steelyard.providers.planted.planted_judges import Planted
 from steelyard.runner.planner import make_plan
 from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn, TurnChange
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided
@@ -48,21 +49,6 @@ PUBLISHED = {
     "Llama 4 Maverick": ((0, 1), (5,), (0.906, 0.094, 0.063, 0.125)),
 }
 BEST_TRIO = (0.906, 0.094, 0.063, 0.125)
-
-
-def run_call(item: str, answer: Any, expected: int | None, failing: int, **more: Any) -> Observation:
-    """A call on an agent's run; `depth` and `words` say where and how much it was edited."""
-    place, words = more.pop("place", None), more.pop("words", 0)
-    stratum = more.pop("stratum", "all")
-    made = call(item, answer, expected, **more)
-    changed = None
-    if place is not None:
-        before, after = (Turn("tool", (Block("text", text * max(1, words)),)) for text in ("x ", "y "))
-        changed = (TurnChange(place, 10, before, after),)
-    run = Transcript(item, (Turn("assistant", (Block("text", "done"),)),))
-    known = {"failing": str(failing), "changes": changed, "stratum": stratum, "transcript": run}
-    stimulus = replace(made.stimulus, **known)
-    return replace(made, stimulus=stimulus)
 
 
 def published(judge: str) -> list[Observation]:
@@ -236,11 +222,18 @@ def test_a_judge_that_skips_the_middle_is_told_from_one_that_reads_it(
     assert "middle" in reading["sentence"]
 
 
-def merit(rows: Iterable[Observation], judge: str = "judge") -> Estimate:
-    """The one estimate of merit on these runs."""
-    (found,) = merit_estimates(judge, Observations.of(rows), {}, 7)
-    assert (found.probe, found.metric, dict(found.group)) == ("runs", "merit", {"protocol": "base"})
+def merit(rows: Iterable[Observation], judge: str = "judge", kind: str = "runs") -> Estimate:
+    """The one estimate of merit on these runs, whose edits a second model accepted."""
+    checked = (replace(row, stimulus=_accepted(row.stimulus)) for row in rows)
+    (found,) = merit_estimates(judge, Observations.of(checked), {}, 7)
+    assert (found.probe, found.metric, dict(found.group)) == (kind, "merit", {"protocol": "base"})
     return found
+
+
+def _accepted(stimulus: Stimulus) -> Stimulus:
+    if stimulus.probe == "original" or stimulus.of_pack:
+        return stimulus
+    return replace(stimulus, lineage=replace(stimulus.lineage, validation="openai/checker gave 1"))
 
 
 def test_merit_on_edited_runs_needs_no_label_on_originals() -> None:
@@ -305,7 +298,7 @@ def test_merit_on_levels_is_rank_agreement() -> None:
         for n in range(12)
         for level in range(1, 6)
     ]
-    found = merit(rows)
+    found = merit(rows, kind="agent_levels")
     levels = [level for _ in range(12) for level in range(1, 6)]
     given = [level + (level == n % 5) for n in range(12) for level in range(1, 6)]
     assert found.value == pytest.approx(spearmanr(levels, given).statistic)

@@ -216,8 +216,8 @@ def test_plan_counts_and_spends_nothing(steelyard, tmp_path: Path) -> None:
     done = steelyard("plan", "-j", "openai/gpt-4o", "--profile", "standard", "--json", "--out", "run")
     assert done.returncode == 0, done.stderr
     rows = {(r["judge"], r["probe"]): r for r in json.loads(done.stdout)["rows"]}
-    calls = [rows["openai/gpt-4o", probe]["calls"] for probe in ("vacuum", "ladder", "criterion")]
-    assert calls == [120, 540, 540]
+    calls = [rows["openai/gpt-4o", probe]["calls"] for probe in ("vacuum", "ladder", "criterion", "length")]
+    assert calls == [120, 492, 540, 48]
     assert rows["openai/gpt-4o", "vacuum"]["dollars"] > 0
     assert not (tmp_path / "run").exists()
 

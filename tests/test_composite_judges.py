@@ -141,13 +141,13 @@ def test_calls_are_counted_once_whoever_rests_on_them() -> None:
     both, alone = f"consensus/orders?of={POSITIONAL}", f"majority/3?of={POSITIONAL}"
     settings: dict[str, Any] = {"probes": ["ladder"], "profile": "quick"}
     plain = make_plan(study_of(POSITIONAL, **settings))
-    assert len(make_plan(study_of(both, **settings)).calls) == len(plain.calls) == 64
+    assert len(make_plan(study_of(both, **settings)).calls) == len(plain.calls) == 60
     shared = make_plan(study_of(both, POSITIONAL, alone, **settings))
-    assert len(shared.calls) == 3 * 64
+    assert len(shared.calls) == 3 * 60
     rows = {row.judge: row.calls for row in plan_rows(shared)}
-    assert rows == {"planted/probit": 64, "planted/probit, majority of 3": 128}
+    assert rows == {"planted/probit": 60, "planted/probit, majority of 3": 120}
     nothing_else = {row.judge: row.calls for row in plan_rows(make_plan(study_of(both, **settings)))}
-    assert nothing_else == {"planted/probit, both orders": 64}
+    assert nothing_else == {"planted/probit, both orders": 60}
 
 
 def test_a_budget_wants_the_price_of_every_member(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_the_sheet_of_a_consensus_judge(tmp_path: Path) -> None:
     assert (entry.name, entry.model) == ("planted/probit, both orders", "consensus/orders")
     assert (entry.members, entry.calls_per_verdict) == (("planted/probit",), 2)
     assert entry.made == "consensus/orders of planted/probit; 2 calls per verdict"
-    assert sheet.run["calls"] == 76
+    assert sheet.run["calls"] == 72
     foreseen = next(row for row in sheet.remedies if row.remedy == "orders")
     assert {row.judge for row in sheet.remedies} == {"planted/probit"}
     for figure in foreseen.figures:
@@ -358,7 +358,7 @@ def test_kill_9_and_a_consensus_pays_each_member_call_once(
         _, errors = again.communicate(timeout=120)
         assert again.returncode == 0, errors
     seen = Counter(teller.keys)
-    assert len(seen) == 76
+    assert len(seen) == 72
     assert sorted(seen.values(), reverse=True)[:5] == [2, 2, 2, 2, 1]
 
 

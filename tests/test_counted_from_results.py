@@ -200,12 +200,23 @@ def test_choices_at_each_step(pairs: Run, delta: int) -> None:
             )
 
 
-def test_padding(pairs: Run) -> None:
-    for judge in pairs.judges:
-        rows = pairs.calls(judge, probe="ladder", protocol="base")
-        padded = [row for row in rows if "filler" in row["kind"] and decided(row)]
-        (figure,) = [e for e in pairs.estimates if e["judge"] == judge and e["metric"] == "padded_preference"]
-        check(figure, (row["winner"] == "v" for row in padded))
+def test_padding(tmp_path: Path) -> None:
+    """Quick shows no padded pair."""
+    config = StudyConfig(judges=["planted/probit"], probes=["ladder", "length"], profile="standard")
+    study = build_study(config, tmp_path)
+    measure(replace(study, judges=study.judges[:1]), RunFolder(tmp_path / "run"), LIMITS)
+    run = Run(tmp_path / "run")
+    (judge,) = run.judges
+    rows = run.calls(judge, probe="ladder", protocol="base")
+    padded = [row for row in rows if "filler" in row["kind"] and decided(row)]
+    (figure,) = [e for e in run.estimates if e["metric"] == "padded_preference"]
+    check(figure, (row["winner"] == "v" for row in padded))
+    for step in (1, 2):
+        mine = [row for row in run.calls(judge, probe="length") if float(row["delta"]) == step]
+        (share,) = [e for e in run.estimates if e["metric"] == "beats_padded" and e["group"]["delta"] == step]
+        points = [1.0 if row["winner"] == "u" else 0.0 if decided(row) else 0.5 for row in mine]
+        assert (len(mine), share["n_calls"]) == ({1: 20, 2: 28}[step],) * 2
+        assert share["value"] == pytest.approx(sum(points) / len(points))
 
 
 def test_losses_of_each_probe_and_of_the_run(pairs: Run) -> None:

@@ -29,7 +29,7 @@ RUNS = {
     "cues of texts": 40,
 }
 """Runs of the reduced simulation, some seconds in all."""
-FIRST = 1_000_011
+FIRST = 1_000_012
 """Number of the first reduced run: none of those that the file counts. From here few runs of cues are enough
 to tell intervals that are half as wide."""
 CELL = (10, 0.1)

@@ -39,13 +39,13 @@ def _skeleton(text: str) -> list[str]:
 def texts(cue: Cue, quality: int):
     for checklist in catalogue()[::4]:
         plain = compose(checklist, 7)[0].prefix(quality)
-        yield plain, cue.apply(plain, rng_for(7, checklist.id, cue.name))
+        yield checklist, plain, cue.apply(plain, rng_for(7, checklist.id, cue.name))
 
 
 @pytest.mark.parametrize("cue", CUES.values(), ids=CUES)
 def test_no_word_is_lost_and_none_added_but_those_of_the_cue(cue):
     for quality in (0, 3, 5):
-        for plain, cued in texts(cue, quality):
+        for _, plain, cued in texts(cue, quality):
             assert cued != plain
             assert keeps_facts(plain, cued, cue)
 
@@ -62,7 +62,7 @@ def test_the_check_of_facts_refuses_lost_and_added_words():
 
 @pytest.mark.parametrize(("name", "least"), [("padding_25", 1.25), ("padding", 1.5), ("padding_100", 2.0)])
 def test_padding_has_a_dose(name, least):
-    shares = [len(cued.split()) / len(plain.split()) for plain, cued in texts(CUES[name], 5)]
+    shares = [len(cued.split()) / len(plain.split()) for _, plain, cued in texts(CUES[name], 5)]
     assert least <= min(shares) <= max(shares) < least + 0.3
 
 
@@ -73,9 +73,9 @@ def test_padding_names_no_element():
 
 @pytest.mark.parametrize("cue", CUES.values(), ids=CUES)
 def test_a_planted_judge_sees_the_quality_and_the_cue(cue):
-    key = builtin_key()
     for quality in (0, 2, 5):
-        for plain, cued in texts(cue, quality):
+        for checklist, plain, cued in texts(cue, quality):
+            key = builtin_key(checklist.request)
             assert key.quality(cued) == key.quality(plain) == quality
             assert key.carries_cue(cued)
             assert not key.carries_cue(plain)

@@ -24,7 +24,7 @@ from steelyard.stimuli.ladder import compose
 from steelyard.study.role_config import parse_roles
 from steelyard.study.study_file import load_config
 from steelyard.study.task_config import TaskConfig
-from steelyard.tasks.checklist import catalogue
+from steelyard.tasks.checklist import catalogue, subjects
 
 DOCS = ROOT / "docs"
 each_page = for_each("page", PAGES, name)
@@ -162,7 +162,11 @@ def test_a_guide_to_plugins_shows_the_tested_example(kind: str, folder: str) -> 
 
 def test_the_chain_of_the_catalogue_page_is_what_is_built() -> None:
     page = " ".join(read(DOCS / "stimuli.md").replace("**", "").replace("\n> ", "\n").split())
-    task = next(task for task in catalogue() if task.id == "descale-kettle")
+    task, twin = (
+        next(task for task in catalogue() if task.id == f"{verb}-kettle") for verb in ("descale", "choose")
+    )
+    assert task.request in page
+    assert twin.request in page
     one, other = compose(task, 7)
     for level in (0, 1, 2, 5):
         assert f"Q{level}: {one.prefix(level)}" in page
@@ -170,7 +174,9 @@ def test_the_chain_of_the_catalogue_page_is_what_is_built() -> None:
     weak = {place.element: place.weak for place in one.places}[one.chain[2]]
     assert weak in one.prefix(2.5)
     assert f'Q2.5 is Q2 with "{weak}"' in page
-    assert f"{len(catalogue())} checklists in {len({task.domain for task in catalogue()})} domains" in page
+    domains = {task.domain for task in catalogue()}
+    assert f"{len(subjects())} subjects in {len(domains)} domains" in page
+    assert f"{len(catalogue())} checklists" in page
 
 
 PROFILES = ("quick", "standard", "full")
@@ -222,6 +228,13 @@ def test_sizes_of_the_criterion_page() -> None:
     expected = {name: [count[name] for count in counts] for name in names.values()}
     expected["all"] = [count.total() for count in counts]
     assert sizes("criterion") == {**expected, "checklists": checklists("criterion")}
+
+
+def test_sizes_of_the_length_page() -> None:
+    counts = [Counter(s.stimulus.delta for s in showings("length", profile)) for profile in PROFILES]
+    expected = {f"`padded`, δ = {step}": [count[step] for count in counts] for step in (1, 2)}
+    expected["all"] = [count.total() for count in counts]
+    assert sizes("length") == {**expected, "checklists": checklists("length")}
 
 
 def test_sizes_of_the_tradeoff_page() -> None:

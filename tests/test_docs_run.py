@@ -178,6 +178,9 @@ class Reader:
         for file in ("policy.yaml", "judge/policy.yaml"):
             (self.folder / file).write_text(block.text, encoding="utf-8")
 
+    def _yaml_checklists(self, block: Block) -> None:
+        (self.folder / "checklists.yaml").write_text(block.text, encoding="utf-8")
+
     def _yaml_workflow(self, block: Block) -> None:
         lines = [line.strip().removeprefix("- ") for line in block.text.splitlines()]
         for line in lines:

@@ -76,6 +76,9 @@ def needed(name: str, folder: Path) -> list[object]:
         "bridge": ["v.jsonl", "--from", "a", "--to", "b"],
         "import": ["v.jsonl", "--out", "imported"],
         "serve-planted": ["planted/tie"],
+        "trust fit": ["v.jsonl"],
+        "trust apply": ["v.jsonl", "v.jsonl", "--out", "decided.csv"],
+        "trust check": ["v.jsonl", "v.jsonl"],
     }.get(name, [])
 
 
@@ -187,6 +190,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "judges": ([], {}, "planted/tie", 3, None, [3], [None], [{}], [[]], [{"model": 3}], [{"colour": "red"}]),
     "task": (3, "x", [], {"colour": 1}, {"scale": 3}, {"scale": "6-1"}, {"rubric": 3}, {"instruction": []}),
     "data": (3, [], {}, {"path": 3}, {"path": "d.csv", "colour": 1}, {"path": "gone.csv"}),
+    "checklists": (3, [], {}, "", ["own.yaml"], "gone.yaml"),
     "probes": (
         [],
         {},

@@ -88,6 +88,12 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     (folder / "rated.csv").write_text(
         "item,verdict,ann,bob\n" + "".join(f"{n},{n % 2},{n % 2},{n % 3 and n % 2}\n" for n in range(60))
     )
+    right = ("1", "1", "0", "1")
+    (folder / "verdicts.csv").write_text(
+        "item,quick,sure,verdict,confidence,human\n"
+        + "".join(f"{n},{right[n % 4]},0.{n % 7},{n % 2},0.{99 - n % 50},{n % 2}\n" for n in range(300))
+    )
+    (folder / "audited.csv").write_text((folder / "verdicts.csv").read_text())
     (folder / "ratings.jsonl").write_text('{"item": "1", "rater": "j", "kind": "judge", "value": 1}\n')
     pairs = ("measure", "-j", "planted/probit", "-j", "planted/coin", "-p", "vacuum")
     made = {
@@ -107,6 +113,9 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     for out, run in made.get(name, []):
         done = command(*run, "--out", out)
         assert done.code == 0, done.err
+    if name in ("trust apply", "trust check"):
+        fit = ("trust", "fit", "verdicts.csv", "--judge", "verdict", "--signal", "confidence")
+        assert command(*fit, "--people", "human").code == 0
     if name in ("labels add", "labels open"):
         draw = ("labels", "draw", "ratings.csv", "--judge", "verdict", "-n", "40", "--out", "labels")
         assert command(*draw).code == 0
@@ -213,7 +222,7 @@ def test_a_plan_has_one_row_per_judge(command: Command) -> None:
     text = command("plan", "-j", "planted/probit", "-j", "planted/coin").out
     rows = [line.split() for line in text.splitlines()]
     calls = {row[0]: row[1] for row in rows if len(row) >= 6}
-    assert calls == {"planted/probit": "148", "planted/coin": "76", "all": "224"} | calls
+    assert calls == {"planted/probit": "144", "planted/coin": "72", "all": "216"} | calls
 
 
 def test_a_plan_by_probe_names_each_judge_once(command: Command, tmp_path: Path) -> None:
@@ -223,7 +232,7 @@ def test_a_plan_by_probe_names_each_judge_once(command: Command, tmp_path: Path)
     at = lines.index(LONG)
     assert [line.split()[:2] for line in lines[at + 1 : at + 4]] == [
         ["vacuum", "12"],
-        ["ladder", "64"],
+        ["ladder", "60"],
         ["criterion", "72"],
     ]
 
@@ -235,4 +244,4 @@ def test_a_long_name_in_a_plan_has_a_line_of_its_own(
     monkeypatch.setenv("COLUMNS", width)
     (tmp_path / "s.yaml").write_text(f"judges: [{{name: '{LONG}', model: planted/probit}}]\n")
     lines = command("plan", "s.yaml").out.splitlines()
-    assert lines[lines.index(LONG) + 1].split()[0] == "148"
+    assert lines[lines.index(LONG) + 1].split()[0] == "144"

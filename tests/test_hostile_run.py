@@ -218,7 +218,7 @@ def test_no_key_and_no_answer_reaches_the_wire(tmp_path: Path) -> None:
         measure(study, RunFolder(tmp_path / "run"), RunLimits())
         bodies = [request.data.decode() for request in server.requests]
         heads = {name for request in server.requests for name in request.headers}
-    assert len(bodies) == 148
+    assert len(bodies) == 144
     lines = (tmp_path / "run" / "stimuli.jsonl").read_text().splitlines()
     stimuli = [json.loads(line) for line in lines]
     forbidden = {

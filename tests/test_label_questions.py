@@ -135,10 +135,8 @@ def test_pairs_say_which_column_would_measure_the_rest(tmp_path: Path) -> None:
 
 def test_a_measured_run_says_which_option_would_measure_the_rest(command: Command) -> None:
     done = command("measure", "-j", "planted/probit", "--out", "run")
-    said = (
-        "Not measured: is swayed by a cue (-p tradeoff); right less often in a stratum (--profile standard)"
-    )
-    assert "Not measured: is swayed by a cue (-p tradeoff); 2 more." in done.out  # one line of the screen
+    said = "Not measured: goes by length (--profile standard); is swayed by a cue (-p tradeoff)"
+    assert "Not measured: goes by length (--profile standard); 3 more." in done.out  # one line of the screen
     assert said in Path("run/datasheet.md").read_text().replace("\\", "")
     assert said in Path("run/datasheet.html").read_text()
     body = json.loads(Path("run/datasheet.json").read_text())

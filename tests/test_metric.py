@@ -10,6 +10,7 @@ import pytest
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.metrics import Metric, ShownAs
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, KAPPA
+from steelyard.metrics.instrument.length_worth import BEATS_PADDED
 from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.metric import Group
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
@@ -92,6 +93,7 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
         POSITIONAL_FALSE_PREFERENCE.id,
         FOLLOWED.id,
         LEVEL_AGREEMENT.id,
+        BEATS_PADDED.id,
     }
     assert {name: (limit.value, limit.side) for name, limit in limits.items() if limit.probes} == {
         "kappa": (0.4, "min"),
@@ -104,6 +106,7 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
         "false_alarm_rate": (0.2, "max"),
         "unreadable_rate": (0.02, "max"),
         "failed_rate": (0.02, "max"),
+        "contradiction_rate": (0.05, "max"),
     }
 
 
@@ -115,9 +118,9 @@ def test_a_limit_for_some_probes_holds_no_other() -> None:
 
 def test_items_as_they_are_are_read_before_their_edits() -> None:
     order = reading_order()
-    assert order[:6] == ("vacuum", "ladder", "criterion", "tradeoff", "position", "best_of")
-    assert order.index("original") == 6
-    assert order.index("label_flip") == 7
+    assert order[:7] == ("vacuum", "ladder", "criterion", "length", "tradeoff", "position", "best_of")
+    assert order.index("original") == 7
+    assert order.index("label_flip") == 8
 
 
 TERMS = re.compile(r"[κρα′²%]|\b(rate|shift|floor|threshold|bias|volatility|correlation|G²|AC1)\b")

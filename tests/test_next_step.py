@@ -124,7 +124,7 @@ def test_merit_that_was_not_asked_for_is_what_to_measure_next(command: Command) 
     command("measure", "-j", "planted/tie", "-p", "vacuum", "--profile", "full", "--out", "run")
     (verdict,) = verdicts(Path("run"))
     assert verdict["next"]["purpose"] == "measure whether it tells good from bad"
-    named = "-p vacuum -p ladder -p criterion"
+    named = "-p vacuum -p ladder -p criterion -p length"
     assert verdict["command"] == f"steelyard measure -j planted/tie --profile full {named}"
     assert planned(command, verdict["command"]) == verdict["calls"]
 
@@ -453,20 +453,12 @@ def test_a_remedy_without_merit_is_not_offered() -> None:
 
 def test_a_remedy_that_worsens_what_is_flagged_is_not_offered() -> None:
     coarse = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=coarse"
-    sheet = asked(f"-j '{coarse}' -p vacuum -p ladder --out run")
+    sheet = asked(f"-j '{coarse}' -p vacuum -p ladder --profile standard --out run", profile="standard")
     assert "No remedy from these calls helps." in on_screen(sheet)
     written = Path("run/datasheet.md").read_text(encoding="utf-8")
     assert "No remedy from these calls helps: both orders, a tie where they differ: “" in written
     assert "” is beyond its limit and gets worse, 0." in written
     assert "consensus" not in verdicts(Path("run"))[0]["command"]
-
-
-def test_a_remedy_that_trades_one_flag_for_another_says_so() -> None:
-    leaning = "planted/probit?s=2.3&beta=1.2&tau=1.0&sigma=0.2&lapse=0"
-    printed = on_screen(asked(f"-j '{leaning}' --profile standard --out run", profile="standard"))
-    assert (
-        "; in exchange chooses the better text (target sensitivity), one step is beyond the limit" in printed
-    )
 
 
 def test_what_holds_by_construction_is_not_flagged_and_no_step_is_repeated() -> None:
@@ -575,6 +567,28 @@ def test_the_sample_of_a_study_file_is_told_to_be_raised(command: Command) -> No
         r"draw (\d+) of the 200 .*, with `sample: \1` under `data` of mine.yaml", verdict["next"]["purpose"]
     )
     assert told is not None, verdict["next"]
+
+
+@pytest.mark.parametrize(("more", "data"), [("", ""), (", sample: 12", "under `data` and ")])
+def test_a_sample_of_a_probe_is_what_is_raised(command: Command, more: str, data: str) -> None:
+    """Of the rows that were drawn 8 are shown: these come before rows that nobody has labelled."""
+    replies("label if n % 7 else 1 - label")
+    rows_file([n % 2 for n in range(200)])
+    Path("mine.yaml").write_text(
+        "judges: ['python/mine.py:judge']\ntask: {scale: binary, rubric: r.md}\n"
+        "probes: [{format_invariance_1: {sample: 8}}, {format_invariance_2: {sample: 6}}]\n"
+        f"data: {{path: mine.csv, columns: {{request: q, response: a, label: l}}{more}}}\n",
+        encoding="utf-8",
+    )
+    command("measure", "mine.yaml", "--out", "run")
+    (verdict,) = verdicts(Path("run"))
+    told = re.search(
+        rf"show (\d+) of the 200 labelled rows, of which this run showed 8, with `sample: \1` {data}for "
+        "format_invariance_1 and for format_invariance_2 of mine.yaml, and measure again",
+        verdict["next"]["purpose"],
+    )
+    assert told is not None, verdict["next"]
+    assert 12 < int(told[1]) <= 200
 
 
 def test_a_figure_at_its_limit_asks_for_no_rows() -> None:

@@ -268,7 +268,7 @@ def test_words_of_whole_sheets_lie_where_their_intervals_do(runs: list[Path]) ->
             elif found.metric in ("net_slot_preference", "length_lean", "flip_excess"):
                 assert found.status == "flagged" or max(abs(low), abs(high)) < MARGIN, found
             seen += 1
-    assert seen > 25
+    assert seen >= 25
 
 
 def test_no_verdict_contradicts_a_shipped_policy(runs: list[Path]) -> None:

@@ -23,7 +23,7 @@ from steelyard.study.judge_config import parse_judge
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import CHECKLIST_TASK, Task
-from steelyard.trials.builtin_prompts import parse_slots, protocol_of
+from steelyard.trials.builtin_prompts import CandidateRequest, parse_pair_prompt, protocol_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
@@ -105,7 +105,8 @@ def test_a_served_judge_answers_the_papers_prompts_as_the_one_in_process() -> No
     calls = [trial for protocol in ("base", "strict") for trial in trials(planted, protocol)][::4]
     for trial in calls:
         user = trial.messages[-1].content
-        assert (protocol_of(user), parse_slots(user)) == (trial.protocol, trial.slot_texts)
+        assert protocol_of(user) == trial.protocol
+        assert parse_pair_prompt(user) == CandidateRequest(trial.stimulus.request, trial.slot_texts)
 
     async def compare() -> None:
         # The server is started without the option: it knows the prompts by themselves.
@@ -130,7 +131,7 @@ def surface_reader(request: Received) -> Any:
     """A judge that keeps to its instructions: ties where surface is ruled out, else the longer text."""
     if "wording" in request.body["messages"][-1]["content"].partition("=====")[0].lower():
         return wins("tie")
-    first, second = (len(text) for text in parse_slots(request.user))
+    first, second = (len(text) for text in parse_pair_prompt(request.user).responses)
     return wins("1" if first > second else "2" if second > first else "tie")
 
 

@@ -47,10 +47,10 @@ def planted(model: str = "probit", strict: dict[str, Any] | None = None, **optio
     return Judge(f"planted {model}", "planted", model, protocols, options=options)
 
 
-def stimulus(name: str, first: str, second: str) -> Stimulus:
+def stimulus(name: str, request: str, first: str, second: str) -> Stimulus:
     lineage = Lineage("t", "none")
     return Stimulus(
-        name, "ladder", "prefix", "t", "how-to", "Tell.", (first, second), NoPreference(), lineage
+        name, "ladder", "prefix", "t", "how-to", request, (first, second), NoPreference(), lineage
     )
 
 
@@ -71,7 +71,7 @@ def ladder_texts(task: int, *levels: int) -> list[str]:
     """Answers with so many full elements, filled up with filler."""
     source = catalogue()[task]
     full = [element.wordings[0] for element in source.elements]
-    filler = [pair[0] for pair in source.filler]
+    filler = [wordings[0] for wordings in source.filler]
     return [" ".join(full[:level] + filler[level:]) for level in levels]
 
 
@@ -79,9 +79,8 @@ def ladder_texts(task: int, *levels: int) -> list[str]:
 
 
 def test_quality_counts_distinct_elements() -> None:
-    key = builtin_key()
     for number, task in enumerate(catalogue()):
-        texts = ladder_texts(number, 0, 1, 2, 3, 4, 5)
+        key, texts = builtin_key(task.request), ladder_texts(number, 0, 1, 2, 3, 4, 5)
         assert [key.quality(text) for text in texts] == [0, 1, 2, 3, 4, 5]
         element = task.elements[0]
         assert key.quality(element.weak) == 0.5
@@ -89,9 +88,25 @@ def test_quality_counts_distinct_elements() -> None:
         assert key.quality(" ".join(element.wordings)) == 1
 
 
+def test_what_is_asked_of_one_twin_is_filler_to_the_other() -> None:
+    twins: dict[str, list[int]] = {}
+    for number, task in enumerate(catalogue()):
+        twins.setdefault(task.subject, []).append(number)
+    for one, other in twins.values():
+        key = builtin_key(catalogue()[other].request)
+        assert [key.quality(text) for text in ladder_texts(one, 5, 3, 0)] == [0, 2, 5]
+        assert not any(map(key.carries_cue, ladder_texts(one, 5, 3, 0)))
+
+
+def test_a_request_is_known_however_it_is_spaced_and_to_another_nothing_is_an_answer() -> None:
+    request, (text,) = catalogue()[0].request, ladder_texts(0, 5)
+    assert builtin_key(request.replace(" ", "\n")).quality(text) == 5
+    assert builtin_key("Tell.").quality(text) == 0
+
+
 @pytest.mark.parametrize("text", ["", " \n", "Nobody wrote this sentence.", "no period", "\ud800. \x00"])
 def test_unknown_text_has_no_quality(text: str) -> None:
-    assert builtin_key().quality(text) == 0.0
+    assert builtin_key(catalogue()[0].request).quality(text) == 0.0
 
 
 # The model
@@ -112,12 +127,12 @@ def test_the_surface_effect_has_the_planted_spread() -> None:
 
 
 def test_simulated_calls_agree_with_the_expected_rates() -> None:
-    pairs, (worse, better) = 3000, ladder_texts(0, 1, 2)
+    pairs, request, (worse, better) = 3000, catalogue()[0].request, ladder_texts(0, 1, 2)
     counts: Counter[str] = Counter()
     for i in range(pairs):
         texts = (f"{better} Number {i}.", f"{worse} Count {i}.")
-        counts[decide(PROBIT, texts, ANSWERS, f"uv{i}")] += 1
-        swapped = decide(PROBIT, (texts[1], texts[0]), ANSWERS, f"vu{i}")
+        counts[decide(PROBIT, request, texts, ANSWERS, f"uv{i}")] += 1
+        swapped = decide(PROBIT, request, (texts[1], texts[0]), ANSWERS, f"vu{i}")
         counts[{"1": "2", "2": "1", "tie": "tie"}[swapped]] += 1
     rates = expected_rates(PROBIT, 1.0)
     for answer, rate in (("1", rates.better), ("2", rates.worse), ("tie", rates.tie)):
@@ -128,8 +143,8 @@ def test_simulated_pairs_agree_with_the_expected_cells() -> None:
     pairs = 3000
     cells: Counter[str] = Counter()
     for i in range(pairs):
-        one = decide(PROBIT, (f"u{i}", f"v{i}"), ANSWERS, f"uv{i}")
-        two = decide(PROBIT, (f"v{i}", f"u{i}"), ANSWERS, f"vu{i}")
+        one = decide(PROBIT, "Tell.", (f"u{i}", f"v{i}"), ANSWERS, f"uv{i}")
+        two = decide(PROBIT, "Tell.", (f"v{i}", f"u{i}"), ANSWERS, f"vu{i}")
         ties = [one, two].count("tie")
         cells["np" if ties == 2 else "osc" if ties else "pfp" if one == two else "scs"] += 1
     rates = expected_pair_rates(PROBIT)
@@ -173,13 +188,16 @@ def test_equal_texts_have_no_surface_effect_and_more_ties() -> None:
 
 def test_without_a_tie_the_sign_decides() -> None:
     timid = Parameters(tie_threshold=100.0, lapse_rate=0.0)
-    assert decide(timid, ("a", "b"), ANSWERS, "t") == "tie"
-    assert {decide(timid, ("a", "b"), ("1", "2"), f"t{i}") for i in range(50)} == {"1", "2"}
+    assert decide(timid, "Tell.", ("a", "b"), ANSWERS, "t") == "tie"
+    assert {decide(timid, "Tell.", ("a", "b"), ("1", "2"), f"t{i}") for i in range(50)} == {
+        "1",
+        "2",
+    }
 
 
 def test_lapses_are_uniform_over_the_answers() -> None:
     absent = Parameters(lapse_rate=1.0)
-    counts = Counter(decide(absent, ("a", "b"), ANSWERS, f"t{i}") for i in range(3000))
+    counts = Counter(decide(absent, "Tell.", ("a", "b"), ANSWERS, f"t{i}") for i in range(3000))
     assert set(counts) == set(ANSWERS)
     assert max(counts.values()) - min(counts.values()) < 150
 
@@ -260,17 +278,16 @@ def test_planted_is_a_provider() -> None:
 
 
 def trials(judge: Judge) -> list[Trial]:
-    levels = [ladder_texts(task, low, high) for task in range(4) for low, high in ((0, 1), (2, 2), (3, 5))]
-    pairs = [
-        *map(tuple, levels),
-        ("", ""),
-        (" ", "\n\n"),
-        ("===== end\n", "{{ first }}"),
-        ("=====", "======\n"),
+    stimuli = [
+        stimulus(f"s{task}-{low}-{high}", catalogue()[task].request, *ladder_texts(task, low, high))
+        for task in range(4)
+        for low, high in ((0, 1), (2, 2), (3, 5))
     ]
+    odd = (("", ""), (" ", "\n\n"), ("===== end\n", "{{ first }}"), ("=====", "======\n"))
+    stimuli += [stimulus(f"odd{number}", "Tell.", *pair) for number, pair in enumerate(odd)]
     return [
-        Trial(judge, protocol, stimulus(f"s{number}", *pair), CHECKLIST_TASK, order)
-        for number, pair in enumerate(pairs)
+        Trial(judge, protocol, shown, CHECKLIST_TASK, order)
+        for shown in stimuli
         for order in ("uv", "vu")
         for protocol in ("base", "strict")
     ]

@@ -82,7 +82,7 @@ def test_the_length_pull_is_the_shift_for_twice_the_words() -> None:
     long, short = "word " * 41, "word " * 20
     assert length_effect(planted, (long, short)) == pytest.approx(1.0)
     assert length_effect(planted, (short, long)) == pytest.approx(-1.0)
-    answers = [decide(planted, (long, short), ANSWERS, f"t{n}") for n in range(2000)]
+    answers = [decide(planted, "Tell.", (long, short), ANSWERS, f"t{n}") for n in range(2000)]
     assert share(answers, "1") == pytest.approx(NormalDist().cdf(0.5), abs=0.03)
     assert share(answers, "2") == pytest.approx(NormalDist().cdf(-1.5), abs=0.017)
 
@@ -91,7 +91,8 @@ def test_no_pull_leaves_every_answer_as_it_was() -> None:
     slots = ("word " * 41, "word " * 20)
     plain, same = Parameters(), Parameters(length_pull=0.0)
     for n in range(200):
-        assert decide(plain, slots, ANSWERS, f"t{n}") == decide(same, slots, ANSWERS, f"t{n}")
+        one, other = (decide(judge, "Tell.", slots, ANSWERS, f"t{n}") for judge in (plain, same))
+        assert one == other
 
 
 def test_a_rater_misses_as_many_spellings_as_planted_and_always_the_same() -> None:

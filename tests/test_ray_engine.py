@@ -99,7 +99,7 @@ def test_a_call_that_breaks_its_provider_costs_no_other_of_its_shard(monkeypatch
     monkeypatch.setattr(Planted, "ask", ask)
 
     async def outcomes() -> dict[int, Any]:
-        answered = [each async for each, _ in Worker(judge, 120.0).answer(asked)]
+        answered = [each async for each, _, _ in Worker(judge, 120.0).answer(asked)]
         assert answered[0] == []
         return dict(outcome for each in answered for outcome in each)
 
@@ -119,7 +119,7 @@ def test_a_call_that_takes_too_long_ends_on_its_worker_too() -> None:
             judge = study(server.url).judges[0]
             trial = next(t for t in make_plan(study(server.url)).trials if t.judge == judge)
             worker = Worker(judge, 0.05)
-            _, (found, _) = [each async for each in worker.answer([trial.presentation()])]
+            _, (found, _, _) = [each async for each in worker.answer([trial.presentation()])]
             await worker._provider.close()
             return found
 

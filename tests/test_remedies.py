@@ -225,6 +225,7 @@ def test_a_verdict_costs_its_calls() -> None:
     assert {name: each.estimate.value for name, each in costs.items() if each is not None} == {
         "uncured": pytest.approx(per_call),
         "orders": pytest.approx(2 * per_call),
+        "average": pytest.approx(2 * per_call),
         "majority_3": pytest.approx(3 * per_call),
         "orders_majority_3": pytest.approx(6 * per_call),
     }

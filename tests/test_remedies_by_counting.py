@@ -194,6 +194,7 @@ def test_the_remedies_of_pairs_with_their_calls() -> None:
     seen = Observations.of([*shown(["11", "12"]), *shown(["tt", "12"], protocol="strict")])
     assert {name: remedy.calls for name, remedy in every(seen).items()} == {
         "orders": 2,
+        "average": 2,
         "protocol_strict": 1,
         "orders_strict": 2,
         "majority_3": 3,
@@ -207,6 +208,7 @@ def test_the_remedies_of_pairs_with_their_calls() -> None:
     ("remedy", "written"),
     [
         ("orders", '{consensus: orders, of: "j \\"x\\""}'),
+        ("average", '{consensus: average, of: "j \\"x\\""}'),
         ("majority_3", '{majority: 3, of: "j \\"x\\""}'),
         ("orders_majority_5", '{consensus: orders, of: {majority: 5, of: "j \\"x\\""}}'),
         ("protocol_strict", None),

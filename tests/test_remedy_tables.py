@@ -28,7 +28,7 @@ from steelyard.datasheet.sections.remedies import (
 )
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.remedies.jury_selection import JURY
-from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN, ORDERS, PROTOCOL
+from steelyard.metrics.remedies.mitigations import AVERAGE, MAJORITY, MEAN, ORDERS, PROTOCOL
 
 ANSWERS = ("11", "11", "11", "12", "1t", "11", "21", "11")
 
@@ -76,7 +76,7 @@ def test_remedies_for_what_was_flagged_stand_first_below_the_judge_itself(sheet:
     (table,) = remedy_tables(summarise(sheet))
     assert table.header[:3] == ("", "calls per verdict", "prefers between equals (raw false preference)")
     titles = [title for title, _, _ in table.rows]
-    assert titles == ["as measured", "both orders, a tie where they differ"]
+    assert titles == ["as measured", "both orders, a tie where they differ", "average of both orders"]
     cell = table.rows[1][2][0]
     assert cell.figure.startswith("0.25 [")
     assert cell.change.startswith("−0.69 [")
@@ -132,4 +132,4 @@ def test_a_sheet_comes_back_with_its_remedies_and_an_old_one_has_none(sheet: Dat
 def test_every_remedy_of_a_question_is_a_kind_that_is_computed() -> None:
     own = {kind for question in QUESTIONS for kind in question.remedies}
     causes = {kind for _, fault in FAULTS for kind in fault.remedies}
-    assert own | causes == {ORDERS, PROTOCOL, MAJORITY, MEAN, JURY}
+    assert own | causes == {ORDERS, AVERAGE, PROTOCOL, MAJORITY, MEAN, JURY}

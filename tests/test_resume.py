@@ -17,7 +17,7 @@ from commands import Command, StartedCommand
 from servers import Answer, Received, ScriptedServer, hang, says
 
 CONCURRENCY = 4
-CALLS = 76
+CALLS = 72
 """Quick vacuum and ladder under the base protocol."""
 
 
@@ -107,7 +107,7 @@ def test_calls_made_again_after_a_kill_are_in_the_bill_and_in_the_budget(
         assert "the budget of $0.034 is reached" in stopped.stderr
         assert len(teller.keys) == 30 + CONCURRENCY
         again = steelyard(*asked)
-    assert "4 calls had been sent when the last run was killed" in stopped.stderr
+    assert "4 calls had been sent when the last run broke off" in stopped.stderr
     assert "had been sent" not in again.stderr
     run = json.loads((tmp_path / "run" / "datasheet.json").read_text())["run"]
     assert run["repeated"] == {"calls": CONCURRENCY, "dollars": pytest.approx(4 * 0.0011)}
@@ -146,6 +146,23 @@ def test_a_log_of_the_run_file_that_is_gone_is_told_before_anything_is_paid_agai
     assert again.returncode == 0, errors
     assert len(set(teller.keys)) == CALLS
     assert len(teller.keys) == CALLS + CONCURRENCY
+
+
+def test_calls_whose_replies_found_no_room_on_disk_are_in_the_bill(
+    tmp_path: Path, environment: dict[str, str], steelyard: Any
+) -> None:
+    teller = Teller(usage={"prompt_tokens": 400, "completion_tokens": 10, "total_tokens": 410})
+    with ScriptedServer(teller) as server:
+        asked = [word.replace("openai/scripted", "openai/gpt-4o") for word in arguments(server, "run")]
+        asked += ["--replicates", "8"]
+        full = StartedCommand(asked, tmp_path, environment, largest=900_000)
+        _, errors = full.communicate()
+        assert (full.returncode, "free some space, then run again" in errors) == (1, True), errors
+        again = steelyard(*asked)
+    assert again.returncode == 0, again.stderr
+    run = json.loads((tmp_path / "run" / "datasheet.json").read_text())["run"]
+    assert len(teller.keys) > len(set(teller.keys)) == run["calls"]
+    assert run["dollars"] == pytest.approx(0.0011 * len(teller.keys))
 
 
 def test_a_path_that_sqlite_cannot_open_leaves_nothing_behind(command: Command, tmp_path: Path) -> None:

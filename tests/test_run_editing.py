@@ -35,7 +35,9 @@ def stimuli(folder: Path, probe: str) -> list[Stimulus]:
 
 
 def figures(done: Done, probe: str) -> dict[str, Any]:
-    return {row["metric"]: row for row in done.rows if row["probe"] == probe and row["judge"] == "judge"}
+    """The figures of a probe as a whole, by metric."""
+    mine = (row for row in done.rows if row["probe"] == probe and row["judge"] == "judge")
+    return {row["metric"]: row for row in mine if "target" not in row["group"]}
 
 
 def test_runs_are_edited_to_fail_and_judged(

@@ -33,6 +33,7 @@ LINES = {
     "be read by `report`": "test_security_page::test_a_run_folder_is_read_without_its_code",
     "run scripts in a browser": "test_html::test_the_policy_allows_the_scripts_of_the_page_and_no_other",
     "Prove its own honesty": "test_published_files::test_an_edited_datasheet_is_not_certified",
+    "Bring its own `estimate.json`": "test_ratings::test_an_edited_estimate_is_not_certified",
     "neither finds forged replies": "test_security_page::test_a_forged_reply_is_not_found",
     "Be measured again by the study": "test_security_page::test_the_study_that_a_run_keeps_is_refused",
     "be opened from a disk": "test_view_bundle::test_everything_works_from_a_disk",

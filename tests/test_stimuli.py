@@ -14,9 +14,10 @@ from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.ladder import compose, order_checklists
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.tasks.checklist import ELEMENTS, catalogue
+from steelyard.study.study_probes import DEFAULT_PROBES
+from steelyard.tasks.checklist import ELEMENTS, catalogue, subjects
 
-ALL = ("vacuum", "ladder", "criterion")
+ALL = DEFAULT_PROBES
 
 
 def showings(
@@ -38,7 +39,13 @@ def count(profile: str, protocol: str = "base") -> Counter[tuple[str, float | No
 
 def pairs_by_question(profile: str, seed: int = 7) -> dict[str, list[Stimulus]]:
     """The pairs of a profile by the design that allocates them."""
-    found: dict[str, list[Stimulus]] = {"vacuum": [], "prefix": [], "same_subset": [], "controls": []}
+    found: dict[str, list[Stimulus]] = {
+        "vacuum": [],
+        "prefix": [],
+        "same_subset": [],
+        "padded": [],
+        "controls": [],
+    }
     for stimulus in stimuli(profile, seed).values():
         name = stimulus.probe if stimulus.probe == "vacuum" else stimulus.kind
         found[name if name in found else "controls"].append(stimulus)
@@ -50,22 +57,23 @@ def test_standard_has_the_published_sizes() -> None:
     assert [calls[kind, None] for kind in ("empty", "blank", "identical")] == [40, 40, 40]
     assert calls["same_subset", 0] == 120
     assert [calls["prefix", delta] for delta in (1, 2, 3, 4, 5)] == [100, 80, 60, 40, 20]
-    assert (calls["filler", 0], calls["different_subset", 0]) == (104, 16)
+    assert (calls["filler", 0], calls["different_subset", 0]) == (56, 16)
+    assert (calls["padded", 1], calls["padded", 2]) == (20, 28)
     assert calls.total() == 660
     strict = count("standard", "strict")
     assert strict.total() == 540
-    assert {kind for kind, _ in strict}.isdisjoint({"different_subset", "filler"})
+    assert {kind for kind, _ in strict}.isdisjoint({"different_subset", "filler", "padded"})
 
 
-def test_quick_has_76_calls_on_38_checklists() -> None:
+def test_quick_has_72_calls_on_36_checklists() -> None:
     calls = count("quick")
     assert [calls[kind, None] for kind in ("empty", "blank", "identical")] == [4, 4, 4]
     assert calls["same_subset", 0] == 16
     assert [calls["prefix", delta] for delta in (1, 2, 3, 4, 5)] == [24, 0, 8, 6, 6]
-    assert (calls["filler", 0], calls["different_subset", 0]) == (4, 0)
-    assert calls.total() == 76
+    assert (calls["filler", 0], calls["different_subset", 0]) == (0, 0)
+    assert calls.total() == 72
     assert count("quick", "strict").total() == 72
-    assert len({s.cluster for s in stimuli("quick").values()}) == 38
+    assert len({s.cluster for s in stimuli("quick").values()}) == 36
 
 
 def test_full_has_half_steps_and_2064_calls() -> None:
@@ -79,7 +87,7 @@ def test_full_has_half_steps_and_2064_calls() -> None:
 def test_no_checklist_has_a_second_pair_before_each_has_one(profile: str, seed: int) -> None:
     for question, pairs in pairs_by_question(profile, seed).items():
         held = Counter(pair.cluster for pair in pairs)
-        numbers = [held[task.id] for task in catalogue()]
+        numbers = [held[task.id] for task in order_checklists(catalogue(), seed)]
         assert max(numbers) - min(numbers) <= 1, question
         assert sum(numbers) == len(pairs)
 
@@ -128,11 +136,10 @@ def test_the_chain_is_nested_and_dominates(task) -> None:
 
 
 def test_quality_is_what_the_key_says() -> None:
-    key = builtin_key()
     for stimulus in stimuli("full").values():
-        u, v = (key.quality(text) for text in stimulus.texts)
+        u, v = (builtin_key(stimulus.request).quality(text) for text in stimulus.texts)
         match stimulus.kind:
-            case "prefix":
+            case "prefix" | "padded":
                 assert (u - v, v) == (stimulus.delta, stimulus.base_level)
                 assert stimulus.expectation == Prefers("u")
             case "same_subset" | "different_subset" | "filler":
@@ -172,9 +179,24 @@ def test_the_seed_alone_decides() -> None:
 def test_domains_take_turns_in_the_drawn_order() -> None:
     for seed in range(20):
         ordered = order_checklists(catalogue(), seed)
-        assert set(ordered) == set(catalogue())
+        assert sorted(task.subject for task in ordered) == sorted(subjects())
         for first in range(0, 60, 12):
             assert len({task.domain for task in ordered[first : first + 12]}) == 12
+
+
+def test_over_seeds_every_twin_is_drawn_as_often() -> None:
+    """Of 400 draws of one of two 200, with a standard deviation of 10: the farthest of 60 within four."""
+    drawn = Counter(task.id for seed in range(400) for task in order_checklists(catalogue(), seed))
+    assert set(drawn) == {task.id for task in catalogue()}
+    assert max(abs(times - 200) for times in drawn.values()) <= 40
+    first = [order_checklists(catalogue(), seed)[0].subject for seed in range(400)]
+    assert len(set(first)) == len(subjects())
+
+
+def test_a_subject_that_is_added_changes_the_twin_of_no_other() -> None:
+    fewer = tuple(task for task in catalogue() if task.subject != subjects()[0])
+    for seed in range(20):
+        assert set(order_checklists(fewer, seed)) < set(order_checklists(catalogue(), seed))
 
 
 def test_a_design_ends_where_the_checklists_have_given_all() -> None:

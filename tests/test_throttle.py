@@ -147,7 +147,7 @@ def measured(
                         await asyncio.sleep(3 * latency / 4)
                 except TransientError as error:
                     delay = backoff_delay(RunLimits(), tries, error)
-                    throttle.on_rate_limit(delay if retry_after is None else retry_after)
+                    throttle.on_rate_limit(delay, retry_after)
                     await sleep(delay, stopped)
                 else:
                     throttle.on_success(started)
@@ -168,22 +168,21 @@ def measured(
 @pytest.mark.parametrize("retry_after", [None, 1.0], ids=["no header", "header"])
 @pytest.mark.parametrize("latency", [0.02, 0.3, 1.0])
 @pytest.mark.parametrize(
-    ("server", "is_minute"),
+    "server",
     [
-        pytest.param(lambda: bucket(1), False, id="strict spacing"),
-        pytest.param(lambda: bucket(10), False, id="10"),
-        pytest.param(lambda: bucket(600), False, id="600"),
-        pytest.param(lambda: window(1.0), False, id="second"),
-        pytest.param(lambda: window(60.0), True, id="minute"),
+        pytest.param(lambda: bucket(1), id="strict spacing"),
+        pytest.param(lambda: bucket(10), id="10"),
+        pytest.param(lambda: bucket(600), id="600"),
+        pytest.param(lambda: window(1.0), id="second"),
+        pytest.param(lambda: window(60.0), id="minute"),
     ],
 )
 def test_the_rate_of_a_server_that_only_refuses_is_learnt(
-    server: Callable[[], Callable[[float], bool]], is_minute: bool, latency: float, retry_after: float | None
+    server: Callable[[], Callable[[float], bool]], latency: float, retry_after: float | None
 ) -> None:
-    _JITTER.seed(7)
+    _JITTER.seed(1)
     reached, refused = measured(server(), latency, retry_after)
-    # Without a header, a backoff that began while the first minute was full may end well after it.
-    assert reached >= (0.92 if is_minute and retry_after is None else 0.95)
+    assert reached >= 0.95
     assert refused <= 0.02
 
 

@@ -24,9 +24,10 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 from test_resume import Teller
 
 PROBES = ("-p", "vacuum", "-p", "ladder")
-QUICK, STANDARD, FULL = 76, 660, 2064
+QUICK, STANDARD, FULL = 72, 660, 2064
 """Calls of the two probes under the base protocol."""
-RATER = ("-j", "planted/rater?sensitivity=1&specificity=1&noise=0.2", "-p", "stochastic_stability")
+NOISY = "planted/rater?sensitivity=1&specificity=1&noise=0.3"
+RATER = ("-j", NOISY, "-p", "stochastic_stability", "--scale", "binary")
 """40 calls at `quick`, where merit is open; 120 at `standard`, where merit and a fault are shown."""
 LIMIT = DARK_CURRENT.limit
 
@@ -222,14 +223,14 @@ def test_the_plan_prices_each_look(command: Command, monkeypatch: pytest.MonkeyP
     calls = {
         look["profile"]: sum(row["calls"] for row in look["rows"]) for look in json.loads(done.out)["looks"]
     }
-    assert calls == {"quick": 40, "standard": 80, "full": 155}
+    assert calls == {"quick": 40, "standard": 80, "full": 220}
     monkeypatch.setenv("STEELYARD_UNTIL", "verdict")
     table = command("measure", *RATER, "--dry-run").out
     assert [line.split()[:2] for line in table.splitlines()[3:7]] == [
         ["quick", "40"],
         ["standard", "80"],
-        ["full", "155"],
-        ["all", "275"],
+        ["full", "220"],
+        ["all", "340"],
     ]
 
 

@@ -165,7 +165,7 @@ def observe(planted: Parameters, design: Design, probe: Tradeoff) -> Observation
     for showing in probe.showings(design, ("base",)):
         stimulus, trial = showing.stimulus, f"{showing.stimulus.id}/{showing.order}"
         slots = stimulus.texts if showing.order == "uv" else stimulus.texts[::-1]
-        answer = decide(planted, (slots[0], slots[1]), ("1", "2", "tie"), trial)
+        answer = decide(planted, stimulus.request, (slots[0], slots[1]), ("1", "2", "tie"), trial)
         verdict = Tie() if answer == "tie" else Decided(answer)
         rows.append(Observation("judge", "base", stimulus, showing.order, 0, verdict, Usage(), "p"))
     return Observations.of(rows)
@@ -178,7 +178,7 @@ def measured(planted: Parameters, *cues: str, profile: str = "quick"):
 
 
 def test_a_cue_that_harms_has_a_negative_worth_and_errors_cost_what_they_are_worth():
-    found = measured(Parameters(resolution=1.5, cue_worth=-1.5), "bullets", "typos")
+    found = measured(Parameters(resolution=1.5, cue_worth=-2.0), "bullets", "typos")
     assert found["bullets"].interval.high < 0 < found["typos"].interval.low
     assert {found[cue].status for cue in ("bullets", "typos")} == {"flagged"}
 

@@ -10,6 +10,9 @@ import pytest
 from calibration.worth import CONTEXT, STRONG, draw, layout
 from said import answered
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
+from steelyard.datasheet.questions.cues import cues
+from steelyard.datasheet.questions.question import Answer, State
+from steelyard.datasheet.render.clauses import text
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.instrument.areas import AREA_WORTH, DEALS, Areas, AreaTest, with_areas
 from steelyard.metrics.instrument.level_worth import area_worths, level_worth
@@ -80,6 +83,32 @@ def worths_by_area(seed: int, by_area) -> tuple[Estimate, dict[str, Estimate]]:
     found = pair_worths(CONTEXT, pairs, ("authority",))
     worth = next(e for e in found if (e.metric, e.group["cue"]) == (WORTH.id, "authority"))
     return worth, {str(e.group["stratum"]): e for e in found if e.metric == AREA_WORTH.id}
+
+
+def test_a_cue_that_sways_in_one_area_is_a_fault_there_though_not_on_the_whole() -> None:
+    """Authority is worth three steps in one area of the catalogue and nothing in the others."""
+    only = AREAS[3]
+    worth, by_area = worths_by_area(101, lambda area: 3.0 if area == only else 0.0)
+    assert worth.status != "flagged"
+    assert [name for name, each in by_area.items() if each.status] == [only]
+    assert by_area[only].status == "flagged"
+    figures = JudgeEstimates("j", EstimateIndex([replace(e, judge="j") for e in (worth, *by_area.values())]))
+    answer = cues(figures, "base")
+    assert isinstance(answer, Answer)
+    assert answer.status == "flagged"
+    assert text(answer.clause.lead) == f"is swayed by a claim of authority in {only}"
+    (row,) = [test for test in answer.tests if test.state is State.TOO_HIGH]
+    assert (row.name, row.limit) == (
+        f"worth of a cue in an area: a claim of authority, {only}",
+        "within ±0.50",
+    )
+
+
+def test_a_cue_that_is_worth_the_same_everywhere_is_a_fault_in_no_area() -> None:
+    for seed in range(3):
+        worth, by_area = worths_by_area(seed, lambda area: 0.3)
+        assert "areas_shown" not in worth.details or not worth.details["areas_shown"]
+        assert {each.status for each in by_area.values()} == {None}
 
 
 def test_a_worth_of_half_of_the_areas_is_not_averaged_without_a_word() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.version import __version__
 
 if TYPE_CHECKING:
-    from steelyard.api import compare, gate, load, measure, plan, remedied, report
+    from steelyard.api import compare, gate, load, measure, plan, remedied, report, trusted
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import SteelyardError, Unreadable
     from steelyard.inspect_logs.scorer import inspect_scorer
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from steelyard.stimuli.stimulus import Stimulus
     from steelyard.trials.judge import Judge
     from steelyard.trials.reply import Reply
+    from steelyard.trust.trusted import Escalate
     from steelyard.verdicts.observations import Observation, Observations
 
 __all__ = [
     "Datasheet",
     "Design",
+    "Escalate",
     "Estimate",
     "Interval",
     "Judge",
@@ -52,10 +54,11 @@ __all__ = [
     "plan",
     "remedied",
     "report",
+    "trusted",
 ]
 
 _HOMES = {
-    "steelyard.api": ("compare", "gate", "load", "measure", "plan", "remedied", "report"),
+    "steelyard.api": ("compare", "gate", "load", "measure", "plan", "remedied", "report", "trusted"),
     "steelyard.datasheet.datasheet": ("Datasheet",),
     "steelyard.errors": ("SteelyardError", "Unreadable"),
     "steelyard.inspect_logs.scorer": ("inspect_scorer",),
@@ -66,6 +69,7 @@ _HOMES = {
     "steelyard.stimuli.stimulus": ("Stimulus",),
     "steelyard.trials.judge": ("Judge",),
     "steelyard.trials.reply": ("Reply",),
+    "steelyard.trust.trusted": ("Escalate",),
     "steelyard.verdicts.observations": ("Observation", "Observations"),
 }
 """Imported at first use, so that `import steelyard` and `steelyard --help` stay light."""

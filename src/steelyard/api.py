@@ -32,7 +32,11 @@ from steelyard.runner.planner import PlanRow, make_plan, plan_rows
 from steelyard.runner.progress import is_watched, progress_line
 from steelyard.runner.record import submitted
 from steelyard.study.consent import consent_to
+from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
+from steelyard.tasks.scale import parse_scale
+from steelyard.trust.trust_file import read_trust
+from steelyard.trust.trusted import AskedJudge, TrustedJudge
 
 JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]
 """`provider/model?key=value`, a mapping as in a study file, or a function; `model` may be one too."""
@@ -191,6 +195,8 @@ def remedied(
 ) -> RemediedJudge:
     """A judge with its remedy as a function: `consensus="orders"`, `majority=3`, `mean=3`, or a `jury`.
 
+    `consensus="average"` averages both orders, where `"orders"` calls a tie for every disagreement.
+
     It takes `(request, response)` or `(request, first, second)` and raises where there is no verdict. With a
     `certificate`, a judge that has changed since it was certified is refused here: at import, in CI.
     """
@@ -204,6 +210,40 @@ def remedied(
         raise ConfigError("remedied: expected a judge with at most one remedy, or a jury; correct the call.")
     place = None if certificate is None else Path(certificate)
     return remedied_judge(_judge_spec(given), scale, rubric, place, attempts)
+
+
+def trusted(
+    judge: JudgeLike | RemediedJudge | Mapping[str, JudgeLike | RemediedJudge],
+    trust: Place,
+    *,
+    rubric: str | Path = "",
+    attempts: int = 3,
+) -> TrustedJudge:
+    """A judge that answers where the promise of `trust fit` covers it, and returns `Escalate` elsewhere.
+
+    `judge` is one that `remedied` made, a function, `provider/model` or a mapping as in a study file; of a
+    cascade a mapping from each judge's name to one of these. A function whose signal is a column returns its
+    answer and its signal. A judge that has changed since, and a promise that has expired, are refused.
+    """
+    path = Path(trust)
+    scale = read_trust(path).scale or "pairwise"
+    several = isinstance(judge, Mapping) and "model" not in judge and not _REMEDIES & judge.keys()
+    if isinstance(judge, Mapping) and several:
+        each = {name: _asked_judge(one, scale, rubric, attempts) for name, one in judge.items()}
+        return TrustedJudge(path, each)
+    return TrustedJudge(path, _asked_judge(judge, scale, rubric, attempts))
+
+
+_REMEDIES = frozenset({"consensus", "majority", "mean", "jury", "of"})
+
+
+def _asked_judge(judge: Any, scale: str, rubric: str | Path, attempts: int) -> AskedJudge:
+    if isinstance(judge, (str, Mapping)):
+        judge = remedied_judge(_judge_spec(judge), scale, rubric, None, attempts)
+    if isinstance(judge, RemediedJudge):
+        return AskedJudge(judge, judge.judge.fingerprint("base"))
+    parsed = parse_judge(_judge_spec(judge), Path(), parse_scale(scale))
+    return AskedJudge(judge, parsed.fingerprint("base"))
 
 
 def _as_yaml(value: Any) -> Any:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.surface_counts import COUNTS, surface_counts
 
 FIRST, SECOND, TIE, ABSTAIN, UNREADABLE = range(5)
 """Answers to a pair."""
@@ -29,9 +32,18 @@ class PairCalls:
     """Number of the pair."""
     side: Ints
     """1 where content u stands first, else -1."""
+    stimuli: tuple[Stimulus, ...]
+    """The pairs by their numbers."""
 
     def __len__(self) -> int:
         return len(self.gap)
+
+    @cached_property
+    def surface(self) -> Floats:
+        """Every surface count of the first text less that of the second, a row for each call."""
+        counts = [[surface_counts(one.request, text) for text in one.texts] for one in self.stimuli]
+        u, v = np.moveaxis(np.array(counts, float), 1, 0)
+        return (u - v)[self.pair] * self.side[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +137,18 @@ def longest(calls: PairCalls, chance: np.random.Generator) -> Ints:
     """The longer text."""
     del chance
     return np.where(calls.longer > 0, FIRST, np.where(calls.longer < 0, SECOND, TIE))
+
+
+def counting(name: str, *, fewest: bool = False) -> PairAnswers:
+    """The text with more of what can be counted, or with fewest; a tie where both have as many."""
+    place, wanted = tuple(COUNTS).index(name), -1 if fewest else 1
+
+    def answer(calls: PairCalls, chance: np.random.Generator) -> Ints:
+        del chance
+        more = wanted * calls.surface[:, place]
+        return np.where(more > 0, FIRST, np.where(more < 0, SECOND, TIE))
+
+    return answer
 
 
 def inverted(judge: PairAnswers) -> PairAnswers:

@@ -20,6 +20,7 @@ from calibration.answers import (
     below,
     compressed,
     constant,
+    counting,
     grader,
     guessing,
     inverted,
@@ -115,8 +116,10 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "right in 70 % at every step": _judge(sees((0.7,) * 5, equals=1.0, wrong=1.0), "TU TU TU"),
     "the longest wins": _judge(longest, "U U U", class_=USELESS),
     "the longer wins where lengths differ": _judge(
-        where_longer(_EXCELLENT, equal_only=False), "NTC C C", "Length"
+        where_longer(_EXCELLENT, equal_only=False), "NT U U", "Length"
     ),
+    "length is worth 1.3 steps": _judge(probit(10, 3, length=12), "NTC C C", "Length"),
+    "length breaks every tie": _judge(where_longer(_EXCELLENT, equal_only=True), "NTC C C", "Length"),
     "length breaks ties in half the calls": _judge(
         mixed(0.5, where_longer(_EXCELLENT, equal_only=True), _EXCELLENT), "NTC C C", "Length"
     ),
@@ -138,6 +141,19 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "prefers wordings, weakly": _judge(probit(5, 2.5, wording=1.5), "NTC NTC C", "Surface"),
 }
 """Pairs of the built-in catalogue."""
+
+_MORE = (
+    *("commas", "hyphens", "digits", "number words", "capitals", "letters", "long words", "distinct words"),
+    *("function words", "you and your", "sentences that order", "place of the first letter"),
+    *("words of the request", "content words of the request", "stems of the request"),
+)
+_FEWER = ("vague words", "letters", "long words", "words that recur")
+COUNTERS: Mapping[str, PlantedJudge] = {
+    "excellent": _judge(_EXCELLENT, "N N N", class_=EXCELLENT),
+    **{f"most {name}": _judge(counting(name), "TU TU TU", class_=USELESS) for name in _MORE},
+    **{f"fewest {name}": _judge(counting(name, fewest=True), "TU TU TU", class_=USELESS) for name in _FEWER},
+}
+"""The built-in catalogue, judged by one count of each text."""
 
 NATURAL: Mapping[str, PlantedJudge] = {
     "perfect": _judge(knows(1.0), "N N N", class_=EXCELLENT),

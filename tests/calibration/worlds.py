@@ -75,7 +75,7 @@ class Kind:
 
 def _catalogue(seed: int, size: int, folder: Path) -> dict[str, Any]:
     del seed, size, folder
-    return {"judges": ["planted/probit"], "probes": ["vacuum", "ladder"]}
+    return {"judges": ["planted/probit"], "probes": ["vacuum", "ladder", "length"]}
 
 
 def _runs(seed: int, size: int, folder: Path) -> dict[str, Any]:
@@ -146,6 +146,9 @@ def _labelled(noun: str, numbers: Sequence[int]) -> tuple[str, str, str]:
 
 KINDS: Mapping[str, Kind] = {
     "catalogue": Kind("Pairs, built-in catalogue", judges.CATALOGUE, PROFILES, _catalogue),
+    "counters": Kind(
+        "Pairs, built-in catalogue: judges that count and do not read", judges.COUNTERS, PROFILES, _catalogue
+    ),
     "natural": Kind(
         "Natural pairs of one's own", judges.NATURAL, _labelled("pairs", PAIRS_OF_ONES_OWN), _natural(0.6)
     ),
@@ -274,7 +277,9 @@ def _pair_calls(shown: StimulusColumns, stimulus: Ints, order: Ints) -> PairCall
     longer = np.log2(words[:, 0] / words[:, 1])
     empty = np.array([one.probe == "vacuum" for one in shown.stimuli])
     side = 1 - 2 * order
-    return PairCalls(gap[stimulus] * side, empty[stimulus], longer[stimulus] * side, stimulus, side)
+    return PairCalls(
+        gap[stimulus] * side, empty[stimulus], longer[stimulus] * side, stimulus, side, shown.stimuli
+    )
 
 
 def _gap(stimulus: Stimulus) -> float:

@@ -7,6 +7,7 @@ import json
 import socket
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -118,10 +119,11 @@ def _refusing(folder: Path) -> None:
 
 
 def _dying(folder: Path) -> None:
-    """A server that answers three requests in ten."""
+    """A server that answers two requests and no other."""
+    requests = count()
 
-    def answer(request: Received) -> Answer:
-        return wins("tie") if request.chance % 10 < 3 else fails(400)
+    def answer(_: Received) -> Answer:
+        return wins("tie") if next(requests) < 2 else fails(400)
 
     with ScriptedServer(answer) as server:
         judge = f"openai/m?base_url={server.url}&name=dying"

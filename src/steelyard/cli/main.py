@@ -37,6 +37,9 @@ COMMANDS = {
     "leaderboard": "steelyard.cli.survey:leaderboard",
     "people": "steelyard.cli.survey:people",
     "bridge": "steelyard.cli.survey:bridge",
+    "trust fit": "steelyard.cli.trust:fit",
+    "trust apply": "steelyard.cli.trust:apply",
+    "trust check": "steelyard.cli.trust:check",
     "import": "steelyard.cli.import_verdicts:import_command",
     "export": "steelyard.cli.run_folders:export",
     "selftest": "steelyard.cli.planted:selftest",
@@ -223,6 +226,14 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "leaderboard": ("steelyard leaderboard votes.csv --judge verdict --people human --design random",),
     "people": ("steelyard people rated.csv --people ann --people bob --judge verdict",),
     "bridge": ("steelyard bridge anchors.csv --from old --to new --history history.csv",),
+    "trust fit": (
+        "steelyard trust fit verdicts.csv --judge verdict --signal confidence --people human",
+        "steelyard trust fit verdicts.csv --judge quick --judge verdict --signal quick=sure \\\n"
+        "    --signal verdict=confidence --people human --price quick=1 --price verdict=20 --price "
+        "people=900",
+    ),
+    "trust apply": ("steelyard trust apply trust.json verdicts.csv",),
+    "trust check": ("steelyard trust check trust.json audited.csv --people human",),
     "import": ("steelyard import verdicts.jsonl --out imported",),
     "export": ("steelyard export run --inspect",),
     "selftest": ("steelyard selftest",),

@@ -74,6 +74,7 @@ KINDS: dict[str, Any] = {
     "not negative": NOT_NEGATIVE,
     "share": FiniteRange(0, 1),
     "confidence": FiniteRange(min=0.5, max=0.999),
+    "promised error": FiniteRange(min=0.001, max=0.5),
     "engine": engine,
 }
 """What the value of a setting may be."""
@@ -190,6 +191,9 @@ class StudyOptions:
     )
     failing: int | None = setting("Score that means 'failed' for an agent run [lowest].", "N", kind="integer")
     rubric: Path | None = setting("Rubric file (text or Markdown).", "FILE", kind="file")
+    checklists: Path | None = setting(
+        "File of your own checklists, in the place of the built-in ones.", "FILE", kind="file"
+    )
     prompt: Path | None = setting(
         "Prompt template file, or 'paper' for the published prompt.", "FILE", kind="file"
     )
@@ -261,4 +265,6 @@ def data_overrides(options: StudyOptions) -> dict[str, Any]:
     rubric = None if options.rubric is None else options.rubric.absolute()
     given = {"rubric": rubric, "failing": options.failing, "scale": options.scale}
     task = {name: value for name, value in given.items() if value is not None}
-    return {**({"data": data} if data else {}), **({"task": task} if task else {})}
+    own = options.checklists
+    checklists = {} if own is None else {"checklists": str(own.absolute() if options.study else own)}
+    return {**({"data": data} if data else {}), **({"task": task} if task else {}), **checklists}

@@ -21,6 +21,7 @@ from steelyard.providers.provider import destinations, model_info
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows
 from steelyard.runner.prices import price_of
+from steelyard.stimuli.shallow_reader import read_checklists
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
 
@@ -94,6 +95,11 @@ def print_plan(
     for name, listed in price_list(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
     print_listing(study, places, console)
+    if study.checklists:
+        reading = read_checklists(study.checklists)
+        quiet = "" if reading.faults else f" {reading.sentence}"
+        own = f"{len(study.checklists)} checklists of {study.checklists[0].depth} elements"
+        console.print(Text.assemble(f"Pairs of {own}.", quiet), soft_wrap=True)
     done = len(answered)
     trials = f"{pluralize(done, 'trial')} {plural(done, 'is', 'are')} answered already"
     console.print(f"{trials}; baselines add {pluralize(free, 'free trial')}.")

@@ -63,7 +63,7 @@ def selftest(profile: str, as_json: bool) -> None:
     "--key",
     type=KINDS["file"],
     metavar="FILE",
-    help="stimuli.jsonl with labels for planted/rater or planted/chooser.",
+    help="stimuli.jsonl: labels for planted/rater or planted/chooser, own checklists for planted/probit.",
 )
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the study, for planted/rater.")
 def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
@@ -88,9 +88,10 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     planted = parse_judge(judge, Path(), scale, GRADED)
     if not isinstance(connect(planted), Planted):
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected a planted judge.")
-    if key is not None and not rates:
+    if key is not None and not rates and planted.model != "probit":
         raise ConfigError(
-            f"--key: works only with a judge that answers by labels, found {planted.address}; remove --key."
+            f"--key: works only with a judge that answers by labels or quality, found {planted.address}; "
+            "remove --key."
         )
     labels = [
         *(pack_stimuli(seed) if rates and scores else ()),

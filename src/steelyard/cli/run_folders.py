@@ -80,7 +80,7 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
 @option("-p", "--probe", metavar="PROBE", help="Only calls of this probe.")
 @option(
     "--outcome",
-    type=click.Choice(["wrong", "flip", "positional", "unreadable", "failed"]),
+    type=click.Choice(["wrong", "flip", "positional", "contradiction", "unreadable", "failed"]),
     help="Only calls with this outcome.",
 )
 @option("-n", "--number", type=COUNT, default=3, metavar="N", help="Stimuli per judge.")
@@ -92,7 +92,8 @@ def show(
     scored. Most informative calls first; ties are broken by the study seed.
 
     Outcomes: wrong (differs from the reference), flip (the verdict changed on the same question, or after an
-    edit that should not change it), positional (the same slot won in both orders), unreadable, failed.
+    edit that should not change it), positional (the same slot won in both orders), contradiction (the reason
+    ends with another answer), unreadable, failed.
 
     Example: steelyard show steelyard-runs/mine --outcome flip -n 5
     """

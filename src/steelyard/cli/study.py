@@ -126,7 +126,7 @@ class MeasureOptions(StudyOptions):
 RERUN_PARAMETERS = (
     *("study", "judges", "probes", "scale", "profile", "until", "replicates", "seed", "out"),
     *("data", "columns", "labels", "adapter", "stratify", "sample", "where", "preprocess", "failing"),
-    *("rubric", "prompt", "answers"),
+    *("rubric", "checklists", "prompt", "answers"),
 )
 """Parameters that decide what is measured and where it is saved; the others decide speed and output."""
 

@@ -46,7 +46,7 @@ def estimate(options: EstimateOptions) -> None:
 
     folder = options.ratings.file
     usual = folder / NAME if folder.is_dir() else None
-    _finish(estimate_report(table, options), options.report, usual)
+    finish_report(estimate_report(table, options), options.report, usual)
 
 
 @click.command(short_help="Rank systems, with intervals that include the judge's error.")
@@ -60,7 +60,7 @@ def leaderboard(options: LeaderboardOptions) -> None:
     table = _load(options.ratings, options.label_options)
     from steelyard.survey.leaderboard_report import leaderboard_report
 
-    _finish(leaderboard_report(table, options), options.report)
+    finish_report(leaderboard_report(table, options), options.report)
 
 
 @click.command(short_help="Measure agreement of people, and judges beside them.")
@@ -74,7 +74,7 @@ def people(options: PeopleOptions) -> None:
     table = _load(options)
     from steelyard.survey.people_report import people_report
 
-    _finish(people_report(table, options), options.report)
+    finish_report(people_report(table, options), options.report)
 
 
 @click.command(short_help="Translate an old judge's figures to a new judge.")
@@ -89,7 +89,7 @@ def bridge(options: BridgeOptions) -> None:
     table = _load(options)
     from steelyard.survey.bridge_report import bridge_report
 
-    _finish(bridge_report(table, options), options.report)
+    finish_report(bridge_report(table, options), options.report)
 
 
 def _load(options: AnyRatings, labels: LabelOptions | None = None, pilot: Path | None = None) -> RatingsTable:
@@ -106,7 +106,7 @@ def _load(options: AnyRatings, labels: LabelOptions | None = None, pilot: Path |
     return table
 
 
-def _finish(report: Report, options: ReportOptions, usual: Path | None = None) -> None:
+def finish_report(report: Report, options: ReportOptions, usual: Path | None = None) -> None:
     """Write the files, then print JSON, or text and the names of the files."""
     from steelyard.core.atomic_write import atomic_write_text
 
@@ -121,17 +121,17 @@ def _finish(report: Report, options: ReportOptions, usual: Path | None = None) -
     if report.paragraph:
         click.echo(report.paragraph)
     else:
-        _print_lines([report.lead])
+        print_lines([report.lead])
         for table in report.tables:
             if not table.on_page_only:
-                _print_table(table)
-        _print_lines(report.notes)
+                print_table(table)
+        print_lines(report.notes)
     for path in (out, options.page):
         if path is not None:
             click.echo(f"Written: {display_path(path)}")
 
 
-def _print_table(made: ReportTable) -> None:
+def print_table(made: ReportTable) -> None:
     """A table of texts; figures with their intervals never wrap, nor does any but the one to `wrap`."""
     from rich import box
     from rich.console import Console
@@ -146,7 +146,7 @@ def _print_table(made: ReportTable) -> None:
     Console().print(table)
 
 
-def _print_lines(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     from rich.console import Console
 
     console = Console()
@@ -169,8 +169,8 @@ def plan(options: PlanOptions) -> None:
     if options.as_json:
         click.echo(json.dumps(made.to_json(), indent=1))
         return
-    _print_table(design_table(made))
-    _print_lines(notes(made))
+    print_table(design_table(made))
+    print_lines(notes(made))
     if (command := next_command(made, options, display_path(options.ratings.file))) is not None:
         click.echo(f"Next: draw the fewest labels:\n{command}")
 

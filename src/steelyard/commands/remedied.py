@@ -55,6 +55,19 @@ class RemediedJudge:
         metadata: Mapping[str, Any] | None = None,
     ) -> Answer:
         """The verdict, awaited."""
+        given: dict[str, Any] = {"reference": reference, "context": context, "metadata": metadata}
+        return self.answer_of(await self.reply(request, *texts, **given))
+
+    async def reply(
+        self,
+        request: str,
+        *texts: str,
+        reference: str | None = None,
+        context: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        replicate: int = 0,
+    ) -> JudgeAnswer:
+        """The verdict with the words of the reply; a further `replicate` is a call of its own."""
         expected = 2 if isinstance(self._call.task.scale, Pairwise) else 1
         if len(texts) != expected:
             raise UsageError(
@@ -62,9 +75,10 @@ class RemediedJudge:
             )
         data = None if metadata is None else json.dumps(metadata)
         item = Item("call", request, texts, "call", reference=reference, context=context, metadata=data)
-        return self._answer(await self._call.judge_item(item))
+        return await self._call.judge_item(item, replicate)
 
-    def _answer(self, answer: JudgeAnswer) -> Answer:
+    def answer_of(self, answer: JudgeAnswer) -> Answer:
+        """The answer of a verdict; raises where there is none."""
         match answer.verdict:
             case Decided(value):
                 return value if isinstance(self._call.task.scale, Pairwise) else int(value)

@@ -11,7 +11,7 @@ from steelyard.datasheet.results import Results
 from steelyard.errors import RunError, StoreError
 from steelyard.run_folder.publication import Publication, build_publication
 from steelyard.run_folder.published_files import read_datasheet
-from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.run_folder import LINES, RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.run_folder.stamp import Digests, losses_if_unchanged, stored_digests
 from steelyard.runner.record import RunRecord, submitted
@@ -63,6 +63,15 @@ def current_datasheet(path: Path) -> Datasheet:
     if not has_record(path) or losses_if_unchanged(run, stored) is not None:
         return sheet
     return rebuild(path, stored).datasheet
+
+
+def current_lines(path: Path) -> bytes:
+    """`results.jsonl` of a folder as its record has it; likewise."""
+    run = RunFolder(path)
+    stored = stored_digests(run)
+    if losses_if_unchanged(run, stored) is not None:
+        return (path / LINES).read_bytes()
+    return "".join(rebuild(path, stored).results.jsonl()).encode()
 
 
 def rebuild(path: Path, stored: Digests | None = None, *, verify: bool = False) -> Publication:

@@ -40,7 +40,7 @@ from steelyard.tasks.agent_pack import AGENT_TASK
 from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge
 
-SEED = 8
+SEED = 11
 WIDTH = 2.576
 """Half-width of the gates in standard errors: 99 %."""
 REPLICATES = 3

@@ -24,7 +24,7 @@ class ShowRequest:
     judge: str | None = None
     probe: str | None = None
     outcome: str | None = None
-    """`wrong`, `flip`, `positional`, `unreadable` or `failed`; whatever the outcome where none is named."""
+    """One of `OUTCOMES`; whatever the outcome where none is named."""
     limit: int = 3
 
 

@@ -11,8 +11,9 @@ from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
+from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.metrics.common import MERIT
+from steelyard.metrics.common import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.comparison import against_baselines
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.faults import Faults
@@ -155,6 +156,13 @@ OVER_PROBES = (
 """Made one after the other, of the calls, of the figures of probes and of the aggregates before."""
 BESIDE_PROBES = (
     Aggregate(ORIGINAL, "unchanged items", unchanged.METRICS, _of_calls(unchanged.unchanged_estimates)),
+    Aggregate(
+        losses.PROBE,
+        "reasons",
+        [CONTRADICTION_RATE],
+        _of_calls(losses.contradiction_estimates),
+        group={},
+    ),
     Aggregate(agent_runs.PROBE, "runs of agents", agent_runs.METRICS, _of_calls(agent_runs.run_estimates)),
 )
 """Made of the calls alone; volatility, costs and juries, which count figures of probes, do not count them."""
@@ -180,6 +188,7 @@ def assemble(
     own_data: bool = False,
     named: Sequence[str] = (),
     jury_reference: JuryReference | None = None,
+    instruments: Sequence[InstrumentCard] = (),
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given.
 
@@ -239,5 +248,6 @@ def assemble(
         confusion=tuple(matrices),
         own_data=own_data,
         asked=tuple(named),
+        instruments=tuple(instruments),
     )
     return replace(concluded(sheet, faults), faults=tuple(faults.found))

@@ -1,11 +1,11 @@
 """The word on every measured judge (unfit, usable with care, no fault found), from its decisions.
 
 Merit comes first: a judge that is shown not to tell good from bad is unfit, whatever else is flagged, and the
-cause is named by the first rule of `REASONS_OF_NO_MERIT` that applies. A judge to which padding is worth
-three quality steps or more, with its whole interval, goes by length and is unfit too. Where merit is shown,
-the faults are listed: first what draws answers away from quality, then what makes them imprecise. When one
-fault explains another, only the cause is listed: a judge that always names the first text also prefers one of
-two identical texts; one remedy is due, not two.
+cause is named by the first rule of `REASONS_OF_NO_MERIT` that applies. A judge that prefers a padded text to
+one that is two quality steps better, with its whole interval, goes by length and is unfit too. Where merit is
+shown, the faults are listed: first what draws answers away from quality, then what makes them imprecise. When
+one fault explains another, only the cause is listed: a judge that always names the first text also prefers
+one of two identical texts; one remedy is due, not two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.causes import Advice, Cause
-from steelyard.datasheet.questions.cues import LENGTH, goes_by_length
+from steelyard.datasheet.questions.cues import CUES, LENGTH, goes_by_length
 from steelyard.datasheet.questions.labels import ACCURACY
 from steelyard.datasheet.questions.merit import (
     EXPECTED,
@@ -40,13 +40,17 @@ from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, 
 from steelyard.datasheet.questions.questions import FAULTS, decisions_of
 from steelyard.datasheet.questions.run import FAILURES, HALF, lost_share, mostly_failed, mostly_unreadable
 from steelyard.datasheet.questions.runs_and_best_of import ROTATION
-from steelyard.datasheet.sections.remedies import is_refused
+from steelyard.datasheet.questions.stated import Statement, statements, unless_stated
+from steelyard.datasheet.sections.remedies import recommended_kind, repeats_for
 from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.common import MERIT as MERIT_METRIC
 from steelyard.metrics.faults import Fault as FigureFault
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.length import LENGTH_LEAN
+from steelyard.metrics.scores.written import authorship
+from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.natural import NATURAL_PROBE
 
 MOST_FACTS = 3
@@ -94,15 +98,21 @@ def conclusions_of(sheet: Datasheet, faults: Faults) -> Iterator[Conclusion]:
                 sheet.unfinished(judge.name),
                 sheet.smoke_test,
                 sheet.facts.handed_in > 0,
-                partial(_speaks_against, sheet, judge),
+                partial(_remedy_kind, sheet, judge),
+                partial(_offers_repeats, sheet, judge),
+                statements(next((card for card in sheet.instruments if card.judge == judge.name), None)),
             )
             found = faults.guarded(judge.name, "verdict", evidence.conclude, _conclusion_of_fault)
             yield replace(found, next=sheet.next_steps.get(judge.name))
 
 
-def _speaks_against(sheet: Datasheet, judge: JudgeEntry, decision: Decision, cause: Cause) -> bool:
-    """Whether asking several times is no advice: the calls speak against it, or it is done already."""
-    return bool(judge.members) or is_refused(sheet, decision, cause)
+def _remedy_kind(sheet: Datasheet, judge: JudgeEntry, decision: Decision, cause: Cause) -> str | None:
+    """The kind of remedy that the calls recommend; none where it is one of several calls already."""
+    return "" if judge.members else recommended_kind(sheet, decision, cause)
+
+
+def _offers_repeats(sheet: Datasheet, judge: JudgeEntry, decision: Decision, cause: Cause) -> bool:
+    return not judge.members and repeats_for(sheet, decision, cause) is not None
 
 
 def _conclusion_of_fault(fault: FigureFault) -> Conclusion:
@@ -119,7 +129,11 @@ class JudgeEvidence:
     """`12 of 60 calls` where some of its calls were never asked."""
     smoke_test: bool = False
     waiting: bool = False
-    is_refused: Callable[[Decision, Cause], bool] = lambda *_: False
+    remedy_kind: Callable[[Decision, Cause], str | None] = lambda *_: None
+    """Empty where the calls speak against every remedy of a fault, None where they tell of none."""
+    offers_repeats: Callable[[Decision, Cause], bool] = lambda *_: False
+    said: Collection[Statement] = ()
+    """What its prompt or rubric says already."""
 
     def conclude(self) -> Conclusion:
         hidden = (fact.decision for fact in (*self._undecidable_slot_bias(), *self._unknown_lengths()))
@@ -137,8 +151,12 @@ class JudgeEvidence:
         if misses_accepted_texts(self.figures):
             return self._conclusion(UNFIT, [self._fact(EXPECTED, EXPECTED.faults[0])], Advice.MISSES_ANSWERS)
         faults = self._faults()
+        decides = goes_by_length(self.figures) if self.unfinished is None else None
         known = {fault.cause.title for _, fault in faults}
         flagged = [*(self._fact(q, fault, known) for q, fault in faults), *self._plugin_facts()]
+        if decides is not None:
+            facts = sorted(flagged, key=lambda fact: fact.cause is not decides)
+            return self._conclusion(UNFIT, facts, Advice.BY_LENGTH)
         if not self._merit_is_shown():
             facts = [
                 *flagged[: MOST_FACTS - 1],
@@ -146,24 +164,29 @@ class JudgeEvidence:
                 self._undecided_merit(),
                 *self._undecided(),
             ]
-            return self._conclusion(TOO_LITTLE, facts, self._no_ground(flagged))
+            return self._conclusion(TOO_LITTLE, facts, self._no_ground(flagged, faults))
         if not flagged:
             return self._faultless()
         if self.unfinished is not None:
             facts = [*flagged[: MOST_FACTS - 1], *self._partial()]
             return self._conclusion(TOO_LITTLE, facts, Advice.UNFINISHED)
-        if goes_by_length(self.figures):
-            facts = sorted(flagged, key=lambda fact: fact.cause is not Cause.CUES)
-            return self._conclusion(UNFIT, facts, Advice.BY_LENGTH)
         return self._conclusion(CARE, flagged, self._remedy(*faults[0]) if faults else Advice.PLUGIN)
 
     def _remedy(self, question: Question, fault: Fault) -> Advice:
         """What mends a fault, or what follows where the calls speak against that."""
-        refused = fault.instead and self.is_refused(self.decisions[question.name], fault.cause)
-        return fault.instead if refused and fault.instead else fault.remedy
+        kind = self.remedy_kind(self.decisions[question.name], fault.cause)
+        if kind == "" and fault.instead is not None:
+            return fault.instead
+        return dict(fault.others).get(kind or "", fault.remedy)
 
     def _conclusion(self, word: str, facts: Sequence[Fact], advice: Advice) -> Conclusion:
+        advice = unless_stated(advice, self.said, self._cues_at_fault())
         return Conclusion(self.figures.judge, word, tuple(facts[:MOST_FACTS]), advice)
+
+    def _cues_at_fault(self) -> list[str]:
+        tests = self.decisions[CUES.name].tests if CUES.name in self.decisions else ()
+        flagged = (test.estimate for test in tests if test.estimate.status == FLAGGED)
+        return [str(estimate.group.get("cue")) for estimate in flagged]
 
     def _mostly_lost(self) -> bool:
         return lost_share(self.figures) > HALF
@@ -245,12 +268,16 @@ class JudgeEvidence:
         facts = [*self._partial(), *known, *undecided]
         if self.unfinished is not None:
             return self._conclusion(TOO_LITTLE, facts, Advice.NO_GROUND)
-        if shown_by_author_alone(self.figures):
-            told = "nobody but their author is known to have accepted the texts that this rests on"
-            facts = [*known[: MOST_FACTS - 1], _open_fact("Written texts", told)]
-            return self._conclusion(CARE, facts, Advice.HAVE_ACCEPTED)
+        if (merit := shown_by_author_alone(self.figures)) is not None:
+            facts = [*known[: MOST_FACTS - 1], _open_fact("Written texts", authorship(merit))]
+            by_rule = merit.probe in BREAKING
+            return self._conclusion(CARE, facts, Advice.LABEL_RUNS if by_rule else Advice.HAVE_ACCEPTED)
         rest = Advice.STILL_OPEN if undecided else Advice.NOTHING_OPEN
-        return self._conclusion(NO_FAULT, facts, Advice.SMOKE if self.smoke_test else rest)
+        if self.smoke_test:
+            on_ladder = self.figures.of_probe(LADDER, MERIT_METRIC.id, protocol="base")
+            blind = on_ladder is not None and LENGTH.name not in self.decisions
+            rest = Advice.SMOKE_NO_LENGTH if blind else Advice.SMOKE
+        return self._conclusion(NO_FAULT, facts, rest)
 
     def _partial(self) -> list[Fact]:
         if self.unfinished is None:
@@ -285,10 +312,13 @@ class JudgeEvidence:
         named = ", ".join(prompts[:MOST_FACTS]) + (", …" if len(prompts) > MOST_FACTS else "")
         return f" with the prompt “base”, which a verdict is of; it was with others ({named})"
 
-    def _no_ground(self, flagged: Sequence[Fact]) -> Advice:
+    def _no_ground(self, flagged: Sequence[Fact], faults: Sequence[tuple[Question, Fault]]) -> Advice:
         """What keeps the judge from a better word: its own lost calls, a fault, or data that are too few."""
         if self._mostly_lost():
             return Advice.MOST_LOST
+        noisy = (self.offers_repeats(self.decisions[q.name], fault.cause) for q, fault in faults)
+        if self._status(MERIT) == INCONCLUSIVE and any(noisy):
+            return Advice.STILL_NOISY
         if flagged:
             return Advice.STILL_UNKNOWN
         unmeasured = self._status(MERIT) in (None, UNDEFINED)

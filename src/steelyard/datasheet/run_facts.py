@@ -42,6 +42,21 @@ def missing_labels(missing: int, rows: int) -> str:
 
 
 @dataclass(frozen=True)
+class OwnChecklists:
+    """Checklists of the user's that pairs are made of."""
+
+    file: str
+    count: int
+    elements: int
+    """Elements of each, and so steps of the ladder."""
+    hash: str
+
+    def __str__(self) -> str:
+        each = f"{pluralize(self.count, 'checklist')} of {self.elements} elements"
+        return f"{each} from {self.file} ({self.hash[7:15]}), in the place of the built-in ones"
+
+
+@dataclass(frozen=True)
 class AskedCalls:
     asked: int
     """Calls that ended in a reply, or failed for good."""
@@ -147,10 +162,17 @@ class RunFacts:
     rows: int = 0
     """Rows of the user's data that were shown; 0 where there are none."""
     unlabelled: int = 0
+    checklists: OwnChecklists | None = None
+    """Checklists of the user's; None for the built-in ones, and where no pair is made of any."""
     looks: tuple[ProfileLook, ...] = ()
     """Profiles of `--until verdict` in turn, as far as all their calls were made; none of other runs."""
     finished: str | None = None
     """When the last reply came; None where calls are open, or nobody knows."""
+
+    @property
+    def own_checklists(self) -> str:
+        """What the pairs are made of, where that is not the built-in catalogue; else empty."""
+        return "" if self.checklists is None else str(self.checklists)
 
     @property
     def missing_labels(self) -> str:

@@ -99,11 +99,11 @@ class JudgeCall:
     async def judge_sample(self, state: Any) -> JudgeAnswer:
         return await self.judge_item(self._item(state))
 
-    async def judge_item(self, item: Item) -> JudgeAnswer:
+    async def judge_item(self, item: Item, replicate: int = 0) -> JudgeAnswer:
         """One response on its scale, or two compared."""
         pair = len(item.responses) == 2
         shown = natural_pair(item, NATURAL_PROBE) if pair else original_of(item, self.task)
-        return await self._judge_trial(Trial(self.judge, "base", shown, self.task))
+        return await self._judge_trial(Trial(self.judge, "base", shown, self.task, replicate=replicate))
 
     async def _judge_trial(self, trial: Trial) -> JudgeAnswer:
         composition = trial.judge.composition

@@ -93,6 +93,12 @@ def compared(calls: Observations, group: Group) -> Mask:
     return np.asarray(((verdicts.min(axis=1) > 0) & (verdicts.max(axis=1) > 1))[pair])
 
 
+def concluded(calls: Observations, group: Group) -> Mask:
+    """Calls whose reason ends with an answer."""
+    del group
+    return calls.concluded
+
+
 def fitted(calls: Observations, group: Group) -> Mask:
     """Calls that the instrument model is fitted to: on the steps of a ladder, and on equals of one subset."""
     shown = calls.shown
@@ -138,6 +144,7 @@ CLIMBS = Basis(only=climbs)
 KNOWN_ANSWER = Basis(only=with_known_answer)
 COMPARED = Basis(only=compared)
 FITTED = Basis(only=fitted)
+CONCLUDED = Basis(only=concluded)
 WHOLE_PAIRS = Basis(whole=True)
 LABELLED = Basis(only=labelled_items)
 OVER_PROBES = Basis(items=Items.PROBES, only=labelled_items)

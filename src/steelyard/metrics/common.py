@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from steelyard.metrics.basis import EVERY_CALL, KNOWN_ANSWER
+from steelyard.metrics.basis import CONCLUDED, EVERY_CALL, KNOWN_ANSWER
 from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -69,4 +69,12 @@ FAILED_RATE = _lost(
     "failed",
     "Calls that returned no reply after retries; never counted as a score.",
     behind="failed",
+)
+CONTRADICTION_RATE = Metric(
+    "contradiction_rate",
+    "contradicts its reason",
+    "Of the calls whose reason names an answer in its last sentence: those that give another answer.",
+    limit=Limit(0.05, probes=("run",)),
+    behind="contradiction",
+    basis=CONCLUDED,
 )

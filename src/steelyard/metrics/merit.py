@@ -27,6 +27,7 @@ from math import inf, isfinite
 
 import numpy as np
 
+from steelyard.core.arrays import distinct
 from steelyard.metrics.basis import LABELLED, LARGE, LARGE_STEPS
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, EstimateContext
@@ -44,19 +45,37 @@ from steelyard.metrics.pairs.choices import (
     gain_over,
 )
 from steelyard.metrics.pairs.columns import Pairs, collect
-from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs
+from steelyard.metrics.run.agent_runs import (
+    FALSE_ALARMS,
+    MISSED_FAILURES,
+    NONE_SUCH,
+    Runs,
+    kinds_of_edits,
+)
 from steelyard.metrics.run.agent_runs import PROBE as AGENTS
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
 from steelyard.metrics.scores.best_of import beyond_chance, right_choices
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.scores.written import LEAST_ACCEPTED, UNACCEPTED, WRITTEN, acceptance, accepted_texts
+from steelyard.metrics.scores.written import (
+    ACCEPTED,
+    BY_RULE,
+    EDITED_RUNS,
+    FEW_TEXTS,
+    LEAST_ACCEPTED,
+    UNACCEPTED,
+    WRITTEN,
+    acceptance,
+    accepted_texts,
+)
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.distributions import cluster_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, ALPHA, Span, score
 from steelyard.metrics.stats.two_class import LimitTest, youden_limits
+from steelyard.stimuli.agent_edits import BREAKING
+from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -86,6 +105,8 @@ STEPS, OVER, WEIGHED = "steps", "over", "weighed_against"
 OTHERS = "others"
 """Group `areas` of a test of merit outside the areas that are named as reversed."""
 NO_ANSWER = "no run has a known answer"
+COUNTED = "counted"
+"""Detail of merit on runs of agents: probes whose runs it is measured on, `original` for runs as they are."""
 
 
 def merit_estimates(
@@ -115,9 +136,7 @@ def merit_estimates(
             context = EstimateContext.for_protocol(judge, BEST_OF_PROBE, protocol, seed)
             estimates.append(_best_of_merit(context, collect_scores(choices), alpha))
         if np.any(rows.shown.run[rows.stimulus]):
-            # Originals are among them: one judge of agents has one merit.
-            context = EstimateContext.for_protocol(judge, AGENTS, protocol, seed)
-            estimates += _agent_merit(context, Runs.of(rows), alpha)
+            estimates += _agent_merit(judge, rows, protocol, seed, alpha)
         elif rows.pointwise:
             estimates += _text_merit(judge, rows, protocol, seed, alpha)
     return estimates
@@ -230,7 +249,7 @@ def _text_merit(judge: str, rows: Observations, protocol: str, seed: int, alpha:
             texts = scores.where(~scores.original)
             if len(np.unique(texts.expected[texts.labelled])) < 2:
                 texts = scores  # a row with one answer and its change with the other
-            known = acceptance(rows, probe)
+            known = acceptance(rows.filter(probe, labelled=True).stimuli_seen)
             for merit in score_merit(context, texts, alpha):
                 yield _on_written(context, replace(merit, details={**merit.details, **known}))
 
@@ -238,19 +257,42 @@ def _text_merit(judge: str, rows: Observations, protocol: str, seed: int, alpha:
 def _on_written(context: EstimateContext, merit: Estimate) -> Estimate:
     """The figure, unless it refutes merit by texts that too few beside their author accepted."""
     if merit.status == FLAGGED and accepted_texts(merit) < LEAST_ACCEPTED:
-        return replace(context.undefined(MERIT, UNACCEPTED, "call", merit.excluded), details=merit.details)
+        accepted, texts = merit.details[ACCEPTED]
+        why = BY_RULE if merit.probe in BREAKING else FEW_TEXTS if accepted == texts else UNACCEPTED
+        return replace(context.undefined(MERIT, why, "call", merit.excluded), details=merit.details)
     return merit
 
 
-def _agent_merit(context: EstimateContext, runs: Runs, alpha: float) -> Iterator[Estimate]:
+def _agent_merit(
+    judge: str, rows: Observations, protocol: str, seed: int, alpha: float
+) -> Iterator[Estimate]:
+    """Merit on runs as they are; where these do not hold both answers, on each kind of edits."""
+    runs, context = Runs.of(rows), EstimateContext.for_protocol(judge, AGENTS, protocol, seed)
     known = runs.where(runs.scores.labelled)
+    plain = known.where(known.unchanged)
+    kinds = [] if plain.both else list(kinds_of_edits(known))
     if not len(known.scores):
         yield context.undefined(MERIT, unlabelled(runs.scores, NO_ANSWER), "call", runs.scores.lost())
-    elif not np.any(known.should_fail) or not np.any(known.should_pass):
+    elif plain.both or (known.both and not np.isin(known.edit, EDITED_RUNS).any()):
+        yield from _on_runs(context, plain if plain.both else known, {}, alpha)
+    elif not kinds:
         lacking = MISSED_FAILURES if np.any(known.should_pass) else FALSE_ALARMS
         yield context.undefined(MERIT, NONE_SUCH[lacking], "call", known.scores.lost())
-    else:
-        yield from score_merit(context, known.scores, alpha)
+    for kind, part in kinds:
+        here = EstimateContext.for_protocol(judge, kind, protocol, seed)
+        edited = (RUN_FAIL, RUN_PASS) if kind == AGENTS else (kind,)
+        texts = [text for probe in edited for text in rows.filter(probe, labelled=True).stimuli_seen]
+        for merit in _on_runs(here, part, acceptance(texts), alpha):
+            yield _on_written(here, merit)
+
+
+def _on_runs(
+    context: EstimateContext, runs: Runs, details: Mapping[str, object], alpha: float
+) -> Iterator[Estimate]:
+    """Merit on these runs, with the probes that they come from: the calls behind it are known by them."""
+    known = {**details, COUNTED: tuple(np.unique(runs.edit).tolist())}
+    for merit in score_merit(context, runs.scores, alpha):
+        yield replace(merit, details={**merit.details, **known})
 
 
 def _best_of_merit(context: EstimateContext, scores: Scores, alpha: float) -> Estimate:
@@ -291,7 +333,9 @@ def _ordinal(context: EstimateContext, scores: Scores, alpha: float, metric: Met
         return _unknown(context, scores, rows, metric)
     values = np.union1d(seen.score, seen.expected.astype(np.int64))
     sums, levels = label_table(rows, values), values.astype(np.float64)
-    rank = LimitTest(sums.table, lambda table: agreement.spearman(table, levels), AGREEMENT, sums.n_calls)
+    # Texts for every level of one row are one value: how another row would do, nothing tells.
+    size = 1 if len(distinct(seen.item)) == 1 else sums.n_calls
+    rank = LimitTest(sums.table, lambda table: agreement.spearman(table, levels), AGREEMENT, size)
     if isfinite(rank.value):
         return _agreement(context, rows, rank.value, rank.limits(1 - alpha / 2), rank.method, metric)
     # As many calls as the data allow might have followed the label.

@@ -132,7 +132,7 @@ class Metric:
     """True where all steps together are one condition more."""
     behind: str = ""
     """How the calls end that it counts, as `show --outcome` has it: `wrong`, `flip`, `positional`,
-    `unreadable` or `failed`; empty where all calls are looked at."""
+    `contradiction`, `unreadable` or `failed`; empty where all calls are looked at."""
     basis: Basis = VERDICTS
     """Which calls it is counted from, beside what probe and condition say."""
     compared: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.metrics.common import ABSTENTION_RATE, MERIT
+from steelyard.metrics.common import ABSTENTION_RATE, CONTRADICTION_RATE, MERIT
 from steelyard.metrics.comparison.against_baselines import METRICS as OF_GAINS
 from steelyard.metrics.instrument.estimates import INSTRUMENT
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
@@ -25,6 +25,7 @@ from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 NON_PROBE_METRICS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
     *(MERIT, AREA_MERIT, *OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
-    *(*OF_LOSSES, ABSTENTION_RATE, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, HALF_TIES, *OF_VOLATILITY),
+    *(*OF_LOSSES, ABSTENTION_RATE, CONTRADICTION_RATE),
+    *(*OF_COST, *OF_RUN_COST, COST_PER_VERDICT, HALF_TIES, *OF_VOLATILITY),
     *(*OVER_JUDGES, *OF_JURIES, *OF_JURY_ERRORS, ERROR_CORRELATION),
 )

@@ -8,8 +8,11 @@ from random import Random
 
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.probe import METRICS, probe_scores
+from steelyard.metrics.scores.shares import FOLLOWED, run_followed
+from steelyard.metrics.scores.written import acceptance
 from steelyard.probes.edits import EditProbe, GivenSample
 from steelyard.probes.probe import Design
 from steelyard.stimuli.agent_edits import (
@@ -73,6 +76,7 @@ class RunEditProbe(EditProbe):
 
 class RunBreakingProbe(RunEditProbe):
     keeps_label = False
+    metrics = (*METRICS, FOLLOWED)
     needs = "transcripts of agents that do not fail already"
     usual = FAIL
     rests_on_truth = True
@@ -93,11 +97,19 @@ class RunBreakingProbe(RunEditProbe):
             yield from super().edit_item(item, design)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """The same figures; that a verdict moves is what such an edit is for, so no word blames it."""
-        return [
+        """The same figures; that a verdict moves is what such an edit is for, so no word blames it.
+
+        Where the run is expected to fail, that it does is a figure of its own.
+        """
+        figures = [
             replace(e, status=None, p=None) if e.metric in (INVARIANCE.id, EXCESS_FLIP.id) else e
             for e in super().estimates(judge, observations, seed)
         ]
+        if texts := observations.filter(self.name, labelled=True).stimuli_seen:
+            context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+            own = run_followed(context, probe_scores(self.name, "base", observations))
+            figures.append(replace(own, details={**own.details, **acceptance(texts)}))
+        return figures
 
 
 class ReasoningRewrite(RunEditProbe):

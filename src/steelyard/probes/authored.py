@@ -18,7 +18,7 @@ from steelyard.metrics.scores.probe import (
     border_estimates,
     probe_scores,
 )
-from steelyard.metrics.scores.shares import FOLLOWED, followed
+from steelyard.metrics.scores.shares import FOLLOWED, followed, run_followed
 from steelyard.metrics.scores.written import acceptance, accuracy_by_target
 from steelyard.probes.edits import GivenSample, ItemProbe
 from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
@@ -55,7 +55,8 @@ class AuthoredTextProbe(ItemProbe):
         if self.own_figure is not None and len(scores := probe_scores(self.name, "base", shown)):
             context = EstimateContext.for_protocol(judge, self.name, "base", seed)
             own = self.own_figure(context, scores)
-            figures.append(replace(own, details={**own.details, **acceptance(shown, self.name)}))
+            texts = shown.filter(self.name, labelled=True).stimuli_seen
+            figures.append(replace(own, details={**own.details, **acceptance(texts)}))
             figures += accuracy_by_target(context, scores) if self.alone else ()
         return figures
 
@@ -174,7 +175,8 @@ class AnswerAmbiguity(AuthoredTextProbe):
 class AuthoredRunProbe(AuthoredTextProbe):
     transcripts = True
     keeps_label = False
-    metrics = _WITHOUT_INVARIANCE
+    metrics = (*_WITHOUT_INVARIANCE, FOLLOWED)
+    own_figure = staticmethod(run_followed)
     needs = "transcripts of agents"
 
     def run_items(self, design: Design) -> Iterable[Item]:
@@ -215,6 +217,8 @@ class AgentPositives(TargetedRunProbe):
 class AgentLevels(TargetedRunProbe):
     name = "agent_levels"
     title = "Runs edited to each level"
+    metrics = (*(metric for metric in TargetedRunProbe.metrics if metric is not FOLLOWED), LEVEL_AGREEMENT)
+    own_figure = staticmethod(level_agreement)
     whole = True
     question = "Does the judge give each level of the scale to runs of agents edited for that level?"
     needs = "transcripts of agents on an ordinal scale"

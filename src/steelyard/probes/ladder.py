@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, EstimateContext
@@ -31,33 +32,56 @@ from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, with_
 from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.checklist import ELEMENTS
 from steelyard.verdicts.observations import Observations
 
-
-def _whole_steps(step: int) -> tuple[tuple[float, float], ...]:
-    return tuple((low, low + step) for low in range(ELEMENTS + 1 - step))
+LARGE = 3
 
 
-_HALF_STEPS = tuple((half / 2, half / 2 + 0.5) for half in range(2 * ELEMENTS))
+@cache
+def step_kinds(depth: int, half_steps: bool = True) -> tuple[Kind[tuple[float, float]], ...]:
+    """Prefix pairs by their levels.
 
-STEPS: tuple[Kind[tuple[float, float]], ...] = (
-    Kind(_whole_steps(1), (12, 50, 120)),
-    Kind(_whole_steps(2), (0, 40, 96)),
-    Kind(_whole_steps(3), (4, 30, 72)),
-    Kind(_whole_steps(4), (3, 20, 48)),
-    Kind(_whole_steps(5), (3, 10, 24)),
-    Kind(_HALF_STEPS, (0, 0, 240)),
-)
-"""Prefix pairs by their levels. Quick has what two questions take: whether a judge without an error at one
-step lies above the limit with its whole interval, and whether steps of three and more are seen."""
-SAME_QUALITY = (Kind(tuple(range(ELEMENTS + 1)), (8, 60, 144)),)
-CONTROLS = (
-    Kind((("filler", 1), ("filler", 3)), (2, 52, 96)),
-    Kind(tuple(("different_subset", quality) for quality in range(1, ELEMENTS)), (0, 8, 48)),
-)
-"""Controls by kind and quality. 11 filler pairs clear a judge that always answers tie of a lean to length; 52
-clear nine in ten of those that name a text at random in three calls of ten."""
+    Of a step as many pairs as ten checklists have in standard, and two dozen in full. Quick has what two
+    questions take: whether a judge without an error at one step lies above the limit with its whole interval,
+    and whether steps of three and more are seen.
+    """
+    quick = {1: QUICK_SINGLE, 2: 0, **_spread(QUICK_LARGE, range(LARGE, depth + 1))}
+    whole = []
+    for step in range(1, depth + 1):
+        levels: tuple[tuple[float, float], ...] = tuple((low, low + step) for low in range(depth + 1 - step))
+        whole.append(Kind(levels, (quick[step], 10 * len(levels), 24 * len(levels))))
+    halves = tuple((half / 2, half / 2 + 0.5) for half in range(2 * depth))
+    return (*whole, *([Kind(halves, (0, 0, 24 * len(halves)))] if half_steps else []))
+
+
+def _spread(total: int, steps: Sequence[int]) -> dict[int, int]:
+    share, rest = divmod(total, len(steps))
+    return {step: share + (place < rest) for place, step in enumerate(steps)}
+
+
+QUICK_SINGLE, QUICK_LARGE = 12, 10
+"""Pairs of the quick profile at one step, and at three and more together."""
+
+
+@cache
+def same_quality_kinds(depth: int) -> tuple[Kind[int], ...]:
+    return (Kind(tuple(range(depth + 1)), (8, 60, 144)),)
+
+
+@cache
+def control_kinds(depth: int) -> tuple[Kind[tuple[str, int]], ...]:
+    """Controls by kind and quality.
+
+    11 filler pairs clear a judge that always answers tie of a lean to length; 28 clear all but one in a
+    hundred of those that name a text at random in one call of ten, and six in ten of those that do in three.
+    What length is worth against quality is asked by the probe `length`.
+    """
+    return (
+        Kind((("filler", 1), ("filler", 3)), (0, 28, 56)),
+        Kind(tuple(("different_subset", quality) for quality in range(1, depth)), (0, 8, 48)),
+    )
+
+
 _BUILDERS = {"filler": filler_pair, "different_subset": different_subset_pair}
 _STEPS_START, _SAME_START, _CONTROLS_START = 6, 28, 36
 """Quick puts vacuum on the six checklists before, so that all its pairs have checklists of their own."""
@@ -110,17 +134,18 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:
-    for checklist, quality in design.allocate(SAME_QUALITY, _SAME_START):
+    for checklist, quality in design.allocate(same_quality_kinds(design.depth), _SAME_START):
         yield same_subset_pair(checklist, quality, design.seed)
 
 
 def steps(design: Design) -> Iterable[Stimulus]:
-    for checklist, (low, high) in design.allocate(STEPS, _STEPS_START):
+    kinds = step_kinds(design.depth, design.has_half_steps)
+    for checklist, (low, high) in design.allocate(kinds, _STEPS_START):
         yield prefix_pair(checklist, low, high, design.seed)
 
 
 def controls(design: Design) -> Iterable[Stimulus]:
-    for checklist, (kind, quality) in design.allocate(CONTROLS, _CONTROLS_START):
+    for checklist, (kind, quality) in design.allocate(control_kinds(design.depth), _CONTROLS_START):
         yield _BUILDERS[kind](checklist, quality, design.seed)
 
 

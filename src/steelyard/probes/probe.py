@@ -45,6 +45,8 @@ class Design:
     """What is judged; none in a study on the built-in catalogue of pairs."""
     authored: Mapping[str, tuple[Stimulus, ...]] = field(default_factory=dict)
     """Probe to the stimuli that were written for it."""
+    own_checklists: tuple[Checklist, ...] = ()
+    """Checklists of the user's, in the place of the built-in ones."""
 
     @property
     def form(self) -> str:
@@ -58,8 +60,18 @@ class Design:
 
     @property
     def catalogue(self) -> tuple[Checklist, ...]:
-        """Every built-in checklist, in an order drawn with the seed."""
-        return _ordered_catalogue(self.seed)
+        """A checklist of each subject, in an order drawn with the seed."""
+        return _ordered_catalogue(self.own_checklists, self.seed)
+
+    @property
+    def depth(self) -> int:
+        """Elements of a checklist, and so the steps of the ladder."""
+        return self.catalogue[0].depth
+
+    @property
+    def has_half_steps(self) -> bool:
+        """Every element has a weak form."""
+        return all(element.weak for checklist in self.catalogue for element in checklist.elements)
 
     @property
     def checklists(self) -> tuple[Checklist, ...]:
@@ -77,8 +89,8 @@ class Design:
 
 
 @cache
-def _ordered_catalogue(seed: int) -> tuple[Checklist, ...]:
-    return order_checklists(catalogue(), seed)
+def _ordered_catalogue(own: tuple[Checklist, ...], seed: int) -> tuple[Checklist, ...]:
+    return order_checklists(own or catalogue(), seed)
 
 
 class Showing(NamedTuple):
@@ -128,6 +140,7 @@ PROBES: Registry[Probe] = Registry(
         "vacuum": "steelyard.probes.vacuum:Vacuum",
         "ladder": "steelyard.probes.ladder:Ladder",
         "criterion": "steelyard.probes.criterion:Criterion",
+        "length": "steelyard.probes.length:Length",
         "tradeoff": "steelyard.probes.tradeoff:Tradeoff",
         "position": "steelyard.probes.unchanged_items:Position",
         "best_of": "steelyard.probes.unchanged_items:BestOf",

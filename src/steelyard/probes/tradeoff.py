@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -26,20 +27,24 @@ from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_item, cued_p
 from steelyard.stimuli.ladder import compose
 from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.checklist import ELEMENTS
 from steelyard.verdicts.observations import Observations
 
-STEPS: tuple[Kind[tuple[int, int]], ...] = tuple(
-    Kind(tuple((low, low + step) for low in range(ELEMENTS + 1 - step)), sizes)
-    for step, sizes in (
-        (0, (6, 12, 24)),
-        (1, (6, 12, 24)),
-        (2, (4, 10, 20)),
-        (3, (4, 8, 16)),
-        (5, (2, 6, 12)),
+SIZES = {0: (6, 12, 24), 1: (6, 12, 24), 2: (4, 10, 20), 3: (4, 8, 16)}
+"""Pairs of one cue by their step, in the three profiles."""
+LARGEST = (2, 6, 12)
+"""The same at the largest step of a ladder that is deeper than that."""
+
+
+@cache
+def step_kinds(depth: int) -> tuple[Kind[tuple[int, int]], ...]:
+    """Pairs of one cue by their levels."""
+    sizes = {**SIZES, **({depth: LARGEST} if depth not in SIZES else {})}
+    return tuple(
+        Kind(tuple((low, low + step) for low in range(depth + 1 - step)), size)
+        for step, size in sizes.items()
     )
-)
-"""Pairs of one cue by their levels."""
+
+
 CUES_OF = {"quick": 2, "standard": 4, "full": len(CUES)}
 """How many cues of the table each profile takes where the study names none."""
 _APART = 13
@@ -87,7 +92,7 @@ class Tradeoff:
     def _refuse_idle(self, design: Design) -> None:
         """A cue of the study that changes no text has no worth, and its calls would be paid for nothing."""
         texts = [item.responses[-1] for item in design.items]
-        texts = texts or [compose(each, design.seed)[0].prefix(ELEMENTS) for each in design.catalogue]
+        texts = texts or [compose(each, design.seed)[0].prefix(each.depth) for each in design.catalogue]
         for cue in self._chosen(design) if may_run_code() else ():
             if cue.name not in CUES and all(cue.apply(text, rng_for(design.seed)) == text for text in texts):
                 raise ConfigError(f"{_WHERE}: {cue.name!r} changes no text; mend it, or leave it out.")
@@ -98,7 +103,7 @@ class Tradeoff:
     def pairs(self, design: Design) -> Iterable[Stimulus]:
         for number, cue in enumerate(self._chosen(design)):
             start = _APART * (list(CUES).index(cue.name) if cue.name in CUES else len(CUES) + number)
-            for checklist, (low, high) in design.allocate(STEPS, start):
+            for checklist, (low, high) in design.allocate(step_kinds(design.depth), start):
                 yield cued_pair(checklist, cue, low, high, design.seed)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 from steelyard.core.registry import Registry
@@ -55,11 +55,17 @@ class HasEndpoint(Protocol):
 class KeepsConnections(Protocol):
     """A provider that may find a reply to be that to another call after it has handed it out."""
 
-    def keep_connections(self) -> None:
-        """Use connections for more than one call; for callers who withdraw what is condemned."""
+    def keep_connections(self, suspects: Sequence[str] = ()) -> None:
+        """Use connections for more than one call; for callers who withdraw what is condemned.
+
+        The replies to `suspects` were never checked: they are condemned as soon as the server repeats one.
+        """
 
     def take_condemned(self) -> list[str]:
         """Trials whose replies may be those to other trials; each is told once."""
+
+    def take_checked(self) -> list[str]:
+        """Trials whose replies are known to be their own; each is told once."""
 
     async def rest(self) -> None:
         """Wait until nothing that was answered so far can be condemned; no call may be under way."""

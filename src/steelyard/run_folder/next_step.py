@@ -23,7 +23,7 @@ from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.scores.written import UNACCEPTED, WRITTEN
+from steelyard.metrics.scores.written import BY_RULE, EDITED_RUNS, UNACCEPTED, WRITTEN
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.probes.suites import SUITES
 from steelyard.run_folder.remedy_judge import RemedyJudge
@@ -57,7 +57,7 @@ def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
 
 
 LARGER = {"quick": "standard", "standard": "full"}
-OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS, *WRITTEN)
+OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS, *WRITTEN, *EDITED_RUNS)
 GATE = "decide by a policy, `default` or a file of your own, whether it may be used"
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 ACCEPT = (
@@ -65,6 +65,8 @@ ACCEPT = (
     "measure again"
 )
 ACCEPTED_HERE = "measure it here on written texts that a person or a second model accepted"
+
+LABEL_RUNS = "add labelled runs that fail as they are, and measure again"
 
 
 def with_next_steps(sheet: Datasheet, plan: Plan, record: RunRecord) -> Datasheet:
@@ -83,11 +85,13 @@ def with_steps(sheet: Datasheet, steps: Mapping[str, NextStep]) -> Datasheet:
     return replace(sheet, next_steps=steps, verdicts=verdicts)
 
 
-def by_author_alone(sheet: Datasheet, verdict: Conclusion) -> bool:
-    """Whether what is known rests on written texts that nobody but their author accepted."""
+def unaccepted_step(sheet: Datasheet, verdict: Conclusion, accept: str) -> str | None:
+    """What to do where all that is known rests on texts or runs that nobody but their maker accepted."""
     merits = JudgeEstimates(verdict.judge, sheet.look_up).merits()
-    refused = verdict.word == TOO_LITTLE and any(each.reason == UNACCEPTED.code for each in merits)
-    return verdict.advice is Advice.HAVE_ACCEPTED or refused
+    reasons = {each.reason for each in merits} if verdict.word == TOO_LITTLE else set()
+    if verdict.advice is Advice.HAVE_ACCEPTED or UNACCEPTED.code in reasons:
+        return accept
+    return LABEL_RUNS if verdict.advice is Advice.LABEL_RUNS or BY_RULE.code in reasons else None
 
 
 @dataclass(frozen=True)
@@ -119,13 +123,15 @@ class _NextSteps:
             return step
         if advice is Advice.MOST_LOST or (verdict.word in (TOO_LITTLE, UNFIT) and lost):
             return self._repeat_step(f"{TRY_FIRST}, then measure again")
-        if by_author_alone(self.sheet, verdict):
-            return NextStep(ACCEPT, step=Step.FIX_AND_REPEAT.name)
+        if (accept := unaccepted_step(self.sheet, verdict, ACCEPT)) is not None:
+            return NextStep(accept, step=Step.FIX_AND_REPEAT.name)
         needs_change = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None
         profile = self._study.profile if own else self._size(needs_change)
         remedy = RemedyJudge.of(self.sheet, verdict, self._study)
-        if remedy is not None and profile is not None:
+        if remedy is not None and advice is Advice.STILL_NOISY and not self.sheet.smoke_test:
+            return self._remedy_step(remedy, self._study.profile)
+        if remedy is not None and verdict.word == CARE and profile is not None:
             return self._remedy_step(remedy, profile)
         if own and needs_change:
             return self._repeat_step("after the change, measure again")
@@ -164,20 +170,36 @@ class _NextSteps:
         return self._resume_step(f"have the failed calls asked again, {alone}", Step.ASK_AGAIN)
 
     def _rows_step(self, rows: SampleSizeHint) -> NextStep:
-        """More rows; labelled ones that the sample left out come before rows that nobody has yet."""
+        """More rows: first such as were drawn and not shown, then labelled ones that were not drawn."""
         study, words = self._study, self._study.command or ()
         drawn, left = len(study.items), sum(item.label is not None for item in study.undrawn)
-        wanted = ceil(round(drawn * rows.growth, 6))
+        seen = {stimulus.lineage.parent for stimulus in self.plan.stimuli}
+        short = self._short_probes
+        hidden = sum(item.label is not None and item.id not in seen for item in study.items) if short else 0
+        shown = drawn - hidden
+        wanted = ceil(round(shown * rows.growth, 6))
         advice, growth = rows.advice, rows.growth
-        if left and drawn:
+        if shown and (left or hidden):
             wanted = min(wanted, drawn + left)
-            growth = wanted / drawn
-            every = pluralize(drawn + left, "labelled row")
-            advice = f"draw {wanted:,} of the {every}, of which this run drew {drawn:,}"
+            growth = wanted / shown
+            every, did = pluralize(drawn + left, "labelled row"), "showed" if hidden else "drew"
+            verb = "show" if hidden else "draw"
+            advice = f"{verb} {wanted:,} of the {every}, of which this run {did} {shown:,}"
+        places = []
         if study.source is not None and "sample" in study.source.settings and "--sample" not in words:
+            places += ["under `data`"] if wanted > drawn or not hidden else []
+        if hidden:
+            places += [f"for {probe}" for probe, sample in short.items() if sample is None or sample < wanted]
+        if places:
             file = next(iter(positional_words(words)), None)
-            advice += f", with `sample: {wanted}` under `data`{f' of {file}' if file else ''}"
+            advice += f", with `sample: {wanted}` {' and '.join(places)}{f' of {file}' if file else ''}"
         return self._measure_step(Step.MORE_ROWS, f"{advice}, and measure again", study.profile, growth)
+
+    @property
+    def _short_probes(self) -> dict[str, int | None]:
+        """Probes with a sample of their own, to its size; None where it is one of each stratum."""
+        given = {spec.name: spec.args.get("sample") for spec in self._study.probes}
+        return {n: size if isinstance(size, int) else None for n, size in given.items() if size is not None}
 
     @property
     def _gate_step(self) -> NextStep:

@@ -140,6 +140,9 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
 
     study = plan.study
     observations = record.observations(plan.trials)
+    # A fault in the instrument cards costs the cards, never the figures.
+    faults = Faults()
+    cards = faults.guarded("", "instrument cards", lambda: instrument_cards(plan), lambda _: ())
     sheet = assemble(
         name=study.name,
         seed=study.seed,
@@ -153,18 +156,15 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
         own_data=study.source is not None,
         named=study.asked,
         jury_reference=_jury_reference(study, RunFolder(record.store.path.parent)),
+        instruments=cards,
     )
     if study.looks is not None:
         sheet = _with_looks(sheet, study.looks, observations)
     written = count_by_probe(map(AuthoredStimulus.of, record.store.authored().values()), plan.all_stimuli)
     sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan, record)
-    # A fault in the instrument cards costs the cards, never the figures.
-    faults = Faults()
-    cards = faults.guarded("", "instrument cards", lambda: instrument_cards(plan), lambda _: ())
     served = faults.guarded("", "instrument cards", lambda: services(plan, record), lambda _: {})
     sheet = replace(
         sheet,
-        instruments=cards,
         run={**sheet.run, "instruments": served},
         faults=(*sheet.faults, *faults.found),
     )

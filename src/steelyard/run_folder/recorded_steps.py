@@ -9,7 +9,7 @@ from steelyard.datasheet.questions.causes import Advice
 from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
-from steelyard.run_folder.next_step import ACCEPTED_HERE, GATE, OWN_DATA, by_author_alone, with_steps
+from steelyard.run_folder.next_step import ACCEPTED_HERE, GATE, OWN_DATA, unaccepted_step, with_steps
 from steelyard.run_folder.sample_size_hint import sample_size_hint
 from steelyard.stimuli.natural import NATURAL_PROBE
 
@@ -25,8 +25,8 @@ def _recorded_step(sheet: Datasheet, verdict: Conclusion) -> NextStep:
     kind = Step.RECORD
     if verdict.advice is Advice.NO_SERVER:
         purpose = "record the failed calls again, and import all calls anew"
-    elif by_author_alone(sheet, verdict):
-        purpose = ACCEPTED_HERE
+    elif (unaccepted := unaccepted_step(sheet, verdict, ACCEPTED_HERE)) is not None:
+        purpose = unaccepted
     elif verdict.word in (UNFIT, CARE) or verdict.causes or verdict.advice is Advice.MOST_LOST:
         purpose = "after the change, record its verdicts again and import them"
     elif prompts and "base" not in prompts:

@@ -10,8 +10,9 @@ import yaml
 
 from steelyard.datasheet.conclusion import CARE, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.questions import question_of
-from steelyard.datasheet.sections.remedies import remedy_for
+from steelyard.datasheet.sections.remedies import remedy_for, repeats_for
 from steelyard.runner.planner import Plan
 from steelyard.study.composite_judges import CompositeJudge, Given
 from steelyard.study.study import Study
@@ -27,12 +28,24 @@ class RemedyJudge:
 
     @classmethod
     def of(cls, sheet: Datasheet, verdict: Conclusion, study: Study) -> RemedyJudge | None:
-        """The remedy for the first fault of a judge; None if it is no judge that can be measured."""
-        if verdict.word != CARE or not verdict.causes:
+        """The remedy for the first fault of a judge; None if it is no judge that can be measured.
+
+        Where merit is open, repeats for noise, whatever stands before it.
+        """
+        mine = [
+            (decision, cause)
+            for cause in verdict.causes
+            for decision in sheet.findings
+            if decision.judge == verdict.judge and decision.question is question_of(cause)
+        ]
+        if verdict.advice is Advice.STILL_NOISY:
+            remedies = (repeats_for(sheet, *each) for each in mine)
+        elif verdict.word == CARE:
+            first = verdict.causes[:1]
+            remedies = (remedy_for(sheet, decision, cause) for decision, cause in mine if (cause,) == first)
+        else:
             return None
-        cause = verdict.causes[0]
-        mine = (d for d in sheet.findings if d.judge == verdict.judge and d.question is question_of(cause))
-        remedy = next((found for d in mine if (found := remedy_for(sheet, d, cause))), None)
+        remedy = next((found for found in remedies if found is not None), None)
         if remedy is None or remedy.definition is None:
             return None
         known = {judge.name: judge for judge in study.judges}

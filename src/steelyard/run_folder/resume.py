@@ -236,7 +236,18 @@ def _save_plan(folder: RunFolder, plan: Plan) -> None:
 
 
 def _difference(held: Study, wanted: Study) -> str:
-    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "reference", "writers")
+    parts = (
+        "name",
+        "seed",
+        "profile",
+        "replicates",
+        "probes",
+        "judges",
+        "task",
+        "checklists",
+        "reference",
+        "writers",
+    )
     differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
     differing += ["items"] if held.items_hash != wanted.items_hash else []
     single = len(differing) == 1 and not differing[0].endswith("s")

@@ -16,10 +16,12 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
+from steelyard.core.content_hash import content_hash, digests_of
+from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
-from steelyard.datasheet.run_facts import Shortened
+from steelyard.datasheet.run_facts import OwnChecklists, Shortened
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
 from steelyard.run_folder.call_examples import reader_words
@@ -31,6 +33,8 @@ from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.store.run_store import RunStore
+from steelyard.study.study import Study
 from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -59,10 +63,20 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
         **_costs(answers, mine, lost_cost(answers.calls, record.store)),
         **_rejected(answers, mine),
         **_shortened(calls),
-        **_notes(answers, mine, record.store.failed_requests(), record.store.repeated_replies()),
+        **_notes(answers, mine, record.store),
         **_rows(plan),
+        **_checklists(plan.study),
         **_authoring_facts(record.authoring),
     }
+
+
+def _checklists(study: Study) -> dict[str, Any]:
+    """What checklists of the user's the pairs are made of; nothing for the built-in ones."""
+    if not study.checklists:
+        return {}
+    digest = content_hash(study.checklists)
+    own = OwnChecklists(study.checklists_file, len(study.checklists), study.checklists[0].depth, digest)
+    return {"checklists": to_body(own)}
 
 
 def _rows(plan: Plan) -> dict[str, int]:
@@ -153,13 +167,12 @@ def _shortened(calls: Trials) -> dict[str, Any]:
     return {"shortened": found} if found else {}
 
 
-def _notes(
-    answers: Answers, mine: Ints, failed: Mapping[str, int], repeated: Mapping[str, int]
-) -> dict[str, Any]:
+def _notes(answers: Answers, mine: Ints, store: RunStore) -> dict[str, Any]:
     """What a reader must know of code (hidden requests, caches, what nobody can see), or of servers."""
     asked = {judge.name: judge for judge in answers.calls.judges}
     requests = np.array([usage.requests for usage in answers.usages.values] or [0], dtype=np.int64)
-    notes, lost = {}, _failed_requests(answers, mine, failed)
+    notes, lost = {}, _failed_requests(answers, mine, store.failed_requests())
+    repeated, unchecked = store.repeated_replies(), digests_of(store.unchecked())
     for name, rows in _by_judge(answers, mine):
         options = asked[name].options
         told = [*_request_notes(requests[answers.usage[rows]], *lost.get(name, (0, 0)))]
@@ -168,6 +181,8 @@ def _notes(
         told += [f"its fingerprint does not cover {options['unseen']}"] if "unseen" in options else []
         if "source" not in options:  # the hash of code, which only judges that are code have
             told = [_repeated_note(repeated[name])] if name in repeated else []
+            in_doubt = int(np.isin(answers.calls.key[rows], unchecked).sum())
+            told += [_unchecked_note(in_doubt)] if in_doubt else []
         told += [
             f"the value of {variable} was struck from what {pluralize(calls, 'call')} sent"
             for variable, calls in rejected_fields(answers, rows, "struck").items()
@@ -183,6 +198,14 @@ def _repeated_note(replies: int) -> str:
         f"{pluralize(replies, 'reply', 'replies')} that may belong to other calls "
         f"{plural(replies, 'is', 'are')} not counted, and {made}: the server sends responses that nobody "
         "asked for"
+    )
+
+
+def _unchecked_note(replies: int) -> str:
+    return (
+        f"{pluralize(replies, 'reply', 'replies')} had come when a run was killed and could not be checked: "
+        f"{plural(replies, 'it belongs', 'they belong')} to other calls if the server sends responses twice, "
+        "of which too few later calls could show anything"
     )
 
 

@@ -22,8 +22,9 @@ from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, CONSTANT_LABELS, QWK
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
-from steelyard.metrics.scores.written import WRITTEN
+from steelyard.metrics.scores.written import ACCEPTED, FEW_TEXTS, LEAST_ACCEPTED, WRITTEN
 from steelyard.metrics.stats.sample_size import half_width
+from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -61,6 +62,15 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     """What to add, with a number; None where rows with labels leave nothing open."""
     own = [e for e in sheet.look_up.of_judge(judge) if e.probe in (ORIGINAL, NATURAL_PROBE) and e.is_overall]
     runs = [e for e in sheet.look_up.of_judge(judge) if e.probe == RUNS and e.is_overall and defined(e)]
+    few = [e for e in sheet.look_up.of(judge, MERIT.id) if e.reason == FEW_TEXTS.code]
+    if few:
+        texts = sum(e.details[ACCEPTED][1] for e in few)
+        lacking = LEAST_ACCEPTED - texts
+        return SampleSizeHint(
+            f"have texts written for more rows: {LEAST_ACCEPTED} that are accepted decide, and these are "
+            f"{texts}",
+            1 + lacking / max(1, texts),
+        )
     if not any(e.metric == ACCURACY.id and defined(e) for e in own) and runs:
         return _more_runs(runs)
     written = [e for e in sheet.look_up.of_judge(judge) if e.probe in WRITTEN and e.metric == MERIT.id]
@@ -91,7 +101,8 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
             f"prefer {rarer} text are wanted, and these {pluralize(here, 'pair')} hold none",
             1 + wanted / here,
         )
-    return _hint([e for e in own if e.metric not in GAINS], own)
+    merit = [e for e in runs if e.metric == MERIT.id]
+    return _hint([*(e for e in own if e.metric not in GAINS), *merit], own)
 
 
 def _hint(deciding: list[Estimate], own: list[Estimate]) -> SampleSizeHint | None:
@@ -114,6 +125,8 @@ def _hint(deciding: list[Estimate], own: list[Estimate]) -> SampleSizeHint | Non
     rows_text = pluralize(wanted, kind) if label is None else f"{pluralize(wanted, 'row')} labelled {label}"
     if figure.probe == NATURAL_PROBE and kind != "row":
         rows_text = f"{pluralize(wanted, 'pair')} drawn at random and labelled"
+    elif figure.probe == RUNS:
+        rows_text = f"{pluralize(wanted, 'labelled run')} of agents"
     elif figure.probe in WRITTEN:
         rows_text = f"{pluralize(wanted, 'row')} with such texts"
     return SampleSizeHint(
@@ -149,8 +162,8 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
     """Runs to add where edits say what each should come to; None where their figures leave nothing open."""
     rates = [e for e in known if e.metric in RUN_RATES]
     if len(rates) == 1:
-        lack = "pass" if rates[0].metric == MISSED_FAILURES.id else "fail"
-        return SampleSizeHint(f"add runs that should {lack}, or a probe that makes them", 2.0)
+        lack, probe = ("pass", RUN_PASS) if rates[0].metric == MISSED_FAILURES.id else ("fail", RUN_FAIL)
+        return SampleSizeHint(f"add runs that should {lack}, or a probe that makes them ({probe})", 2.0)
     needed = [
         (-(-e.calls_missing * max(1, e.n_units) // e.n_calls), e)
         for e in rates

@@ -25,6 +25,7 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.plan import PlannedTrial, PlannedTrials
 from steelyard.study.study import DataSource, Study
 from steelyard.study.study_file import FROZEN, StudyConfig, read_yaml
+from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.scale import parse_scale, scale_name
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Composition, Judge, Protocol
@@ -59,6 +60,11 @@ def snapshot_text(study: Study) -> str:
             else {"data": {**study.source.settings, "files": dict(study.source.files)}}
         ),
         **({} if study.items_hash is None else {"items": study.items_hash}),
+        **(
+            {"checklists": {"file": study.checklists_file, "content": to_body(study.checklists)}}
+            if study.checklists
+            else {}
+        ),
         **({} if study.reference is None else {"reference": study.reference}),
         **({} if study.writers is None else {"writers": dict(study.writers)}),
         "judges": [_judge_body(asdict(judge)) for judge in study.judges],
@@ -77,6 +83,7 @@ def load_snapshot(path: Path) -> Study:
         frame = StudyConfig(
             name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
         )
+        own = body.get("checklists") or {"file": "", "content": ()}
         judges = tuple(_load_judge(dict(judge)) for judge in body["judges"])
         probes = tuple(Spec(str(spec["name"]), dict(spec["args"])) for spec in body["probes"])
         task = Task(
@@ -92,6 +99,8 @@ def load_snapshot(path: Path) -> Study:
             judges,
             probes,
             task,
+            checklists=tuple(from_body(Checklist, one) for one in own["content"]),
+            checklists_file=str(own["file"]),
             frozen_items=body.get("items"),
             reference=body.get("reference"),
             writers=body.get("writers"),

@@ -30,7 +30,8 @@ MAX_LOOKUPS = 1000
 REFUSABLE = ("temperature", "seed", "logprobs")
 
 Value = TypeVar("Value", bound=Hashable)
-Read = Callable[[Trial, Reply], Verdict]
+Read = Callable[[Trial, Reply], tuple[Verdict, str | None]]
+"""From a trial and its reply to the verdict, and to the answer that the reason ends with."""
 
 
 class Interner(Generic[Value]):
@@ -64,10 +65,12 @@ class Answers:
         self.calls = calls
         self.state: Ints = cast(Ints, np.full(len(calls), PENDING, dtype=np.int8))
         self.verdicts: Interner[Verdict] = Interner()
+        self.names: Interner[str | None] = Interner()
+        self.names.number(None)
         self.usages: Interner[Usage] = Interner()
         self.services: Interner[ServerInfo] = Interner()
-        self.verdict, self.usage, self.service, self.letters = compact(
-            np.zeros((4, len(calls)), dtype=np.int64)
+        self.verdict, self.named, self.usage, self.service, self.letters = compact(
+            np.zeros((5, len(calls)), dtype=np.int64)
         )
         self.latency_ms, self.received = np.zeros((2, len(calls)), dtype=np.float64)
         """Wall time of the call, and when its reply came."""
@@ -101,10 +104,12 @@ class Answers:
         rows, content = rows[mine], part.content[mine]
         many = len(part.contents)
         ways, way = np.unique(self._arm[self.calls.question[rows]] * many + content, return_inverse=True)
-        verdicts = [
-            self.verdicts.number(self._read(self._arms[arm], part.contents[number]))
+        read = [
+            self._read(self._arms[arm], part.contents[number])
             for arm, number in (divmod(code, many) for code in ways.tolist())
         ]
+        verdicts = [self.verdicts.number(verdict) for verdict, _ in read]
+        names = [self.names.number(name) for _, name in read]
         facts = [
             (
                 self.usages.number(reply.usage),
@@ -115,6 +120,7 @@ class Answers:
         ]
         columns = np.array(facts, dtype=np.int64).reshape(-1, 3)[content]
         self.verdict[rows] = np.array(verdicts, dtype=np.int64)[way.reshape(-1)]
+        self.named[rows] = np.array(names, dtype=np.int64)[way.reshape(-1)]
         self.usage[rows], self.service[rows], self.letters[rows] = columns.T
         self.latency_ms[rows], self.received[rows] = part.latency_ms[mine], part.received[mine]
         self.state[rows] = ANSWERED
@@ -140,11 +146,11 @@ def build_observations(
     `reference` is the judge whose verdicts on the items are their labels.
     """
     seen = np.zeros(len(trials), dtype=np.bool_)
-    verdict, usage = compact(np.zeros((2, len(trials)), dtype=np.int64))
+    verdict, usage, named = compact(np.zeros((3, len(trials)), dtype=np.int64))
     own = np.flatnonzero(calls.row >= 0)
     call = calls.row[own]
     seen[own] = answers.state[call] != PENDING
-    verdict[own], usage[own] = answers.verdict[call], answers.usage[call]
+    verdict[own], usage[own], named[own] = answers.verdict[call], answers.usage[call], answers.named[call]
     for composed in calls.composed:
         asked = (answers.state[composed.calls] != PENDING).all(axis=1)
         rows = composed.rows[asked]
@@ -153,12 +159,13 @@ def build_observations(
         usage[rows] = _usages(composed, composed.calls[asked], answers)
     rows = np.flatnonzero(seen)
     if len(rows) == len(trials):
-        return rows, _join_columns(trials, verdict, usage, answers, reference)
-    return rows, _join_columns(trials.take(rows), verdict[rows], usage[rows], answers, reference)
+        return rows, _join_columns(trials, verdict, usage, named, answers, reference)
+    parts = verdict[rows], usage[rows], named[rows]
+    return rows, _join_columns(trials.take(rows), *parts, answers, reference)
 
 
 def _join_columns(
-    trials: Trials, verdict: Ints, usage: Ints, answers: Answers, reference: str | None
+    trials: Trials, verdict: Ints, usage: Ints, named: Ints, answers: Answers, reference: str | None
 ) -> Observations:
     judges, judge = _sort_values(*trials.coded(lambda asked: asked.judge.name))
     protocols, protocol = _sort_values(*trials.coded(lambda asked: asked.protocol))
@@ -167,6 +174,7 @@ def _join_columns(
     shown = {trials.questions[number].stimulus.id: number for number in trials.numbers}
     verdicts, verdict = _drop_unused(answers.verdicts.values, verdict)
     usages, usage = _drop_unused(answers.usages.values, usage)
+    names, named = _drop_unused(answers.names.values, named)
     resting = {judge.name for judge in trials.judges if judge.rests_on(reference)}
     return Observations(
         judges=judges,
@@ -174,6 +182,7 @@ def _join_columns(
         verdicts=verdicts,
         usages=usages,
         prompts=prompts,
+        names=names,
         shown=StimulusColumns(tuple(trials.questions[shown[name]].stimulus for name in ids)),
         symmetric=frozenset(judge.name for judge in trials.judges if judge.symmetric),
         judge=compact(judge)[trials.question],
@@ -185,6 +194,7 @@ def _join_columns(
         usage=usage,
         prompt=compact(prompt)[trials.question],
         own_label=trials.where(lambda asked: asked.judge.name in resting and asked.stimulus.kind == ORIGINAL),
+        named=named,
     )
 
 

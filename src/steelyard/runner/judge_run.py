@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
-import numpy as np
-
-from steelyard.core.content_hash import PREFIX, digests_of
 from steelyard.errors import (
     REPEATED,
     CallError,
     PermanentError,
     SteelyardError,
+    StoreError,
     TransientError,
     UnreachableError,
     without_frames,
@@ -30,9 +28,10 @@ from steelyard.runner.limits import MAYBE_BILLED, timeout_error, timeout_for
 from steelyard.runner.preflight import Preflight, Refusals
 from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
-from steelyard.runner.record import StoredReplies, keys_of
+from steelyard.runner.record import StoredReplies
 from steelyard.runner.retry import backoff_delay, sleep
 from steelyard.runner.session import RunControl
+from steelyard.runner.withdrawals import Withdrawals
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -69,34 +68,6 @@ class JudgeQueue:
         return [call for call in self.trials if isinstance(call, Trial)]
 
 
-class Withdrawals:
-    """Replies that turn out to be those to other calls: off the disk, on the bill, and asked again."""
-
-    def __init__(self, control: RunControl, judge: Judge, batch: Sequence[Call], *, billed: bool) -> None:
-        self._control = control
-        self._judge = judge
-        self._batch = batch
-        self._billed = billed
-        self._condemned: set[str] = set()
-        self.under_way: set[str] = set()
-        """Keys of calls whose replies are not on disk yet: they are withdrawn when they are."""
-        self.again: list[Call] = []
-
-    async def collect(self, provider: Provider) -> None:
-        if not isinstance(provider, KeepsConnections):
-            return
-        self._condemned.update(PREFIX + trial for trial in provider.take_condemned())
-        if ready := self._condemned - self.under_way:
-            self._condemned -= ready
-            rows = np.flatnonzero(np.isin(keys_of(self._batch), digests_of(sorted(ready))))
-            calls = [call for call in (self._batch[row] for row in rows.tolist()) if isinstance(call, Trial)]
-            answered = self._control.store.replies([call.key for call in calls])
-            calls = [call for call in calls if call.key in answered]
-            await self._control.store.save_repeated(calls, billed=self._billed)
-            self._control.count_withdrawn(self._judge, len(calls))
-            self.again += calls
-
-
 class JudgeRun:
     def __init__(self, control: RunControl, queue: JudgeQueue, stored: StoredReplies) -> None:
         self.control = control
@@ -116,6 +87,7 @@ class JudgeRun:
         self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
         self._preflight_error = self._preflight.restore(stored, control.read)
         self._prices = PriceClock(self.judge)
+        self._withdrawals = Withdrawals(control, self.judge, queue.trials)
 
     @property
     def price(self) -> Price | None:
@@ -133,12 +105,13 @@ class JudgeRun:
         try:
             await provider.open()
             if isinstance(provider, KeepsConnections) and self._on_reply is None:
-                provider.keep_connections()
+                self._withdrawals.start(provider)
             self.call_timeout = timeout_for(self.judge, self.limits.call_timeout, provider.concurrency)
             throttle = self.control.endpoints.throttle_for(self.judge, provider)
             while batch and not self.stopped.is_set():
                 await self._work(provider, throttle, batch)
                 batch = None if self.stopped.is_set() else next(self._batches, None)
+            self._withdrawals.end()
         except SteelyardError as error:
             self.abort_judge(error)
         finally:
@@ -156,14 +129,14 @@ class JudgeRun:
             await self._answer_in_process(provider.reply, neighbours, retry)
             return
         queue = CallQueue(batch, self._preflight, self._breaker, self._refusals, self.stopped)
-        withdrawals = Withdrawals(self.control, self.judge, batch, billed=not self._is_free)
+        withdrawals = self._withdrawals
 
         async def worker() -> None:
             while (call := await queue.take()) is not None:
                 withdrawals.under_way.add(call.key)
                 try:
                     await self._call_with_retries(provider, throttle, call)
-                    await withdrawals.collect(provider)
+                    await withdrawals.collect(billed=not self._is_free)
                 except SteelyardError as error:
                     self.abort_judge(error)
                 finally:
@@ -175,9 +148,10 @@ class JudgeRun:
                 group.create_task(worker())
         if isinstance(provider, KeepsConnections):
             await provider.rest()
-            await withdrawals.collect(provider)
-        if withdrawals.again and not self.stopped.is_set():
-            await self._work(provider, throttle, withdrawals.again)
+            await withdrawals.collect(billed=not self._is_free)
+        again, withdrawals.again = withdrawals.again, []
+        if again and not self.stopped.is_set():
+            await self._work(provider, throttle, again)
 
     @property
     def _needs_no_queue(self) -> bool:
@@ -238,6 +212,7 @@ class JudgeRun:
                         if not is_free:
                             in_flight.begin(call.key)
                         reply = await self._call(provider, call)
+                        self._withdrawals.doubt(call)
                         reply, dollars = self.control.budget.pay(self.price, call, reply, lost)
                         throttle.rate.correct(expected, reply.usage.input_tokens + reply.usage.output_tokens)
             except asyncio.CancelledError:
@@ -259,7 +234,7 @@ class JudgeRun:
                     lost.append(await self._count_lost(call, error.reason))
                 delay = backoff_delay(self.limits, len(errors), error)
                 if error.reason == "rate_limited":
-                    throttle.on_rate_limit(delay if error.retry_after is None else error.retry_after)
+                    throttle.on_rate_limit(delay, error.retry_after)
                 if delay > self.limits.trial_timeout:
                     await self.save_failure(call, errors)
                     raise UnreachableError(
@@ -273,7 +248,11 @@ class JudgeRun:
                 await sleep(delay, self.stopped)
             else:
                 throttle.on_success(started)
-                await self.save_reply(call, reply, len(errors) + 1, dollars)
+                try:
+                    await self.save_reply(call, reply, len(errors) + 1, dollars)
+                except StoreError:
+                    in_flight.leave(call.key)  # it was answered, and is made again
+                    raise
                 in_flight.saved(call.key)
                 return
             finally:

@@ -28,6 +28,8 @@ TRIED, TRIALS = 0.99, 3
 """Share of a refused rate that is tried next, and how many rates before what was answered counts."""
 NEWEST, KNOWN = 12, 4096
 """Calls that tell how fast calls started, and calls known with those that wait."""
+MINUTE, LATE = 60.0, 0.25
+"""Seconds of the usual window, and how long after it a server is asked that may have opened."""
 HIGHEST = 1.25
 """Share of the answered rate that the last minute's counts for at most: a burst was allowed before it."""
 
@@ -77,6 +79,16 @@ class LearnedRate:
     def _allowed(self, rate: float, now: float) -> float:
         grown = math.exp(min(4 * (now - self._since - self._reach) / self._reach, 50.0))
         return rate * (1 + MARGIN * (grown - 1))
+
+    def shortened(self, pause: float, now: float) -> float:
+        """A pause that does not outlast the minute since the first call: most servers count by the minute.
+
+        Before a rate is known nothing tells when a server opens, and a long backoff would miss it.
+        """
+        if self._rate is not None or not self._starts:
+            return pause
+        opens = self._starts[0] + MINUTE + LATE
+        return min(pause, opens - now) if opens > now else pause
 
     def on_refusal(self, now: float, resume_at: float) -> None:
         """Calls that wait for their turn take another, after the pause that the server asks for."""

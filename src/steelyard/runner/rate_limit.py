@@ -141,11 +141,12 @@ class Throttle:
             self.limit = min(self.maximum, self.limit + 1 / self.limit)
             self._wake()
 
-    def on_rate_limit(self, pause: float) -> None:
+    def on_rate_limit(self, backoff: float, retry_after: float | None = None) -> None:
         """Nobody calls before the server's `Retry-After` has passed, or a backoff where it has none."""
         now = asyncio.get_running_loop().time()
         if not self._learned.is_known:
             self.limit = max(1.0, self.limit / 2)
+        pause = self._learned.shortened(backoff, now) if retry_after is None else retry_after
         self._resume_at = max(self._resume_at, now + pause)
         self._refusals += 1
         self._learned.on_refusal(now, self._resume_at)

@@ -11,13 +11,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from steelyard.core.threads import run_in_daemon_thread
-from steelyard.errors import ConfigError, PermanentError, SteelyardError, TransientError, UnreachableError
+from steelyard.errors import (
+    REPEATED,
+    ConfigError,
+    PermanentError,
+    SteelyardError,
+    TransientError,
+    UnreachableError,
+)
 from steelyard.providers.provider import HasEndpoint, KeepsConnections, Provider, connect, model_info
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.runner.limits import WORKER_LOST, timeout_error, timeout_for
@@ -98,8 +105,8 @@ SHARD = 64
 """Calls that travel to a worker together, at most: a message costs about the same for one and for many."""
 
 Outcome = Reply | SteelyardError
-Answered = tuple[list[tuple[int, Outcome]], list[str]]
-"""Outcomes by the places of their calls, and trials whose replies are condemned."""
+Answered = tuple[list[tuple[int, Outcome]], list[str], list[str]]
+"""Outcomes by the places of their calls, and trials whose replies are condemned or found right."""
 
 
 class Worker:
@@ -118,19 +125,22 @@ class Worker:
                 self._ready = True
             if keep and isinstance(self._provider, KeepsConnections):
                 self._provider.keep_connections()
-        yield [], []
+        yield [], [], []
         open_calls = {asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)}
         while open_calls:
             done, open_calls = await asyncio.wait(open_calls, return_when=asyncio.FIRST_COMPLETED)
-            yield [task.result() for task in done], self._condemned()
+            yield [task.result() for task in done], *self._found()
 
-    async def rest(self) -> list[str]:
+    async def rest(self) -> tuple[list[str], list[str]]:
         if self._ready and isinstance(self._provider, KeepsConnections):
             await self._provider.rest()
-        return self._condemned()
+        return self._found()
 
-    def _condemned(self) -> list[str]:
-        return self._provider.take_condemned() if isinstance(self._provider, KeepsConnections) else []
+    def _found(self) -> tuple[list[str], list[str]]:
+        """Trials whose replies are condemned, and found right."""
+        if not isinstance(self._provider, KeepsConnections):
+            return [], []
+        return self._provider.take_condemned(), self._provider.take_checked()
 
     async def _one(self, place: int, presentation: Presentation) -> tuple[int, Outcome]:
         """The driver stops waiting at the same time: what came later would be paid for in vain."""
@@ -180,6 +190,8 @@ class RemoteProvider:
         self._turn = 0
         self._keep = False
         self._condemned: list[str] = []
+        self._checked: list[str] = []
+        self._suspects: list[str] = []
 
     async def open(self) -> None:
         self._ray = await self._cluster.join()
@@ -202,19 +214,33 @@ class RemoteProvider:
             self._ray.kill(worker)
         self._workers = []
 
-    def keep_connections(self) -> None:
+    def keep_connections(self, suspects: Sequence[str] = ()) -> None:
         self._keep = True
+        self._suspects = [*suspects]
 
     def take_condemned(self) -> list[str]:
         taken, self._condemned = self._condemned, []
         return taken
+
+    def take_checked(self) -> list[str]:
+        taken, self._checked = self._checked, []
+        return taken
+
+    def _take(self, condemned: list[str], checked: list[str], outcomes: Iterable[Outcome] = ()) -> None:
+        """What a worker found; a server that repeats a response on one node is trusted on none."""
+        if condemned or any(isinstance(one, TransientError) and one.reason == REPEATED for one in outcomes):
+            condemned, self._suspects = [*condemned, *self._suspects], []
+        self._condemned += condemned
+        self._checked += checked
 
     async def rest(self) -> None:
         """The connections of a worker that is gone are gone with it."""
         told = await asyncio.gather(
             *(worker.rest.remote() for worker in self._workers), return_exceptions=True
         )
-        self._condemned += [trial for each in told if isinstance(each, list) for trial in each]
+        for found in told:
+            if not isinstance(found, BaseException):
+                self._take(*found)
 
     async def ask(self, presentation: Presentation) -> Reply:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -247,9 +273,9 @@ class RemoteProvider:
         try:
             asked = [presentation for presentation, _ in calls]
             async for reference in worker.answer.options(**options).remote(asked, keep=self._keep):
-                outcomes, condemned = await reference
+                outcomes, condemned, checked = await reference
                 was_marked = True
-                self._condemned += condemned
+                self._take(condemned, checked, (outcome for _, outcome in outcomes))
                 for place, outcome in outcomes:
                     _settle(calls[place][1], outcome)
         except Exception as error:  # a worker, a node or the cluster is gone, or the provider cannot open

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -147,12 +147,14 @@ class RunRecord:
     """A run file that is read once: each reply is parsed and its verdict read when it is first wanted.
 
     Whoever works on an open run file shares one record, which may fall behind but is never wrong: a
-    reply that is on disk does not change.
+    reply that is on disk does not change, unless it is withdrawn, of which the record is told.
     """
 
     def __init__(self, store: RunStore, reference: str | None = None) -> None:
         self.store = store
         self._reference = reference
+        self.withdrawn = 0
+        """Replies that were on disk and are not any more."""
         self._single: dict[str, Observation] = {}
         self._readers: dict[tuple[str, str], Reader] = {}
         self._answers: dict[tuple[object, ...], Verdict] = {}
@@ -189,6 +191,12 @@ class RunRecord:
         self._single |= {key: one for key, one in single.items() if not isinstance(one.verdict, Failed)}
         return {trial.key: single[trial.key] for trial in trials if trial.key in single}
 
+    def forget(self, keys: Collection[str]) -> None:
+        """The replies to these calls are withdrawn."""
+        self.withdrawn += len(keys)
+        for key in keys:
+            self._single.pop(key, None)
+
     def release(self) -> None:
         """Let go of the columns that were read; a record and its answers hold each other."""
         self._last = None
@@ -205,7 +213,7 @@ class RunRecord:
     def _build(self, trials: Sequence[Trial]) -> _Cached:
         columns = Trials.of(trials)
         calls = Calls.of(columns)
-        return _Cached(trials, columns, calls, Answers(calls.trials, self.read))
+        return _Cached(trials, columns, calls, Answers(calls.trials, self._read))
 
     @cached_property
     def authoring(self) -> AuthoringCost:
@@ -226,6 +234,10 @@ class RunRecord:
                 self._answers.clear()
             verdict = self._answers[answer] = self._reader(trial)(reply, scale)
         return verdict
+
+    def _read(self, trial: Trial, reply: Reply) -> tuple[Verdict, str | None]:
+        """The verdict, and the answer that the reason ends with."""
+        return self.read(trial, reply), self._reader(trial).named(reply, trial.effective_task.scale)
 
     def _reader(self, trial: Trial) -> Reader:
         place = trial.judge.name, trial.protocol

@@ -58,6 +58,7 @@ class RunControl:
     ) -> None:
         self.store = record.store
         self.read = record.read
+        self.forget = record.forget
         self.limits = limits
         self.progress = progress or NullProgress()
         self.budget = Budget(limits.budget)
@@ -67,7 +68,7 @@ class RunControl:
         self.session = RunSession()
         if lost := self.store.collect_lost():
             self.progress.say(
-                f"{pluralize(lost, 'call')} had been sent when the last run was killed; the vendor may bill "
+                f"{pluralize(lost, 'call')} had been sent when the last run broke off; the vendor may bill "
                 f"{plural(lost, 'it', 'them')}, and {plural(lost, 'it is', 'they are')} made again"
             )
         self.lost_before = self.store.lost_calls()
@@ -104,10 +105,10 @@ class RunControl:
         self.session.calls += 1
         self.progress.tick(Tick(judge.name, True, dollars, isinstance(verdict, Unreadable)))
 
-    def count_withdrawn(self, judge: Judge, calls: int) -> None:
-        """Replies that were counted and are no longer on disk."""
+    def count_withdrawn(self, judge: Judge, calls: int, earlier: int) -> None:
+        """Replies that are no longer on disk; those of earlier runs were not counted in this one."""
         if not judge.baseline:
-            self.session.calls -= calls
+            self.session.calls -= calls - earlier
             self.progress.tick(Tick(judge.name, True, calls=-calls))
 
     def count_failure(self, judge: Judge, reason: str) -> None:

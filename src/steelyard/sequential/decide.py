@@ -84,12 +84,16 @@ class JudgeSequence:
     def batches(self, record: RunRecord) -> Iterator[list[Trial]]:
         """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
         calls, excluded, shares, is_readable = 0, 0, list[float](), False
+        withdrawn = record.withdrawn
         for start in range(0, len(self.units), UNITS_PER_LOOK):
             sampled = self.units[start : start + UNITS_PER_LOOK]
             answered = record.store.answered()
             still = [trial for unit in sampled for trial in unit if trial.key not in answered]
             if still:
                 yield still
+            if record.withdrawn != withdrawn:  # replies of earlier looks may be among them: all count anew
+                withdrawn, sampled = record.withdrawn, self.units[: start + UNITS_PER_LOOK]
+                calls, excluded, shares, is_readable = 0, 0, [], False
             seen = record.by_trial([trial for unit in sampled for trial in unit])
             is_readable |= any(not isinstance(o.verdict, (Unreadable, Failed)) for o in seen.values())
             for unit in sampled:
@@ -103,6 +107,13 @@ class JudgeSequence:
             decided = side_of(self.rule.share_limit, sum(shares), len(shares))
             if decided or (not is_readable and excluded >= MAX_UNREADABLE):
                 return
+
+
+def _steps(plan: Plan) -> str:
+    """The quality steps between texts of the plan: `0.5, 1, 2, 3, 4 or 5`."""
+    steps = sorted({stimulus.delta for stimulus in plan.stimuli if stimulus.delta})
+    *others, last = [f"{step:g}" for step in steps] or ["another figure"]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float | None:
@@ -132,7 +143,7 @@ def sample_units(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) 
             if rule.form != BUILT_IN and rule.figure.labelled
             else f"probe {rule.probe!r} shows no pair that the figure counts; decide another."
             if rule.delta is None
-            else "the catalogue has no step of this size; take 0.5, 1, 2, 3, 4 or 5."
+            else f"the checklists have no step of this size; take {_steps(plan)}."
         )
         raise ConfigError(f"--decide {rule}: {lack}")
     names = sorted(units)

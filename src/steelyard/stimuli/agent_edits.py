@@ -14,6 +14,9 @@ from random import Random
 from steelyard.core.text import pluralize
 from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
 
+BREAKING = ("forged_result", "invented_call", "truncated_tail", "evidence_deletion")
+"""Probes whose edits by rule break a run."""
+
 
 @dataclass(frozen=True)
 class RunEdit:

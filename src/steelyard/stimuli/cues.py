@@ -134,8 +134,13 @@ CUES: dict[str, Cue] = {
 }
 """Every built-in cue by its name; each profile takes the first of them."""
 
+LENGTH_PROBE, PADDED = "length", "padded"
+"""The probe that sets length against quality, and the kind of its pairs."""
+DOUBLED = Cue(PADDED, "as many words again, none of which gives anything", _pad(1.0), _words_of(PADDING))
+"""Length alone: it takes no sentence of a checklist, so that it gives nothing whatever is asked."""
 
-RESERVED = (*CUES, "position", "prefix", "same_subset", "filler", "different_subset")
+
+RESERVED = (*CUES, PADDED, "position", "prefix", "same_subset", "filler", "different_subset")
 """Names that an own cue can not have: built-in cues, and kinds of pairs that a cue's are told from."""
 
 
@@ -190,12 +195,12 @@ def cued_text(item: Item, task: Task, cue: Cue, seed: int) -> Stimulus | None:
     return replace(cued, id=f"{item.id}/{PROBE}/{cue.name}", kind=cue.name)
 
 
-def cued_pair(checklist: Checklist, cue: Cue, low: int, high: int, seed: int) -> Stimulus:
+def cued_pair(checklist: Checklist, cue: Cue, low: int, high: int, seed: int, probe: str = PROBE) -> Stimulus:
     """The better text as u against the worse with the cue as v; a cue that harms stands on u.
 
     Between equals, u and v say the same in other words, as in the ladder.
     """
-    rng = rng_for(seed, PROBE, cue.name, checklist.id, low, high)
+    rng = rng_for(seed, probe, cue.name, checklist.id, low, high)
     one, other = compose(checklist, seed)
     if low == high and rng.random() < 0.5:
         one, other = other, one
@@ -204,4 +209,4 @@ def cued_pair(checklist: Checklist, cue: Cue, low: int, high: int, seed: int) ->
     edit = f"{high} elements against {low}; {cue.says}"
     expectation = Prefers("u") if high > low else NoPreference()
     name, delta = f"{cue.name}-q{low}-q{high}", float(high - low)
-    return checklist_pair(checklist, PROBE, name, cue.name, texts, edit, float(low), delta, expectation)
+    return checklist_pair(checklist, probe, name, cue.name, texts, edit, float(low), delta, expectation)

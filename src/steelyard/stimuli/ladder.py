@@ -9,7 +9,7 @@ from functools import cache
 from steelyard.core.rng import rng_for
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.tasks.checklist import ELEMENTS, Checklist
+from steelyard.tasks.checklist import Checklist
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class AnswerSentence:
 
 @dataclass(frozen=True)
 class ComposedAnswer:
-    """Five places in order; two answers of one composition differ in nothing but their elements."""
+    """A place for each element, in order; answers of one composition differ in nothing but their elements."""
 
     chain: tuple[int, ...]
     """Elements in the order in which the prefix chain adds them."""
@@ -55,18 +55,18 @@ class ComposedAnswer:
 @cache
 def compose(checklist: Checklist, seed: int) -> tuple[ComposedAnswer, ComposedAnswer]:
     """Two compositions of one chain that share no wording and no sentence order."""
-    rng = rng_for(seed, "compose", checklist.id)
-    chain = tuple(rng.sample(range(ELEMENTS), ELEMENTS))
-    fillers = rng.sample(checklist.filler, ELEMENTS)
+    rng, depth = rng_for(seed, "compose", checklist.id), checklist.depth
+    chain = tuple(rng.sample(range(depth), depth))
+    fillers = rng.sample(checklist.filler, depth)
     one, other = [], []
     for number, (element, filler) in enumerate(zip(checklist.elements, fillers, strict=True)):
         words, padding = rng.sample(element.wordings, 2), rng.sample(filler, 2)
         one.append(AnswerSentence(number, words[0], element.weak, padding[0]))
         other.append(AnswerSentence(number, words[1], element.weak, padding[1]))
-    order = rng.sample(range(ELEMENTS), ELEMENTS)
+    order = rng.sample(range(depth), depth)
     turned = order
     while turned == order:
-        turned = rng.sample(range(ELEMENTS), ELEMENTS)
+        turned = rng.sample(range(depth), depth)
     return (
         ComposedAnswer(chain, tuple(one[number] for number in order)),
         ComposedAnswer(chain, tuple(other[number] for number in turned)),
@@ -74,12 +74,20 @@ def compose(checklist: Checklist, seed: int) -> tuple[ComposedAnswer, ComposedAn
 
 
 def order_checklists(checklists: tuple[Checklist, ...], seed: int) -> tuple[Checklist, ...]:
-    """All checklists in a drawn order in which the domains take turns."""
+    """One checklist of each subject, drawn with the seed, in a drawn order in which the domains take turns.
+
+    Over all seeds each twin is drawn as often, so that every sentence is an element as often as it is filler;
+    within a run no two checklists share a subject, so that they are independent.
+    """
+    subjects: dict[str, list[Checklist]] = {}
+    for checklist in checklists:
+        subjects.setdefault(checklist.subject, []).append(checklist)
+    drawn = [rng_for(seed, "twin", subject).choice(twins) for subject, twins in subjects.items()]
     by_domain: dict[str, list[Checklist]] = {}
-    for checklist in rng_for(seed, "choose").sample(checklists, len(checklists)):
+    for checklist in rng_for(seed, "choose").sample(drawn, len(drawn)):
         by_domain.setdefault(checklist.domain, []).append(checklist)
     return tuple(
-        group[turn] for turn in range(len(checklists)) for group in by_domain.values() if turn < len(group)
+        group[turn] for turn in range(len(drawn)) for group in by_domain.values() if turn < len(group)
     )
 
 
@@ -102,10 +110,11 @@ def same_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
 
 
 def different_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
-    if not 0 < quality < ELEMENTS:
-        raise ValueError(f"two different subsets of {quality} among {ELEMENTS} elements do not exist")
+    depth = checklist.depth
+    if not 0 < quality < depth:
+        raise ValueError(f"two different subsets of {quality} among {depth} elements do not exist")
     one, _ = compose(checklist, seed)
-    subsets = [one.chain[:quality], one.chain[ELEMENTS - quality :]]
+    subsets = [one.chain[:quality], one.chain[depth - quality :]]
     rng_for(seed, "orient", checklist.id, "different", quality).shuffle(subsets)
     texts, edit = [one.text(subset) for subset in subsets], "as many elements, other ones"
     name = f"different-q{quality}"

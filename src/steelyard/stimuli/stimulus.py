@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.core.content_hash import content_hash, plain
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
+from steelyard.tasks.agent_pack import is_pack_run
 from steelyard.tasks.transcripts.transcript import Transcript, TurnChange, changed_words
 
 
@@ -189,10 +190,17 @@ class Stimulus:
         return self.lineage.review not in (PENDING, REJECTED)
 
     @property
+    def of_pack(self) -> bool:
+        """True for a text of the built-in pack, and for its runs, whatever was done to them."""
+        if self.lineage.author == PACK:
+            return True
+        return self.is_run and is_pack_run(self.lineage.parent, None if self.recorded else self.request)
+
+    @property
     def accepted(self) -> bool:
         """True where somebody beside its author accepted it: a person, or another model as validator."""
         made = self.lineage
-        if made.review in (ACCEPTED, EDITED) or made.author == PACK:
+        if made.review in (ACCEPTED, EDITED) or self.of_pack:
             return True
         # A validation begins with the address of the model that gave it.
         return bool(made.validation) and not str(made.validation).startswith(f"{made.author} ")

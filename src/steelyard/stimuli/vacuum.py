@@ -18,7 +18,7 @@ BLANKS = ("   ", "\n\n")
 def vacuum_pair(checklist: Checklist, kind: str, which: int, seed: int) -> Stimulus:
     """A vacuum pair of one kind; `which` (0 or 1) picks the blank or the text, and is 0 for empty."""
     if kind == "identical":
-        text = compose(checklist, seed)[which].prefix((3, 5)[which])
+        text = compose(checklist, seed)[which].prefix((3, checklist.depth)[which])
     else:
         text = BLANKS[which] if kind == "blank" else ""
     texts, edit = (text, text), f"both candidates {kind}"

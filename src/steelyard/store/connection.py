@@ -13,7 +13,7 @@ from steelyard.errors import StoreError, StoreFormatError
 MIGRATIONS = (
     """
     CREATE TABLE meta (
-        key TEXT PRIMARY KEY,    -- 'study', or 'run': a random name of the file
+        key TEXT PRIMARY KEY,    -- 'study'; 'run': a random name of the file; 'unchecked': see in_flight
         value TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE prompts (

@@ -9,7 +9,7 @@ import json
 import mmap
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,10 @@ SLOTS = 2048
 """Calls that are recorded at the same time."""
 SAVED = 64
 """The last replies on disk whose calls are recorded, behind the slots."""
-_SIZE = (SLOTS + SAVED) * WIDTH
+UNCHECKED = 16_384
+"""Calls, behind those, whose replies may yet turn out to be those to other calls; the newest count."""
+_LAST = SLOTS + SAVED + UNCHECKED
+_SIZE = _LAST * WIDTH
 _FREE = bytes(WIDTH)
 
 
@@ -31,7 +34,8 @@ class InFlight:
     """A slot of the file for each call, written before it is sent and cleared when its reply is on disk.
 
     The file is mapped into memory: a write costs no system call and outlives the process, though not a loss
-    of power. Where a folder cannot hold it, nothing is recorded and the run goes on.
+    of power. Where a disk has room for the calls in flight alone, these are recorded; where it has none,
+    nothing is, and the run goes on.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,10 +45,11 @@ class InFlight:
         self._free = list(range(SLOTS))
         self._taken: dict[str, int] = {}
         self._saved = 0
+        self._room = list(range(SLOTS + SAVED, _LAST))
+        self._unchecked: dict[str, int] = {}
 
     def begin(self, key: str) -> None:
-        if self._map is None and not self._failed:
-            self._open()
+        self._open()
         if self._map is not None and self._free and key not in self._taken:
             self._taken[key] = slot = self._free.pop()
             self._write(slot, bytes.fromhex(key.removeprefix(PREFIX)))
@@ -71,9 +76,30 @@ class InFlight:
             if self._map is not None and self._map[slot * WIDTH : (slot + 1) * WIDTH] == saved:
                 self._write(slot, _FREE)
 
+    def doubt(self, key: str) -> None:
+        """The reply to the call is there, and may turn out to be that to another."""
+        self._open()
+        if self._map is not None and key not in self._unchecked and (self._room or self._unchecked):
+            if not self._room:
+                self.trust([next(iter(self._unchecked))])
+            self._unchecked[key] = slot = self._room.pop()
+            self._write(slot, bytes.fromhex(key.removeprefix(PREFIX)))
+
+    def trust(self, keys: Iterable[str]) -> None:
+        """Replies are known to be those to their calls, or are withdrawn."""
+        for key in keys:
+            slot = self._unchecked.pop(key, None)
+            if slot is not None:
+                self._write(slot, _FREE)
+                self._room.append(slot)
+
     def left_behind(self) -> list[str]:
         """Keys of the calls that a killed process left in its file."""
         return self._keys(0, SLOTS)
+
+    def left_unchecked(self) -> list[str]:
+        """Keys of the calls whose replies a killed process could not check."""
+        return self._keys(SLOTS + SAVED, _LAST)
 
     def last_saved(self) -> list[str]:
         """Keys of the last calls whose replies a killed process had put on disk."""
@@ -96,19 +122,28 @@ class InFlight:
         if self._map is not None:
             self._map.close()
             self._map = None
-            if not self.left_behind():
+            if not self.left_behind() and not self.left_unchecked():
                 self.clear()
 
     def _open(self) -> None:
+        if self._map is not None or self._failed:
+            return
         try:
-            with self.path.open("wb+") as file:
-                # Not a hole: a page of it without room on disk would end the process.
-                file.write(bytes(_SIZE))
-                file.flush()
-                self._map = mmap.mmap(file.fileno(), _SIZE)
+            self._create(_SIZE)
         except (OSError, ValueError):
-            self._failed = True
-            self.clear()
+            try:
+                self._room = []
+                self._create((SLOTS + SAVED) * WIDTH)
+            except (OSError, ValueError):
+                self._failed = True
+                self.clear()
+
+    def _create(self, size: int) -> None:
+        with self.path.open("wb+") as file:
+            # Not a hole: a page of it without room on disk would end the process.
+            file.write(bytes(size))
+            file.flush()
+            self._map = mmap.mmap(file.fileno(), size)
 
     def _write(self, slot: int, value: bytes) -> None:
         if self._map is not None:
@@ -122,6 +157,22 @@ def save_lost(connection: sqlite3.Connection, keys: list[str]) -> int:
         rows = [(key, time.time()) for key in unanswered]
         connection.executemany("INSERT INTO lost_calls (call, found) VALUES (?, ?)", rows)
     return len(unanswered)
+
+
+def save_unchecked(connection: sqlite3.Connection, keys: Iterable[str]) -> None:
+    """Record whose replies may be those to other calls, in place of what was recorded; those without count
+    for nothing."""
+    kept = [key for key in sorted(keys) if _has_reply(connection, key)]
+    with transaction(connection):
+        connection.execute("DELETE FROM meta WHERE key = 'unchecked'")
+        if kept:
+            connection.execute("INSERT INTO meta VALUES ('unchecked', ?)", (json.dumps(kept),))
+
+
+def read_unchecked(connection: sqlite3.Connection) -> list[str]:
+    """Calls whose replies no run has checked, since it was killed before."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'unchecked'").fetchone()
+    return [] if found is None else [str(key) for key in json.loads(found[0])]
 
 
 def lost_row(key: str) -> Row:

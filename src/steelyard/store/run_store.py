@@ -32,7 +32,9 @@ from steelyard.store.in_flight import (
     read_batches,
     read_failed_requests,
     read_lost,
+    read_unchecked,
     save_lost,
+    save_unchecked,
     submitted_calls,
 )
 from steelyard.store.plan import PlannedTrial
@@ -187,12 +189,18 @@ class RunStore:
 
     def collect_lost(self) -> int:
         """Put on record which calls a killed process left without a reply; only who has the folder may."""
-        keys = self.in_flight.left_behind()
+        keys, unchecked = self.in_flight.left_behind(), self.in_flight.left_unchecked()
         with self._store_errors():
             check_saved(self._reader, self.in_flight, self.path)
             many = save_lost(self._reader, keys) if keys else 0
+        if unchecked:
+            self.save_unchecked({*self.unchecked(), *unchecked})
         self.in_flight.clear()
         return many
+
+    def save_unchecked(self, keys: Iterable[str]) -> None:
+        with self._store_errors():
+            save_unchecked(self._reader, keys)
 
     def close(self) -> None:
         self.in_flight.close()
@@ -216,6 +224,7 @@ class RunStore:
     submitted_calls = _reading(submitted_calls)
     planned = _reading(plan.read_plan)
     lost_calls = _reading(read_lost)
+    unchecked = _reading(read_unchecked)
     repeated_replies = _reading(trials.repeated_replies)
     failed_requests = _reading(read_failed_requests)
 

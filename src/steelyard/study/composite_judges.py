@@ -1,9 +1,9 @@
 """Composite judges, made of others: both orders as one, a majority of repeats, a mean of scores, a jury.
 
-In a study file `{consensus: orders, of: JUDGE}`, `{majority: 3, of: JUDGE}`, `{mean: 3, of: JUDGE}` and
-`{jury: [JUDGE, …]}`, each with a `name` if wanted; as a string `consensus/orders?of=JUDGE`, where all that
-follows `of=` is the member as it is written alone, and `jury/vote?of=JUDGE&of=JUDGE&of=JUDGE`. A member is
-written like any judge, or is the name of another judge of the study.
+In a study file `{consensus: orders, of: JUDGE}` (or `average`), `{majority: 3, of: JUDGE}`, `{mean: 3, of:
+JUDGE}` and `{jury: [JUDGE, …]}`, each with a `name` if wanted; as a string `consensus/orders?of=JUDGE`, where
+all that follows `of=` is the member as it is written alone, and `jury/vote?of=JUDGE&of=JUDGE&of=JUDGE`. A
+member is written like any judge, or is the name of another judge of the study.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ CONSENSUS, MAJORITY, MEAN, JURY = "consensus", "majority", "mean", "jury"
 KINDS = (CONSENSUS, MAJORITY, MEAN, JURY)
 PLURALITIES = {"vote": "plurality", "vote_first": "plurality_first", "vote_lowest": "plurality_lowest"}
 """How a jury votes: a split decides nothing, goes to the first member, or to the lowest score."""
+ORDER_RULES = {"orders": "agreement", "average": "average_of_orders"}
+"""How both orders become one verdict: a tie where they differ, or the text with most of the points."""
 MOST_REPEATS = 99
 _EXAMPLES = {
     CONSENSUS: "consensus/orders?of=JUDGE",
@@ -35,6 +37,7 @@ _EXAMPLES = {
 }
 EXAMPLES = {
     _EXAMPLES[CONSENSUS]: "a judge asked in both orders; a tie where they differ",
+    "consensus/average?of=JUDGE": "both orders averaged: a text that wins one and ties the other wins",
     _EXAMPLES[MAJORITY]: "the most frequent of 3 answers to the same question",
     _EXAMPLES[MEAN]: "the mean of 3 scores of the same text, rounded",
     _EXAMPLES[JURY]: "the most frequent answer of several judges; jury/mean averages their scores",
@@ -46,7 +49,7 @@ _Repeats = Annotated[int, Field(ge=2, le=MOST_REPEATS)]
 
 class CompositeConfig(StrictModel):
     name: Name | None = None
-    consensus: Literal["orders"] | None = None
+    consensus: Literal["orders", "average"] | None = None
     majority: _Repeats | None = None
     mean: _Repeats | None = None
     jury: Annotated[list[_Member], Field(min_length=2, max_length=MOST_REPEATS)] | None = None
@@ -115,7 +118,7 @@ class CompositeJudge:
             model=str(self.setting),
             protocols={name: members[0].protocols[name] for name in shared},
             composition=Composition(
-                "agreement" if self.kind == CONSENSUS else voted,
+                ORDER_RULES.get(self.config.consensus or "", voted),
                 tuple(members),
                 self.config.majority or self.config.mean or 1,
                 both_orders=self.kind == CONSENSUS,
@@ -125,7 +128,7 @@ class CompositeJudge:
     def _name(self, members: Sequence[Judge]) -> str:
         first = members[0].name
         name = {
-            CONSENSUS: f"{first}, both orders",
+            CONSENSUS: f"{first}, both orders{' averaged' if self.config.consensus == 'average' else ''}",
             MAJORITY: f"{first}, majority of {self.config.majority}",
             MEAN: f"{first}, mean of {self.config.mean}",
             JURY: f"jury of {', '.join(member.name for member in members)}",

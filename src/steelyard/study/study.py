@@ -17,6 +17,7 @@ from steelyard.probes.probe import PROBES, AuthoredProbe, Design, Probe, covers,
 from steelyard.stimuli.authored.brief import pack_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.adapters.adapter import FILE
+from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
@@ -79,6 +80,10 @@ class Study:
     task: Task = CHECKLIST_TASK
     items: tuple[Item, ...] = ()
     """What is judged; none in a study on the built-in catalogue of pairs."""
+    checklists: tuple[Checklist, ...] = ()
+    """Checklists of the user's, in the place of the built-in ones."""
+    checklists_file: str = field(default="", compare=False)
+    """What they were read from. Decides nothing."""
     undrawn: tuple[Item, ...] = ()
     """The other items of the data: examples for an author, and texts not to be repeated; never judged."""
     frozen_items: str | None = None
@@ -108,7 +113,14 @@ class Study:
 
     @cached_property
     def design(self) -> Design:
-        design = Design(self.seed, self.profile, self.replicates, self.task, self.items)
+        design = Design(
+            self.seed,
+            self.profile,
+            self.replicates,
+            self.task,
+            self.items,
+            own_checklists=self.checklists,
+        )
         asking = [probe for probe in self.build_probes() if isinstance(probe, AuthoredProbe)]
         packed = pack_stimuli((brief for probe in asking for brief in probe.briefs(design)), self.task)
         written: dict[str, list[Stimulus]] = {}
@@ -136,6 +148,8 @@ class Study:
         }
         if self.items_hash is not None:
             frame["items"] = self.items_hash
+        if self.checklists:
+            frame["checklists"] = content_hash(self.checklists)
         if self.reference is not None:
             frame["reference"] = self.reference
         if self.writers is not None:

@@ -16,10 +16,11 @@ from pydantic import Field
 from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
-from steelyard.probes.probe import POINTWISE, arms_of, form_of
+from steelyard.probes.probe import PAIRWISE, POINTWISE, arms_of, form_of
 from steelyard.probes.suites import asks_for_runs, asks_for_scores, expand_suites, probe_names
 from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
+from steelyard.stimuli.shallow_reader import read_checklists as shallow_reading
 from steelyard.study.composite_judges import CompositeJudge, disambiguate, with_known_names
 from steelyard.study.consent import Consent, refuse
 from steelyard.study.judge_config import parse_judge
@@ -45,9 +46,12 @@ from steelyard.study.task_config import (
     rubrics_of,
     runs_draw,
 )
+from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
+from steelyard.tasks.own_checklists import read_checklists
 from steelyard.tasks.rubric_list import RubricEntry
+from steelyard.tasks.scale import scale_name
 from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
@@ -66,6 +70,8 @@ class StudyConfig(StrictModel):
     judges: list[str | dict[str, Any]] = Field(default=list(DEFAULT_JUDGES), min_length=1)
     task: TaskConfig = TaskConfig()
     data: DataConfig | None = None
+    checklists: str | None = Field(default=None, min_length=1)
+    """A file with checklists of one's own, in the place of the built-in ones."""
     probes: list[str | dict[str, dict[str, Any]]] = Field(default=list(DEFAULT_PROBES), min_length=1)
     author: str | dict[str, Any] | None = None
     validator: str | dict[str, Any] | None = None
@@ -202,6 +208,7 @@ def build_study(
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
     reference = None if data is None else data.reference
+    checklists = _checklists(config, folder, task)
     unlabelled = ""
     if data is not None and reference is None:
         unlabelled = missing_labels(sum(item.label is None for item in items), len(items))
@@ -217,8 +224,11 @@ def build_study(
         probes,
         task,
         items,
+        checklists=checklists,
+        checklists_file=config.checklists or "",
         undrawn=undrawn,
         notes=(
+            *_shallow_note(checklists),
             *empty_strata(items, undrawn),
             *repeated_texts(items if data else ()),
             *(empty_texts(items, data.columns) if data and data.columns else ()),
@@ -239,6 +249,25 @@ def build_study(
     fitting = fitting if config.author is not None else without_unwritten(fitting, named)
     wanted = tuple(dict.fromkeys(spec.name for spec in fitting.probes if spec.name in named))
     return replace(study, probes=fitting.probes, notes=fitting.notes, asked=wanted)
+
+
+def _checklists(config: StudyConfig, folder: Path, task: Task) -> tuple[Checklist, ...]:
+    if config.checklists is None:
+        return ()
+    path = folder / config.checklists
+    if form_of(task) != PAIRWISE:
+        raise ConfigError(
+            f"checklists: {path} is for pairs, found the scale {scale_name(task.scale)!r}; leave the "
+            "checklists out, or measure them in another study."
+        )
+    return read_checklists(path)
+
+
+def _shallow_note(checklists: tuple[Checklist, ...]) -> Iterator[str]:
+    """A warning where counts of marks and words name the better text, or might."""
+    reading = shallow_reading(checklists) if checklists else None
+    if reading is not None and reading.faults:
+        yield reading.sentence
 
 
 def _items(

@@ -131,6 +131,7 @@ def visit_files(body: dict[str, Any], visit: Visit) -> None:
     """Have `visit` see every file of a study, and put what it gives into the place of the name."""
     editing = body.get("editing")
     for place, under, keys, kind in (
+        (body, "", ("checklists",), FILE),
         (body.get("task"), "task.", ("instruction", "rubric"), PART),
         (body.get("task"), "task.", ("rubrics",), FILE),
         (body.get("data"), "data.", ("path",), FILE),

@@ -18,7 +18,7 @@ from steelyard.study.study import ProbeCache, Study
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 
-DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
+DEFAULT_PROBES = ("vacuum", "ladder", "criterion", "length")
 RUN_PROBES = ("agentic",)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from steelyard.core.cache_folder import signature
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, SteelyardError
 from steelyard.estimation.designs import LabelDesign
 from steelyard.estimation.frame import CONFIDENCE, Figure
 from steelyard.estimation.metrics import CORRECTED_PASS_RATE, CORRECTED_SCORE
@@ -125,7 +128,7 @@ def estimate_report(table: RatingsTable, options: EstimateOptions) -> Report:
             interval_meaning(found.confidence),
             ("for a methods section", methods(found)),
         ),
-        body=found.to_json() | ({} if folder is None else {"results": _results_hash(folder)}),
+        body=found.to_json() | ({} if folder is None else _origin(found.to_json(), folder)),
         paragraph=methods(found) if options.methods else "",
     )
 
@@ -270,8 +273,11 @@ def methods(report: EstimateReport) -> str:
     )
 
 
-def with_estimate(sheet: Datasheet, folder: Path) -> Datasheet:
-    """The datasheet with the corrected figure of its folder, where there is one."""
+def with_estimate(sheet: Datasheet, folder: Path, recorded: Callable[[], str]) -> Datasheet:
+    """The datasheet with the corrected figure of its folder, where there is one.
+
+    `recorded` is the hash of the results as the folder's replies have them.
+    """
     path = folder / NAME
     if not path.exists():
         return sheet
@@ -289,9 +295,26 @@ def with_estimate(sheet: Datasheet, folder: Path) -> Datasheet:
             f"{path}: intervals at {percent(level)} found, expected {percent(CONFIDENCE)}, at which limits "
             "are checked; run `steelyard estimate` again without --confidence."
         )
-    if body.get("results") != _results_hash(folder):
+    try:
+        is_mine = body.get("signature") == _signature(body)
+    except (OSError, SteelyardError) as error:
+        raise ConfigError(
+            f"{path}: nobody can tell whether it was edited, since the cache is not usable ({error}); set "
+            "STEELYARD_CACHE to a folder of yours, and run `steelyard estimate` again."
+        ) from error
+    if not is_mine:
+        raise ConfigError(
+            f"{path}: not as you wrote it (it was edited, or is another user's); run `steelyard estimate` "
+            "again."
+        )
+    if body.get("results") != results_hash((folder / LINES).read_bytes()):
         raise ConfigError(
             f"{path}: made of other results than the folder holds; run `steelyard estimate` again."
+        )
+    if body["results"] != recorded():
+        raise ConfigError(
+            f"{path}: made of results that are not those of the replies (another version wrote {LINES}, or "
+            "it was edited); run `steelyard report`, then `steelyard estimate` again."
         )
     return replace(sheet, estimates=(*sheet.estimates, row))
 
@@ -315,5 +338,18 @@ def _row(body: dict[str, Any]) -> Estimate:
     )
 
 
-def _results_hash(folder: Path) -> str:
-    return f"sha256:{hashlib.sha256((folder / LINES).read_bytes()).hexdigest()}"
+def _origin(body: dict[str, Any], folder: Path) -> dict[str, str]:
+    """What `gate` checks before it takes the figure: the results behind it, and that nobody edited it."""
+    made = {"results": results_hash((folder / LINES).read_bytes())}
+    with suppress(OSError, SteelyardError):  # without a usable cache `gate` refuses it, and says why
+        made["signature"] = _signature(json.loads(json.dumps(body | made)))
+    return made
+
+
+def _signature(body: dict[str, Any]) -> str:
+    """Of an estimate as its file has it, by this user."""
+    return signature(["estimate", {name: value for name, value in body.items() if name != "signature"}])
+
+
+def results_hash(lines: bytes) -> str:
+    return f"sha256:{hashlib.sha256(lines).hexdigest()}"

@@ -70,6 +70,18 @@ class ReportTable:
     on_page_only: bool = False
 
 
+class Drawing(Protocol):
+    """The one figure of a page."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def caption(self) -> str: ...
+    @property
+    def key(self) -> Sequence[KeyEntry]: ...
+    def draw(self, *, narrow: bool = False) -> str: ...
+
+
 @dataclass(frozen=True)
 class Plot:
     """Values with intervals, one row each."""
@@ -137,11 +149,11 @@ def interval_meaning(confidence: float) -> tuple[str, str]:
 @dataclass(frozen=True)
 class Report:
     kind: str
-    """What it is: estimate, leaderboard, people, bridge."""
+    """What it is: estimate, leaderboard, people, bridge, trust."""
     title: str
     lead: str
     facts: Sequence[tuple[str, str]]
-    plot: Plot
+    plot: Drawing
     tables: Sequence[ReportTable]
     notes: Sequence[str]
     meanings: Sequence[tuple[str, str]]

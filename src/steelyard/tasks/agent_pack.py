@@ -120,6 +120,12 @@ def pack_run(item: Item) -> PackRun | None:
     return run if run is not None and item.transcript == run.transcript else None
 
 
+def is_pack_run(name: str, request: str | None) -> bool:
+    """Whether a run of this name is built in; `request` is None where only its verdicts are known."""
+    run = _runs().get(name)
+    return run is not None and request in (None, run.transcript.request)
+
+
 def _turns(messages: list[_Message]) -> Iterator[Turn]:
     number, waiting = 0, list[ToolCall]()
     for message in messages:

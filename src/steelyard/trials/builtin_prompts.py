@@ -245,7 +245,7 @@ def asks_bare(user_message: str) -> bool:
 
 
 @dataclass(frozen=True)
-class BestOfRequest:
+class CandidateRequest:
     request: str
     responses: tuple[str, ...]
 
@@ -258,18 +258,21 @@ class ScoreRequest:
     high: int
 
 
-def parse_slots(user_message: str) -> tuple[str, str]:
+def parse_pair_prompt(user_message: str) -> CandidateRequest:
     marks = _marks(user_message)
-    if len(marks) < 3:
+    if len(marks) < 4:
         raise DataError(_NOT_BUILT_IN)
     first, second, end = marks[-3:]
-    return (
-        _between(user_message, first, " candidate 1\n", second),
-        _between(user_message, second, " candidate 2\n", end),
+    return CandidateRequest(
+        _between(user_message, marks[0], " request\n", marks[1]),
+        (
+            _between(user_message, first, " candidate 1\n", second),
+            _between(user_message, second, " candidate 2\n", end),
+        ),
     )
 
 
-def parse_best_of_prompt(user_message: str) -> BestOfRequest:
+def parse_best_of_prompt(user_message: str) -> CandidateRequest:
     marks = _marks(user_message)
     tail = user_message[marks[-1].end() :].removeprefix(" end\n") if marks else ""
     names = [user_message[mark.end() :].partition("\n")[0] for mark in marks]
@@ -277,7 +280,7 @@ def parse_best_of_prompt(user_message: str) -> BestOfRequest:
     if not first or tail.replace(_BARE_POINTWISE_ONLY, _JSON_ONLY) != _BEST_OF_TAIL:
         raise DataError(_NOT_BEST_OF)
     sides = zip(marks[first:], marks[first + 1 :], strict=False)
-    return BestOfRequest(
+    return CandidateRequest(
         _between(user_message, marks[0], " request\n", marks[1], _NOT_BEST_OF),
         tuple(
             _between(user_message, opening, f" candidate {slot}\n", closing, _NOT_BEST_OF)
@@ -288,7 +291,7 @@ def parse_best_of_prompt(user_message: str) -> BestOfRequest:
 
 def protocol_of(user_message: str) -> str:
     """Which built-in pairwise prompt a rendered message came from; data cannot pretend to be another."""
-    parse_slots(user_message)
+    parse_pair_prompt(user_message)
     tail = user_message[_marks(user_message)[-1].end() :].removeprefix(" end\n")
     for name, ending in _TAILS.items():
         if tail in (ending, ending.replace(_JSON_ONLY, _BARE_PAIRWISE_ONLY)):

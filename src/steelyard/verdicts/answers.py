@@ -40,7 +40,7 @@ def word_verdict(value: object, scale: Scale, words: Words = _NO_WORDS) -> Verdi
     """The verdict of one answer value: text, number or truth value."""
     if not isinstance(value, (str, int, float)):
         return Unreadable(OFF_SCALE)
-    answer = _meanings(tuple(words.items()), scale).get(normalize(str(value), scale))
+    answer = meanings(tuple(words.items()), scale).get(normalize(str(value), scale))
     match answer:
         case None:
             return Unreadable(OFF_SCALE)
@@ -53,13 +53,13 @@ def word_verdict(value: object, scale: Scale, words: Words = _NO_WORDS) -> Verdi
 
 def is_unfinished(text: str, scale: Scale, words: Words) -> bool:
     """Whether a text that was cut may have been going to be another answer: `1`, or `10`."""
-    word, meanings = normalize(text, scale), _meanings(tuple(words.items()), scale)
-    longer = (other for other in meanings if other != word and other.startswith(word))
-    return word in _BEGINNINGS or any(meanings[other] != meanings.get(word) for other in longer)
+    word, known = normalize(text, scale), meanings(tuple(words.items()), scale)
+    longer = (other for other in known if other != word and other.startswith(word))
+    return word in _BEGINNINGS or any(known[other] != known.get(word) for other in longer)
 
 
 @cache
-def _meanings(words: tuple[tuple[str, str], ...], scale: Scale) -> Mapping[str, str]:
+def meanings(words: tuple[tuple[str, str], ...], scale: Scale) -> Mapping[str, str]:
     """Every word that counts, as it is compared, and what it means.
 
     Without a map these are the answers themselves and the usual words of the scale, such as yes and no.

@@ -17,6 +17,7 @@ from steelyard.core.arrays import Ints, Mask, chosen_rows, distinct, in_order, w
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
+from steelyard.verdicts.reasons import answer_named
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Decided, Verdict
 
@@ -38,6 +39,14 @@ class Observation:
     """The judge's own verdict on the item is the label: nothing is held against it here."""
     mirrored: bool = False
     """The judge has one verdict for both orders of a pair, by how it is made."""
+    named: str | None = None
+    """The answer that the reason ends with; None where it ends with none, or none was given."""
+
+    @property
+    def contradicts(self) -> bool | None:
+        """Whether the reason ends with another answer than was given; None without either."""
+        given = answer_named(self.verdict)
+        return None if given is None or self.named is None else self.named != given
 
     @property
     def winner(self) -> str | None:
@@ -60,6 +69,8 @@ class Observations(Sequence[Observation]):
     verdicts: tuple[Verdict, ...]
     usages: tuple[Usage, ...]
     prompts: tuple[str, ...]
+    names: tuple[str | None, ...]
+    """Answers that reasons end with, and None."""
     shown: StimulusColumns
     symmetric: frozenset[str]
     """Judges that have one verdict for both orders of a pair, by how they are made."""
@@ -72,6 +83,7 @@ class Observations(Sequence[Observation]):
     usage: Ints
     prompt: Ints
     own_label: Mask
+    named: Ints
 
     @classmethod
     def of(cls, observations: Iterable[Observation]) -> Observations:
@@ -84,6 +96,7 @@ class Observations(Sequence[Observation]):
         verdicts, verdict = coded([row.verdict for row in rows])
         usages, usage = coded([row.usage for row in rows])
         prompts, prompt = coded([row.prompt for row in rows])
+        names, named = coded([row.named for row in rows])
         shown = StimulusColumns.of(row.stimulus for row in rows)
         return cls(
             judges=judges,
@@ -91,6 +104,7 @@ class Observations(Sequence[Observation]):
             verdicts=verdicts,
             usages=usages,
             prompts=prompts,
+            names=names,
             shown=shown,
             symmetric=frozenset(row.judge for row in rows if row.mirrored),
             judge=judge,
@@ -102,6 +116,7 @@ class Observations(Sequence[Observation]):
             usage=usage,
             prompt=prompt,
             own_label=np.array([row.own_label for row in rows], dtype=np.bool_),
+            named=named,
         ).in_order()
 
     @classmethod
@@ -127,6 +142,7 @@ class Observations(Sequence[Observation]):
             verdicts=verdicts,
             usages=(Usage(),),
             prompts=("",),
+            names=(None,),
             shown=shown,
             symmetric=frozenset(),
             judge=judge,
@@ -138,6 +154,7 @@ class Observations(Sequence[Observation]):
             usage=nothing,
             prompt=nothing,
             own_label=np.broadcast_to(np.bool_(False), len(nothing)),
+            named=nothing,
         )
 
     def __len__(self) -> int:
@@ -155,7 +172,7 @@ class Observations(Sequence[Observation]):
 
     def __iter__(self) -> Iterator[Observation]:
         stimuli = self.shown.stimuli
-        for judge, protocol, stimulus, order, replicate, verdict, usage, prompt, own in zip(
+        for judge, protocol, stimulus, order, replicate, verdict, usage, prompt, own, named in zip(
             *(getattr(self, name).tolist() for name in _COLUMNS), strict=True
         ):
             yield Observation(
@@ -168,6 +185,7 @@ class Observations(Sequence[Observation]):
                 usage=self.usages[usage],
                 prompt=self.prompts[prompt],
                 own_label=own,
+                named=self.names[named],
                 mirrored=self.judges[judge] in self.symmetric,
             )
 
@@ -252,6 +270,20 @@ class Observations(Sequence[Observation]):
         ends = [isinstance(verdict, kinds) for verdict in self.verdicts]
         return np.array(ends, dtype=np.bool_)[self.verdict]
 
+    @property
+    def concluded(self) -> Mask:
+        """The calls that gave an answer, and whose reason ends with one."""
+        given = np.array([answer_named(verdict) is not None for verdict in self.verdicts], dtype=np.bool_)
+        known = np.array([name is not None for name in self.names], dtype=np.bool_)
+        return np.asarray(given[self.verdict] & known[self.named])
+
+    @property
+    def contradicted(self) -> Mask:
+        """Those of them in which the two differ."""
+        place = {name: number for number, name in enumerate(self.names)}
+        given = [place.get(answer_named(verdict), -1) for verdict in self.verdicts]
+        return np.asarray(self.concluded & (np.array(given, dtype=np.int64)[self.verdict] != self.named))
+
     def by_cluster(self, events: Mask) -> tuple[Ints, Ints]:
         """Events of each cluster that has calls, and all its calls; clusters in order of names."""
         cluster = self.shown.cluster[self.stimulus]
@@ -266,7 +298,7 @@ class Observations(Sequence[Observation]):
 
 _COLUMNS = (
     *("judge", "protocol", "stimulus", "order", "replicate"),
-    *("verdict", "usage", "prompt", "own_label"),
+    *("verdict", "usage", "prompt", "own_label", "named"),
 )
 """Fields that have a value in each row, in the order in which `__iter__` takes them."""
 

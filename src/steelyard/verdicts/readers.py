@@ -17,6 +17,7 @@ from steelyard.errors import ConfigError
 from steelyard.tasks.scale import BestOf, Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import find_answers, is_unfinished, normalize, strip_wrapping, word_verdict
+from steelyard.verdicts.reasons import json_reason, stated_answer, thought_of
 from steelyard.verdicts.verdict import (
     AMBIGUOUS,
     BROKEN_OFF,
@@ -41,6 +42,9 @@ class Reader(Protocol):
 
     def form(self, scale: Scale) -> str:
         """What a reply must hold, for the words "wants …"."""
+
+    def named(self, reply: Reply, scale: Scale) -> str | None:
+        """The answer that the reason in a reply ends with; None without one."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,17 @@ class _TextReader(_Mapped):
             return Unreadable(cut)
         return verdict
 
+    def named(self, reply: Reply, scale: Scale) -> str | None:
+        if len(reply.text) < LEAST_REPLY or reply.finish in _CUT:
+            return None
+        reason = self._reason(without_reasoning(reply.text), scale) or thought_of(reply.text)
+        return stated_answer(reason, scale, self.answers)
+
+    def _reason(self, text: str, scale: Scale) -> str:
+        """What a reply says beside its answer."""
+        del text, scale
+        return ""
+
     def _read(self, text: str, scale: Scale, *, cut: bool) -> Verdict:
         """The verdict of a text; one that was `cut` and may have been going to be another answer is none."""
         verdict = self._verdict(text, scale)
@@ -95,6 +110,9 @@ class JsonReader(_TextReader):
         if values is None:
             return Unreadable(NO_ANSWER)
         return _the_one(self._verdict(value, scale) for value in values)
+
+    def _reason(self, text: str, scale: Scale) -> str:
+        return json_reason(text, self.key or json_key(scale))
 
     def form(self, scale: Scale) -> str:
         key = self.key or json_key(scale)
@@ -135,6 +153,10 @@ class RegexReader(_TextReader):
         groups = [match[1] for match in re.finditer(self.pattern, text) if match[1] is not None]
         return _the_one(super(RegexReader, self)._read(group, scale, cut=cut) for group in groups)
 
+    def _reason(self, text: str, scale: Scale) -> str:
+        del scale
+        return re.sub(self.pattern, " ", text).strip()
+
     def form(self, scale: Scale) -> str:
         return f"a match of {self.pattern} whose group is {either(self._words(scale))}"
 
@@ -152,7 +174,7 @@ class LogprobReader(_Mapped):
             return Unreadable(NO_VERDICT[reply.finish])
         if not reply.logprobs:
             return Unreadable(NO_LOGPROBS)
-        held = self._probabilities(reply, scale)
+        held = self.probabilities(reply, scale)
         if not held:
             return Unreadable(OFF_SCALE)
         # Rounded: one half as a sum of exponentials may be a little less.
@@ -166,9 +188,9 @@ class LogprobReader(_Mapped):
 
     def answer_probability(self, reply: Reply, scale: Scale) -> float:
         """What all answers hold together of the probability of the first token."""
-        return math.fsum(self._probabilities(reply, scale).values())
+        return math.fsum(self.probabilities(reply, scale).values())
 
-    def _probabilities(self, reply: Reply, scale: Scale) -> dict[Verdict, float]:
+    def probabilities(self, reply: Reply, scale: Scale) -> dict[Verdict, float]:
         """The probability of each answer among the tokens, summed over its spellings."""
         held: dict[Verdict, float] = {}
         for token, logprob in (reply.logprobs or {}).items():
@@ -181,6 +203,9 @@ class LogprobReader(_Mapped):
         """Whether `1` may be the beginning of `10`: so where no token spells the longer answer."""
         longer = {other for other in scale.answers if other != answer and other.startswith(answer)}
         return bool(longer) and not longer & {normalize(token, scale) for token in tokens}
+
+    def named(self, reply: Reply, scale: Scale) -> None:
+        """Its answer is the first token, and what follows is not asked for."""
 
     def form(self, scale: Scale) -> str:
         return f"log-probabilities of {either(self._words(scale))} as the first token"
@@ -206,6 +231,9 @@ class LikelihoodReader:
         if first == second or abs(first - second) < self.margin:
             return word_verdict("tie", scale)
         return word_verdict("1" if first > second else "2", scale)
+
+    def named(self, reply: Reply, scale: Scale) -> None:
+        """It gives scores and says nothing."""
 
     def form(self, scale: Scale) -> str:
         del scale
@@ -233,6 +261,8 @@ def either(words: Sequence[str]) -> str:
 
 
 _LISTED = 7
+LEAST_REPLY = 24
+"""Characters below which a reply holds an answer and no reason; most do, and are not looked at twice."""
 
 
 def json_key(scale: Scale) -> str:

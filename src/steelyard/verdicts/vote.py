@@ -34,6 +34,21 @@ def agreement(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
     return _missing(missing) if missing else valid[0]
 
 
+def average_of_orders(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
+    """The text with more than half of the points of both orders, a tie half a point to each, else a tie.
+
+    A text that is named in one order and tied in the other wins, where `agreement` calls a tie.
+    """
+    del paired
+    valid, missing = _split(verdicts)
+    if missing:
+        return _missing(missing)  # the other order could have made a win a tie, and a tie a win
+    if all(isinstance(verdict, Abstained) for verdict in valid):
+        return Abstained()
+    lead = valid.count(Decided("1")) - valid.count(Decided("2"))
+    return Tie() if lead == 0 else Decided("1" if lead > 0 else "2")
+
+
 def plurality(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
     """The one voting rule: for juries and repeats, in every figure, remedy, judge and table.
 
@@ -89,6 +104,7 @@ def _equal_leaders(verdicts: Sequence[Verdict], paired: bool) -> list[Verdict]:
 
 RULES: Mapping[str, Rule] = {
     "agreement": agreement,
+    "average_of_orders": average_of_orders,
     "plurality": plurality,
     "plurality_first": plurality_first,
     "plurality_lowest": plurality_lowest,
@@ -107,11 +123,11 @@ def _missing(missing: Sequence[Verdict]) -> Verdict:
     return min(missing, key=lambda verdict: isinstance(verdict, Unreadable))
 
 
-def both_orders(seen: Observations) -> Observations:
-    """Each pair in each order that was shown in both: the text that won twice, else a tie."""
+def both_orders(seen: Observations, rule: Rule = agreement) -> Observations:
+    """Each pair in each order that was shown in both: the text that won twice, else a tie, or by the rule."""
     rows = _in_both_orders(seen)
     rows = np.concatenate([rows, rows[:, ::-1]])
-    return _vote(seen, rows, agreement, swap_later=True).in_order()
+    return _vote(seen, rows, rule, swap_later=True).in_order()
 
 
 def any_both_orders(seen: Observations) -> bool:
@@ -194,7 +210,11 @@ def _vote(seen: Observations, rows: Ints, rule: Rule, *, swap_later: bool = Fals
     verdicts: tuple[Verdict, ...] = tuple(dict.fromkeys(voted))
     place = np.array([verdicts.index(verdict) for verdict in voted], dtype=np.int64)
     own = np.asarray(seen.own_label[rows].any(axis=1))
-    return replace(seen.take(rows[:, 0]), verdicts=verdicts, verdict=place[number], own_label=own)
+    voted_rows = seen.take(rows[:, 0])
+    nothing = np.zeros(len(rows), dtype=np.int64)
+    return replace(
+        voted_rows, verdicts=verdicts, verdict=place[number], own_label=own, names=(None,), named=nothing
+    )
 
 
 def _distinct_lines(codes: Ints, kinds: int) -> tuple[Ints, Ints]:

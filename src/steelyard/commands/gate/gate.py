@@ -26,7 +26,7 @@ from steelyard.commands.gate.ruling import (
     withhold_partial,
     worst,
 )
-from steelyard.commands.report import current_datasheet, has_record
+from steelyard.commands.report import current_datasheet, current_lines, has_record
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.core.validation import reason
@@ -37,7 +37,7 @@ from steelyard.metrics.findings import MARGIN
 from steelyard.runner.planner import make_plan
 from steelyard.study.consent import Consent, refuse
 from steelyard.study.study_file import build_study, load_config
-from steelyard.survey.estimate_report import with_estimate
+from steelyard.survey.estimate_report import results_hash, with_estimate
 from steelyard.trials.judge import Judge
 from steelyard.version import __version__
 
@@ -240,12 +240,13 @@ def gate(
     there, and where the folder can not be written to.
     """
     policy = find_policy(given)
-    sheet = with_estimate(current_datasheet(folder), folder)
+    sheet = current_datasheet(folder)
     if not has_record(folder):
         raise ConfigError(
             f"{folder}: datasheet.json stands alone, expected the replies or recorded verdicts that it was "
             "computed from; gate the folder that `measure` or `import` wrote."
         )
+    sheet = with_estimate(sheet, folder, lambda: results_hash(current_lines(folder)))
     names = select_judges(sheet.judges, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
     drift = partial(drift_checks, folder, reference, policy, margin=margin) if reference is not None else None

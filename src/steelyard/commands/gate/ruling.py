@@ -51,7 +51,7 @@ from steelyard.metrics.findings import (
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.slot import slot_imbalance_note
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.written import rests_on_author
+from steelyard.metrics.scores.written import authorship, rests_on_author
 from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
@@ -296,7 +296,7 @@ def _decide(rule: PolicyRule, estimate: Estimate, row: Test) -> tuple[str, str, 
         total = estimate.calls_needed if read else calls_total(estimate, rule.span)
         return GATE_INCONCLUSIVE, undecided, None if total is None else max(1, total - estimate.n_calls)
     if rule.metric == MERIT.id and rests_on_author(estimate):
-        return GATE_INCONCLUSIVE, "nobody but their author is known to have accepted the texts", None
+        return GATE_INCONCLUSIVE, authorship(estimate), None
     apart = 0 if rule.metric == MERIT.id else estimate.left_out  # merit holds with them taken for chance
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (

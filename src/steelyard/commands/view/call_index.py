@@ -14,8 +14,10 @@ from steelyard.core.arrays import Ints, Mask
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
 from steelyard.datasheet.examples.selection import (
+    CONTRADICTION,
     FAILED,
     FLIP,
+    OUTCOMES,
     POSITIONAL,
     UNREADABLE,
     WRONG,
@@ -133,9 +135,19 @@ class CallIndex:
             WRONG: self.answers.wrong,
             FLIP: flips & ~np.isnan(self.answers.answer),
             POSITIONAL: self._same_slot,
+            CONTRADICTION: self.calls.contradicted,
             UNREADABLE: self.calls.ended(Unreadable),
             FAILED: self.calls.ended(Failed),
         }
+
+    @property
+    def possible_outcomes(self) -> list[str]:
+        """Without those that need pairs, or reasons that end with an answer, where there are none."""
+        possible = {
+            POSITIONAL: self.calls.shown.paired.any(),
+            CONTRADICTION: self.calls.concluded.any(),
+        }
+        return [outcome for outcome in OUTCOMES if possible.get(outcome, True)]
 
     @property
     def _same_slot(self) -> Mask:

@@ -10,13 +10,11 @@ import numpy as np
 from steelyard.commands.view.call_index import CallIndex
 from steelyard.core.arrays import Mask, numbered, widen
 from steelyard.core.content_hash import content_hash
-from steelyard.datasheet.examples.selection import (
-    FAILED,
-    UNREADABLE,
-)
+from steelyard.datasheet.examples.selection import CONTRADICTION, FAILED, UNREADABLE
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.basis import Items, labelled
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.merit import COUNTED
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.scores.columns import collect_scores
@@ -45,7 +43,7 @@ def counted_calls(estimate: Estimate, index: CallIndex, behind: Mask | None = No
     if estimate.numerator is None or estimate.judge not in calls.judges or not counts_calls(estimate):
         return None
     behind = calls_behind(estimate, index) if behind is None else behind
-    if metric.behind in (UNREADABLE, FAILED):
+    if metric.behind in BY_OUTCOME:
         counted = behind & index.outcomes[metric.behind]
     else:
         counted = behind.copy()
@@ -59,8 +57,12 @@ def counted_calls(estimate: Estimate, index: CallIndex, behind: Mask | None = No
 def counts_calls(estimate: Estimate) -> bool:
     """Whether the numerator of a figure is a number of calls or pairs."""
     metric = metric_named(estimate.metric)
-    lost = metric.behind in (UNREADABLE, FAILED)
-    return estimate.numerator is not None and not metric.signed and (lost or metric.event is not None)
+    known = metric.behind in BY_OUTCOME or metric.event is not None
+    return estimate.numerator is not None and not metric.signed and known
+
+
+BY_OUTCOME = (CONTRADICTION, UNREADABLE, FAILED)
+"""Outcomes of single calls that a metric counts without an event of its own."""
 
 
 def _events(metric: Metric, calls: Observations) -> Mask:
@@ -146,6 +148,8 @@ class _CallSelector:
 
     def _own(self) -> Mask:
         probe, items = self.estimate.probe, self.metric.basis.items
+        if COUNTED in self.estimate.details:
+            return np.isin(self.index.calls.shown.probe, self.estimate.details[COUNTED])
         if probe in self.index.probes and items is not Items.RUN:
             return self._of([probe])
         planned = list(self.index.run_calls.probes)

@@ -139,10 +139,12 @@ def dropped(row: Comparison) -> str:
         "without a reference",
         "with another reference",
         "abstained",
+        "with a reason that ends with no answer",
     )
     told = []
     for side, lost in (("A", row.dropped_first), ("B", row.dropped_second)):
         counts = (lost.not_shown, lost.unreadable, lost.failed, lost.no_reference, lost.other_reference)
-        parts = [f"{n} {word}" for n, word in zip((*counts, lost.abstained), names, strict=True) if n]
+        counted = zip((*counts, lost.abstained, lost.unnamed), names, strict=True)
+        parts = [f"{n} {word}" for n, word in counted if n]
         told += [f"{side}: {', '.join(parts)}"] if parts else []
     return "; ".join(told)

@@ -46,7 +46,7 @@ class FindingExample:
     protocol: str
     probe: str
     outcome: str
-    """`wrong`, `flip`, `positional`, `unreadable` or `failed`; empty where none was asked for."""
+    """One of `OUTCOMES`; empty where none was asked for."""
     why: str
     reader: str | None
     """How replies are read; None where that was not recorded."""

@@ -18,6 +18,7 @@ from steelyard.stimuli.original import PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.reasons import answer_named
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 
 
@@ -103,8 +104,8 @@ class GroupIndex:
         return mean
 
 
-OUTCOMES = ("wrong", "flip", "positional", "unreadable", "failed")
-WRONG, FLIP, POSITIONAL, UNREADABLE, FAILED = OUTCOMES
+OUTCOMES = ("wrong", "flip", "positional", "contradiction", "unreadable", "failed")
+WRONG, FLIP, POSITIONAL, CONTRADICTION, UNREADABLE, FAILED = OUTCOMES
 A_TIE = 0.5
 """How telling a tie is where one text is better, against the choice of the worse."""
 
@@ -230,6 +231,9 @@ class ExampleSelector:
         same_slot = twins & won[1:] & won[:-1] & (answer[1:] != answer[:-1])
         return self.groups.sums(np.append(same_slot, False)) / self.groups.sizes
 
+    def contradictory(self) -> Floats:
+        return self.groups.sums(self.observations.contradicted) / self.groups.sizes
+
     def unreadable(self) -> Floats:
         return self.groups.sums(self.observations.ended(Unreadable)) / self.groups.sizes
 
@@ -241,6 +245,7 @@ _WEIGHTS: dict[str, Callable[[ExampleSelector], Floats]] = {
     WRONG: ExampleSelector.wrong,
     FLIP: ExampleSelector.flipped,
     POSITIONAL: ExampleSelector.positional,
+    CONTRADICTION: ExampleSelector.contradictory,
     UNREADABLE: ExampleSelector.unreadable,
     FAILED: ExampleSelector.failed,
 }
@@ -314,6 +319,13 @@ def _positional(case: CallGroup) -> str:
     return f"{slot} won in both orders, so the place decided and not the text: the pair counts as positional"
 
 
+def _contradictory(case: CallGroup) -> str:
+    calls = [call for call in case.calls if call.contradicts]
+    both = sorted({(str(call.named), str(answer_named(call.verdict))) for call in calls})
+    told = " and ".join(f"ends with {named} and gives {given}" for named, given in both)
+    return f"the reason of {_of_all(len(calls), case)} {told}, which counts as a contradiction"
+
+
 def _unreadable(case: CallGroup) -> str:
     lost = [call for call in case.calls if isinstance(call.verdict, Unreadable)]
     return f"{_of_all(len(lost), case)} held no answer ({_reasons(lost)}): unreadable, and never a score"
@@ -339,6 +351,7 @@ _SENTENCES: dict[str, Callable[[CallGroup], str]] = {
     WRONG: _wrong,
     FLIP: _flipped,
     POSITIONAL: _positional,
+    CONTRADICTION: _contradictory,
     UNREADABLE: _unreadable,
     FAILED: _failed,
     "": _plain,

@@ -34,6 +34,7 @@ class Cause(Enum):
     SENSITIVITY = ("sensitivity", "Sensitivity")
     ACCURACY = ("accuracy", "Accuracy")
     NOISE = ("noise", "Noise")
+    CONTRADICTION = ("contradiction", "Reasons")
     FAILED = ("failed_calls", "Failures")
     UNREADABLE = ("unreadable_replies", "Failures")
 
@@ -76,6 +77,10 @@ class Advice(Enum):
         "Do not use it: it goes by the length of the texts; say in the rubric that length does not count, or "
         "change the model, and measure again."
     )
+    BY_LENGTH_STATED = (
+        "Do not use it: it goes by the length of the texts, though it is told that length does not count; "
+        "change the model or the prompt, and measure again."
+    )
     BY_SLOT = (
         "Do not use it: it goes by the place of the texts; change the model or the prompt, and measure again."
     )
@@ -88,7 +93,14 @@ class Advice(Enum):
     BOTH_ORDERS_OR_MAJORITY = (
         "Ask in both orders and count a disagreement as a tie, or take the majority of three calls."
     )
-    AVERAGE = "Ask in both orders and average the answers; a tie for every disagreement costs too much here."
+    AVERAGE = (
+        "Ask in both orders and average: a text that wins in one order and ties in the other wins; a tie for "
+        "every disagreement costs too much here."
+    )
+    HALF_VOTES = (
+        "Ask in both orders and count each answer as half a vote, which frees shares over many pairs of the "
+        "lean; as one verdict on a pair it costs too much here: for that change the prompt or the model."
+    )
     ROTATE = "Ask in every rotation and take the response that is named most often."
     ORDER_NOT_SCORES = (
         "Use its order and not its scores, or say in the rubric what earns each score, with examples."
@@ -100,12 +112,21 @@ class Advice(Enum):
     HAVE_ACCEPTED = (
         "Have a person or a second model accept the texts that were written before you rely on it."
     )
+    LABEL_RUNS = "Add labelled runs that fail as they are before you rely on it."
     LENGTH_IN_RUBRIC = (
         "Say in the rubric that length does not count, compare texts of like length, and measure again."
+    )
+    LENGTH_STATED = (
+        "Compare texts of like length, or take a stronger model, and measure again: it is told already that "
+        "length does not count."
     )
     CUES_IN_RUBRIC = (
         "Say in the rubric that what is named does not count, take it out of the texts before they are "
         "judged, and measure again."
+    )
+    CUES_STATED = (
+        "Take what is named out of the texts before they are judged, or take a stronger model, and measure "
+        "again: it is told already that this does not count."
     )
     EXAMPLES_IN_RUBRIC = (
         "Say in the rubric what earns which answer, with examples, or correct means and shares by its bias."
@@ -120,6 +141,10 @@ class Advice(Enum):
     ONE_FORM = (
         "Bring texts to one form before they are judged, and say in the rubric that form does not count."
     )
+    ONE_FORM_STATED = (
+        "Bring texts to one form before they are judged, or take a stronger model: it is told already that "
+        "form does not count."
+    )
     STEADY = "Set the temperature to 0, or take the majority or the mean of three calls."
     COLDER_OR_STRONGER = "Set the temperature to 0, or take a stronger model."
     PEOPLE_IN_STRATUM = (
@@ -130,18 +155,27 @@ class Advice(Enum):
         "disagreement as a tie."
     )
     ALLOW_TIES = "Say in the prompt that a tie is allowed, and show one."
+    TIES_STATED = "Take a model that answers tie where texts do not differ: its prompt allows a tie already."
     NO_EMPTY_TEXTS = (
         "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge."
     )
     NOTHING_TO_JUDGE = "Say in the prompt how to answer where there is nothing to judge, with an example."
     LARGE_DIFFERENCES = "Use it for differences that it sees, or sharpen the rubric or take a stronger model."
     SHARPEN = "Sharpen the rubric, or take a stronger model; both show on the same rows."
+    ANSWER_AFTER_REASON = (
+        "Read some of these replies; have it give its reason first and the answer after it, in one form, or "
+        "take another model."
+    )
     FIX_CALLS = "Find out why its calls fail; the same command asks them again."
     READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
     PLUGIN = "The plug-in whose limit it breaks says what that means."
     UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."
     # no fault found
     SMOKE = "A quick run finds gross faults only: measure at standard size before you rely on it."
+    SMOKE_NO_LENGTH = (
+        "A quick run finds gross faults only, and cannot see whether length counts: measure at standard size "
+        "before you rely on it."
+    )
     NOTHING_OPEN = "Nothing has to be changed."
     STILL_OPEN = "What is undecided may still hide a fault."
     # too little data
@@ -150,6 +184,10 @@ class Advice(Enum):
     STILL_UNKNOWN = (
         "Do not use it yet: it has a fault, and these data do not show whether it can judge. "
         "Fix the fault, or measure more."
+    )
+    STILL_NOISY = (
+        "Do not use it yet: its answers change from call to call, and these data do not show whether it can "
+        "judge. Take the majority of three calls or set the temperature to 0, or measure more."
     )
     MOST_LOST = "Do not use it yet: most of its calls brought no verdict. Fix that, and measure again."
     NO_SERVER = "The server has to answer before the judge can be judged."

@@ -33,11 +33,13 @@ from steelyard.datasheet.questions.question import (
 from steelyard.datasheet.questions.robustness import constant_answer
 from steelyard.datasheet.words.cue_names import cue_carrier, cue_name, text_cue_name
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.numbers import decimal, defined
-from steelyard.metrics.basis import LARGE
+from steelyard.datasheet.words.numbers import decimal, defined, steps_apart
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN
+from steelyard.metrics.instrument.areas import AREA_WORTH
 from steelyard.metrics.instrument.crossing import POSITION, TRADEOFF
+from steelyard.metrics.instrument.length_worth import BEATS_PADDED, DECIDES_AT, LENGTH_WORTH
 from steelyard.metrics.instrument.level_worth import PASS_RATE
 from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.metrics.merit import LADDER
@@ -45,6 +47,8 @@ from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.scores.length import LENGTH_GAP
+from steelyard.stimuli.cues import LENGTH_PROBE
+from steelyard.stimuli.cues import PADDED as PADDED_KIND
 from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.stimulus_columns import StimulusColumns
@@ -54,8 +58,12 @@ PADDED = ("padding", "padding_25", "padding_100")
 
 
 def length(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
-    """What each kind of text that was shown says of length; nothing where none can."""
+    """What each kind of text that was shown says of length; nothing where none can.
+
+    A padded text that wins against a better one comes before one that wins between equals.
+    """
     kinds = [
+        (against_quality(figures), _against),
         (figures.of_probe(LADDER, LENGTH_LEAN.id, **_PADDED_PAIRS), _padded),
         (figures.of_probe(NATURAL_PROBE, LENGTH_LEAN.id, protocol=protocol), _natural),
         (figures.of_probe(ORIGINAL, LENGTH_GAP.id, protocol=protocol), _single),
@@ -74,12 +82,66 @@ def length(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | Non
         join("", (say("; {}{}{}", *parts) for parts in others)),
         about_judge=known[0][0].status in (FLAGGED, CLEAR),
     )
-    return Answer(
-        worst(estimate.status for estimate, _ in known), clause, tuple(Test.of(each) for each, _ in known)
-    )
+    tests = tuple(_length_test(estimate) for estimate, _ in known)
+    return Answer(worst(estimate.status for estimate, _ in known), clause, tests)
+
+
+def _length_test(estimate: Estimate) -> Test:
+    two_steps = f"{BEATS_PADDED.short}, two steps apart"
+    return Test.of(estimate, two_steps if estimate.metric == BEATS_PADDED.id else "")
+
+
+def against_quality(figures: JudgeEstimates) -> Estimate | None:
+    """The figure that says what length is worth against quality: the worth where that is a fault, else how
+    often the better text wins; None where it says nothing of length.
+
+    A judge that is shown not to tell good from bad loses there whatever the length, unless padding draws it
+    between equals as well.
+    """
+    wins = _beats_padded(figures, DECIDES_AT)
+    lean = figures.of_probe(LADDER, LENGTH_LEAN.id, **_PADDED_PAIRS)
+    merit = figures.of_probe(LADDER, MERIT.id, protocol="base")
+    drawn = lean is not None and lean.status == FLAGGED
+    if wins is None or (merit is not None and merit.status == FLAGGED and not drawn):
+        return None
+    worth = _length_worth(figures)
+    return worth if wins.status != FLAGGED and defined(worth) and worth.status == FLAGGED else wins
+
+
+def _beats_padded(figures: JudgeEstimates, steps: int) -> Estimate | None:
+    return figures.of_probe(LENGTH_PROBE, BEATS_PADDED.id, protocol="base", delta=steps)
+
+
+def _length_worth(figures: JudgeEstimates) -> Estimate | None:
+    return figures.of_probe(LENGTH_PROBE, LENGTH_WORTH.id, protocol="base", cue=PADDED_KIND)
+
+
+def _against(figures: JudgeEstimates, estimate: Estimate) -> tuple[Phrase, Phrase]:
+    """Who wins, a better text or one with twice as many words; the worth is told where it is known."""
+    worth = _length_worth(figures)
+    if estimate.metric == LENGTH_WORTH.id:
+        less = " fewer words" if (estimate.value or 0.0) < 0 else " length"
+        lead = say(f"takes{less} for quality")
+    else:
+        lead = say(
+            by_status(
+                estimate,
+                "prefers a padded text to one that is two steps better",
+                "prefers a better text to a padded one",
+                "too few data to say whether a padded text beats one that is two steps better",
+            )
+        )
+    shares = ((steps, _beats_padded(figures, steps)) for steps in (1, DECIDES_AT))
+    known = [say(f"{{}} {steps_apart(steps)}", figure(each)) for steps, each in shares if defined(each)]
+    counts = say(": the better one wins in {}", join(" and ", known))
+    if defined(worth):
+        counts += say("; twice as many words are worth {} steps", Figure(worth, Form.WORTH))
+    return lead, counts
 
 
 def _measure(figures: JudgeEstimates, estimate: Estimate) -> Phrase:
+    if estimate.probe == LENGTH_PROBE:
+        return say(more_calls(estimate))
     noun = "difference" if estimate.metric == LENGTH_GAP.id else "lean"
     more = more_calls(estimate, of_agents=figures.of_agents)
     return say(f", {noun} {{}}, margin {MARGIN:g}{more}", figure(estimate))
@@ -90,10 +152,12 @@ def _signed(estimate: Estimate, up: str, down: str, clear: str, undecided: str) 
 
 
 def _padded(figures: JudgeEstimates, lean: Estimate) -> tuple[Phrase, Phrase]:
+    wins = _beats_padded(figures, DECIDES_AT)
+    equals = " where texts are equally good" if wins is not None and wins.status == CLEAR else ""
     lead = _signed(
         lean,
-        "prefers the text that is padded",
-        "prefers the text that is not padded",
+        f"prefers the text that is padded{equals}",
+        f"prefers the text that is not padded{equals}",
         "is not swayed by padding",
         "too few data to say whether padding sways it",
     )
@@ -142,11 +206,18 @@ def _shifts(figures: JudgeEstimates) -> list[Estimate]:
     return sorted(every, key=lambda e: (-abs(e.value or 0.0), str(e.group.get("cue"))))
 
 
+def _in_areas(figures: JudgeEstimates) -> list[Estimate]:
+    """Cues that are a fault in some area, and none over all areas."""
+    every = [e for e in figures.every.of(figures.judge, AREA_WORTH.id) if e.status == FLAGGED]
+    whole = {e.group["cue"] for e in worths(figures) if e.status == FLAGGED}
+    return [each for each in every if each.group["cue"] not in whole]
+
+
 def cues(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """What outweighs quality: the worth or the shift of each cue, flagged ones first."""
     del protocol
     every = worths(figures)
-    known = [*(each for each in every if defined(each)), *_shifts(figures)]
+    known = [*_in_areas(figures), *(each for each in every if defined(each)), *_shifts(figures)]
     if not known:
         return unmeasured(*every)
     known.sort(key=lambda each: each.status != FLAGGED)
@@ -156,7 +227,7 @@ def cues(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     status = worst(each.status for each in known)
     if not flagged:
         return Answer(status, Clause(join("; ", told), about_judge=False), tests)
-    names: list[Phrase] = [(_cue(each),) for each in flagged]
+    names: list[Phrase] = [(_cue(each), *_area(each)) for each in flagged]
     lead = say("is swayed by {}", join(" and ", [join(", ", names[:-1]), names[-1]]))
     more = join("", (say("; {}", each) for each in told[len(flagged) :]))
     return Answer(status, Clause(lead, say(": {}", join("; ", told[: len(flagged)])), more), tests)
@@ -168,13 +239,23 @@ def _cue(estimate: Estimate) -> Part:
     return Name(text_cue_name(cue) if single or estimate.reading == PASS_RATE else cue_name(cue))
 
 
+def _area(estimate: Estimate) -> Phrase:
+    """` in law`, of a figure of one area; nothing of others."""
+    return say(" in {}", Name(str(estimate.group["stratum"]))) if estimate.metric == AREA_WORTH.id else ()
+
+
 def _cue_test(estimate: Estimate) -> Test:
-    return Test.of(estimate, f"{metric_named(estimate.metric).short}: {cue_name(estimate.group['cue'])}")
+    name = f"{metric_named(estimate.metric).short}: {cue_name(estimate.group['cue'])}"
+    in_area = estimate.metric == AREA_WORTH.id
+    return Test.of(estimate, f"{name}, {estimate.group['stratum']}" if in_area else name)
 
 
 def _sentence(estimate: Estimate) -> Phrase:
     """`padding is worth 1.4 [1.1, 1.9] steps: a padded answer beats …`, or how it moves the answers."""
     cue = _cue(estimate)
+    if estimate.metric == AREA_WORTH.id:
+        worth = Figure(estimate, Form.WORTH)
+        return say(f"{{}} is worth {{}} {step_noun(estimate)}s{{}}", cue, worth, _area(estimate))
     if estimate.metric == WORTH.id:
         worth = Figure(estimate, Form.WORTH)
         said = say(f"{{}} is worth {{}} {step_noun(estimate)}s: {_meaning(estimate)}", cue, worth)
@@ -201,12 +282,17 @@ def _areas(estimate: Estimate) -> Phrase:
     return say(f"{lead}{{}}", join(", ", sides))
 
 
-def goes_by_length(figures: JudgeEstimates) -> bool:
-    """Whether padding outweighs the larger quality steps with its whole interval."""
+def goes_by_length(figures: JudgeEstimates) -> Cause | None:
+    """The cause under which length decides: a padded text beats one that is two steps better, with the whole
+    interval; None where it does not."""
+    wins = against_quality(figures)
+    if wins is not None and wins.metric == BEATS_PADDED.id and wins.status == FLAGGED:
+        return Cause.LENGTH
     steps = (e for e in worths(figures) if e.unit == "pair")  # a level of a scale may be a tenth of it
     padded = (e for e in steps if str(e.group.get("cue")) in PADDED and e.status == FLAGGED)
     limits = (estimate.interval for estimate in padded)
-    return any(each is not None and each.low is not None and each.low >= LARGE for each in limits)
+    outweighs = any(each is not None and each.low is not None and each.low >= DECIDES_AT for each in limits)
+    return Cause.CUES if outweighs else None
 
 
 def disagreement(crossing: float) -> str:
@@ -248,15 +334,17 @@ LENGTH = Question(
     "goes by length",
     length,
     Counts.FAULT,
-    (LENGTH_LEAN.id, LENGTH_GAP.id),
+    (LENGTH_LEAN.id, LENGTH_GAP.id, BEATS_PADDED.id, LENGTH_WORTH.id),
     (
         Fault(
             *(Cause.LENGTH, Severity.BIASED, Advice.LENGTH_IN_RUBRIC),
             (Cause.LENIENCY, Cause.ROBUSTNESS, Cause.ACCURACY),
         ),
     ),
-    ExampleFilter(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | (shown.kind == NATURAL)),
+    ExampleFilter(WRONG, lambda shown: np.isin(shown.kind, (PADDED_KIND, FILLER, NATURAL)) | shown.original),
+    probes=(LENGTH_PROBE,),
     ways=(
+        Way("--profile standard", PAIRS, own_data=False, unless=LENGTH_LEAN.id),
         Way(
             "columns words_1 and words_2, or text_1 and text_2",
             PAIRS,

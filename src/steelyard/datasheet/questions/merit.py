@@ -32,7 +32,7 @@ from steelyard.datasheet.questions.question import (
     unmeasured,
     worst,
 )
-from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined
 from steelyard.metrics.basis import LARGE_STEPS
 from steelyard.metrics.common import ACCURACY
@@ -49,14 +49,19 @@ from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.metrics.scores.written import (
+    BY_RULE,
+    EDITED_RUNS,
+    FEW_TEXTS,
     LEAST_ACCEPTED,
     SUSPECT,
     UNACCEPTED,
     accepted_texts,
     rests_on_author,
 )
+from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.authored.brief import LABEL_FLIP as FLIP
 from steelyard.stimuli.authored.brief import ORDINAL as LEVELS
+from steelyard.stimuli.authored.brief import RUN_LEVEL, RUN_PASS
 from steelyard.stimuli.best_of import BEST_OF_PROBE, ROTATION
 from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -69,9 +74,13 @@ WHERE = {
     RUNS: "runs of agents",
     FLIP: "changed texts",
     LEVELS: "texts written for each level",
+    RUN_LEVEL: "runs edited to each level",
 }
 IN_PAIRS = (LADDER, NATURAL_PROBE)
 HALF = 0.5
+KINDS = {FLIP: FOLLOWED, LEVELS: LEVEL_AGREEMENT, **dict.fromkeys(EDITED_RUNS, FOLLOWED)}
+KINDS[RUN_LEVEL] = LEVEL_AGREEMENT
+"""Probes whose texts or runs are made to earn an answer, to the figure of each."""
 MOST_NAMES = 5
 """Suspect texts that are named; the others are counted."""
 
@@ -83,7 +92,8 @@ def merit(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None
     known = [estimate for estimate in evidence if defined(estimate)]
     if not known:
         # Texts that nobody accepted say more than what was not there to be compared.
-        return unmeasured(*sorted(evidence, key=lambda each: each.reason != UNACCEPTED.code)[:1])
+        refused = UNACCEPTED.code, BY_RULE.code, FEW_TEXTS.code
+        return unmeasured(*sorted(evidence, key=lambda each: each.reason not in refused)[:1])
     words = {estimate.status for estimate in known}
     status = next((word for word in (FLAGGED, CLEAR) if word in words), INCONCLUSIVE)
     opening = {
@@ -105,8 +115,13 @@ def _tests(figures: JudgeEstimates, known: Iterable[Estimate]) -> Iterable[Test]
     several = len(list(known)) > 1
     for estimate in known:
         test = figures.deciding_merit(estimate)
-        words = ("tells good from bad", f"on {WHERE[estimate.probe]}" if several else "", test.part)
+        words = ("tells good from bad", f"on {_evidence(estimate.probe)}" if several else "", test.part)
         yield Test(test.estimate, (test.limit, inf), " ".join(filter(None, words)))
+
+
+def _evidence(probe: str) -> str:
+    """What merit was measured on; of a kind of edited runs its name."""
+    return WHERE.get(probe) or f"runs: {probe_label(probe)}"
 
 
 def merit_figures(figures: JudgeEstimates, known: Iterable[Estimate]) -> Phrase:
@@ -115,7 +130,7 @@ def merit_figures(figures: JudgeEstimates, known: Iterable[Estimate]) -> Phrase:
 
 
 def _figure(test: MeritTest, whole: Estimate) -> Phrase:
-    where = f"on {WHERE.get(whole.probe, whole.probe)}"
+    where = f"on {_evidence(whole.probe)}"
     if test.estimate.status == CLEAR:
         return say("merit {} {}, chance {}", figure(whole), where, decimal(whole.chance or 0.0))
     place = " ".join(filter(None, (test.part, where)))
@@ -259,12 +274,17 @@ def expected_answers(figures: JudgeEstimates, protocol: str) -> Answer | NotMeas
         *map(_doubts, known),
     ]
     clause = Clause(*_answers(first), join("", more))
-    return Answer(worst(each.status for each in known), clause, tuple(map(Test.of, known)))
+    tests = tuple(Test.of(each, _row_name(each)) for each in known)
+    return Answer(worst(each.status for each in known), clause, tests)
+
+
+def _row_name(estimate: Estimate) -> str:
+    """The name of a kind's row; that of its metric where no other kind has it."""
+    return f"follows the edit: {probe_label(estimate.probe)}" if estimate.probe in EDITED_RUNS else ""
 
 
 def _written_kinds(figures: JudgeEstimates, protocol: str = "base") -> tuple[Estimate | None, ...]:
-    kinds = (FLIP, FOLLOWED), (LEVELS, LEVEL_AGREEMENT)
-    return tuple(figures.of_probe(probe, metric.id, protocol=protocol) for probe, metric in kinds)
+    return tuple(figures.of_probe(probe, metric.id, protocol=protocol) for probe, metric in KINDS.items())
 
 
 def misses_accepted_texts(figures: JudgeEstimates) -> bool:
@@ -281,11 +301,18 @@ def misses_accepted_texts(figures: JudgeEstimates) -> bool:
     )
 
 
+def _misses_runs_of_rule(figures: JudgeEstimates) -> bool:
+    """True where it misses runs of the pack that a rule broke: what its rubric says of them is known."""
+    missed = [each for each in _written_kinds(figures) if defined(each) and each.status == FLAGGED]
+    return any(each.probe in BREAKING and not rests_on_author(each) for each in missed)
+
+
 def _missed_level(figures: JudgeEstimates, protocol: str) -> Iterable[Phrase]:
     """The written level that gets another score most often, of all that get one."""
     rights = [
         each
-        for each in figures.every.of(figures.judge, ACCURACY.id, LEVELS)
+        for probe in (LEVELS, RUN_LEVEL)
+        for each in figures.every.of(figures.judge, ACCURACY.id, probe)
         if "target" in each.group and each.group.get("protocol") == protocol and defined(each)
     ]
     worst_ = min(rights, key=lambda each: each.value or 0.0, default=None)
@@ -299,15 +326,32 @@ def _doubts(estimate: Estimate) -> Phrase:
     said: Phrase = ()
     if rests_on_author(estimate):
         accepted, texts = estimate.details["accepted"]
-        said += say(f"; another than their author accepted {accepted} of {pluralize(texts, 'text')}")
+        said += say(f"; {_unaccepted(estimate.probe, accepted, texts)}")
     if suspect := estimate.details.get(SUSPECT, ()):
         named = ", ".join(suspect[:MOST_NAMES]) + (", …" if len(suspect) > MOST_NAMES else "")
-        said += say(f"; every judge of the run misses {pluralize(len(suspect), 'text')}, suspect: {named}")
+        noun = "edited run" if estimate.probe in EDITED_RUNS else "text"
+        said += say(f"; every judge of the run misses {pluralize(len(suspect), noun)}, suspect: {named}")
     return said
+
+
+def _unaccepted(probe: str, accepted: int, texts: int) -> str:
+    if probe in BREAKING:
+        return "nobody has said that the rubric fails runs that are edited so"
+    noun = "run" if probe in EDITED_RUNS else "text"
+    return f"another than their author accepted {accepted} of {pluralize(texts, noun)}"
 
 
 def _answers(estimate: Estimate) -> tuple[Phrase, Phrase]:
     return _follows(estimate) if estimate.metric == FOLLOWED.id else _ranks(estimate)
+
+
+def kind_in_words(estimate: Estimate, *, of_agents: bool) -> Phrase:
+    """One kind of texts or runs: how often it gets its answer, and what would decide where that is open."""
+    lead, _ = _answers(estimate)
+    ranks = estimate.metric == LEVEL_AGREEMENT.id
+    subject = "" if ranks and estimate.status == INCONCLUSIVE else "it "
+    calls = f" ({pluralize(estimate.n_calls, 'call')})" if ranks else ""
+    return say("{}{}{}{}", subject, lead, calls, more_calls(estimate, of_agents=of_agents, brief=True))
 
 
 def _rest(estimate: Estimate) -> str:
@@ -316,14 +360,19 @@ def _rest(estimate: Estimate) -> str:
 
 def _follows(share: Estimate) -> tuple[Phrase, Phrase]:
     only = "only " if share.status == FLAGGED else ""
-    lead = say(f"follows a changed label in {only}{{}}", times(share, "call"))
+    what = "follows a changed label"
+    if share.probe in EDITED_RUNS:
+        does = "passes" if share.probe == RUN_PASS else "fails"
+        what = f"{does} a run as its edit asks ({probe_label(share.probe)})"
+    lead = say(f"{what} in {only}{{}}", times(share, "call"))
     return lead, say(", {}{}{}", figure(share), abstentions(share), _rest(share))
 
 
 def _ranks(rank: Estimate) -> tuple[Phrase, Phrase]:
     how = by_status(rank, "does not rank", "ranks", "too few data to say whether it ranks")
     apart = f"; {pluralize(rank.left_out, 'call')} abstained, which that leaves out" if rank.left_out else ""
-    lead = say(f"{how} texts written for each level by that level")
+    made = "runs edited" if rank.probe == RUN_LEVEL else "texts written"
+    lead = say(f"{how} {made} for each level by that level")
     return lead, say(": rank agreement {}{}{}", figure(rank), apart, _rest(rank))
 
 
@@ -364,7 +413,16 @@ EXPECTED = Question(
     expected_answers,
     Counts.FAULT,
     (FOLLOWED.id, LEVEL_AGREEMENT.id),
-    (Fault(Cause.EXPECTED, Severity.BIASED, Advice.READ_LABELS),),
-    ExampleFilter(WRONG, lambda shown: np.isin(shown.probe, (FLIP, LEVELS))),
-    probes=(FLIP, LEVELS),
+    (
+        Fault(
+            Cause.EXPECTED,
+            Severity.BIASED,
+            Advice.NAME_EVIDENCE,
+            (Cause.RUNS,),
+            when=lambda figures: _misses_runs_of_rule(figures),
+        ),
+        Fault(Cause.EXPECTED, Severity.BIASED, Advice.READ_LABELS, (Cause.RUNS,)),
+    ),
+    ExampleFilter(WRONG, lambda shown: np.isin(shown.probe, tuple(KINDS))),
+    probes=tuple(KINDS),
 )

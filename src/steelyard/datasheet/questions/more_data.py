@@ -29,7 +29,8 @@ from steelyard.metrics.scores.length import LENGTH_GAP
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
 from steelyard.probes.probe import PROBES, Design
-from steelyard.tasks.checklist import catalogue
+from steelyard.stimuli.cues import LENGTH_PROBE
+from steelyard.tasks.checklist import subjects
 
 CHANCE = "would decide in four runs of five, if the value stays"
 BEYOND_FULL = (
@@ -45,7 +46,7 @@ MOST_ROWS = 5_000
 MORE_DATA_SOURCES = "a larger profile, or {} of your own"
 
 
-def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
+def more_calls(estimate: Estimate | None, *, of_agents: bool = False, brief: bool = False) -> str:
     """How much more data of the same design would decide an inconclusive figure; nothing for others."""
     if estimate is None or estimate.status != INCONCLUSIVE:
         return ""
@@ -55,38 +56,40 @@ def more_calls(estimate: Estimate | None, *, of_agents: bool = False) -> str:
         return f"; {MISSING_DECIDE}"
     if estimate.calls_missing is None:
         return f"; {ON_LIMIT}"
-    return f"; {more_data(estimate, estimate.calls_missing, of_agents=of_agents)}"
+    return f"; {more_data(estimate, estimate.calls_missing, of_agents=of_agents, brief=brief)}"
 
 
-def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False) -> str:
+def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False, brief: bool = False) -> str:
     """`about 36 more labelled rows (72 calls) would decide …`; of the catalogue, the profile that would.
 
     Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows. Where
-    runs `of_agents` were judged, a row is a run.
+    runs `of_agents` were judged, a row is a run. In `brief`, without where they come from and their price.
     """
+
+    def told(what: str, bought: str) -> str:
+        return f"about {what} would decide" if brief else f"about {what} ({bought}) {CHANCE}"
+
     clusters, made = estimate.n_clusters, estimate.n_calls
     if calls > max(FAR, 100 * made):
         return ON_LIMIT
     single = clusters < 2
     price = pluralize(round_up(calls), "call")
     if not made or estimate.probe == WHOLE_RUN or (single and estimate.probe in BUILT_IN):
-        return (
-            f"about {pluralize(round_up(calls), 'more call')} ({MORE_DATA_SOURCES.format('rows')}) {CHANCE}"
-        )
+        return told(pluralize(round_up(calls), "more call"), MORE_DATA_SOURCES.format("rows"))
     if _built_in(estimate):
         return _in_profiles(estimate, made + calls)
     count = round_up(-(-calls * (estimate.n_units if single else clusters) // made))
     if of_agents or estimate.probe == RUNS:
-        source = MORE_DATA_SOURCES.format("runs")
-        return f"about {pluralize(count, 'more run')} of agents ({source}; {price}) {CHANCE}"
+        bought = f"{MORE_DATA_SOURCES.format('runs')}; {price}"
+        return told(f"{pluralize(count, 'more run')} of agents", bought)
     if count > MOST_ROWS:
         return AT_LIMIT
-    return f"about {pluralize(count, f'more {_noun(estimate)}')} ({price}) {CHANCE}"
+    return told(pluralize(count, f"more {_noun(estimate)}"), price)
 
 
 def _built_in(estimate: Estimate) -> bool:
     """Pairs of the catalogue: they are bought by the profile."""
-    return estimate.probe in BUILT_IN and estimate.n_clusters <= len(catalogue())
+    return estimate.probe in BUILT_IN and estimate.n_clusters <= len(subjects())
 
 
 def _in_profiles(estimate: Estimate, wanted: int) -> str:
@@ -129,7 +132,7 @@ def _noun(estimate: Estimate) -> str:
     return "labelled row" if estimate.metric in LABELLED else "row"
 
 
-BUILT_IN = ("vacuum", "ladder", "criterion")
+BUILT_IN = ("vacuum", "ladder", "criterion", LENGTH_PROBE)
 """Probes whose pairs are made of the catalogue's clusters, one or several of each."""
 LABELLED = (
     *(

@@ -36,7 +36,7 @@ from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FL
 from steelyard.metrics.pairs.natural import FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.remedies.jury_selection import JURY
-from steelyard.metrics.remedies.mitigations import MAJORITY, ORDERS, PROTOCOL
+from steelyard.metrics.remedies.mitigations import AVERAGE, MAJORITY, ORDERS, PROTOCOL
 from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
 
 IDENTICAL = "identical"
@@ -298,11 +298,12 @@ POSITION = Question(
                 *(Cause.NATURAL_PAIRS, Cause.DARK_CURRENT, Cause.NOISE, Cause.SENSITIVITY),
                 *(Cause.ACCURACY, Cause.REPEATABILITY),
             ),
-            instead=Advice.AVERAGE,
+            instead=Advice.HALF_VOTES,
+            others=((AVERAGE, Advice.AVERAGE),),
         ),
     ),
     ExampleFilter(POSITIONAL, lambda shown: shown.delta == 0),
-    (ORDERS,),
+    (ORDERS, AVERAGE),
 )
 NOISE = Question(
     "Noise",
@@ -323,11 +324,12 @@ NATURAL_PAIRS = Question(
     (
         Fault(
             *(Cause.NATURAL_PAIRS, Severity.BIASED, Advice.BOTH_ORDERS, (Cause.NOISE, Cause.ACCURACY)),
-            instead=Advice.AVERAGE,
+            instead=Advice.HALF_VOTES,
+            others=((AVERAGE, Advice.AVERAGE),),
         ),
     ),
     ExampleFilter(POSITIONAL, lambda shown: shown.kind == NATURAL),
-    (ORDERS,),
+    (ORDERS, AVERAGE),
     protocols=ORDER_CONSISTENCY,
     probes=(NATURAL_PROBE,),
     ways=(Way("each pair in both orders, column first", PAIRS, recorded=True),),

@@ -21,6 +21,8 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
+from steelyard.metrics.instrument.areas import AREA_WORTH
+from steelyard.metrics.instrument.length_worth import LENGTH_WORTH
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.scores.invariance import INVARIANCE
@@ -132,7 +134,10 @@ class Test:
         return max(over, low - (-inf if interval.low is None else interval.low))
 
 
-_OWN_LIMITS: dict[str, Span] = {WORTH.id: ALLOWED, INVARIANCE.id: (1 - MARGIN, inf)}
+_OWN_LIMITS: dict[str, Span] = {
+    **dict.fromkeys((WORTH.id, AREA_WORTH.id, LENGTH_WORTH.id), ALLOWED),
+    INVARIANCE.id: (1 - MARGIN, inf),
+}
 """Limits of metrics that declare none, for they hold where no other figure decides."""
 
 
@@ -234,6 +239,8 @@ class Fault:
     """What follows where the calls speak against the remedy, or it is applied already."""
     remedies: tuple[str, ...] = ()
     """Kinds of remedies for it, declared before the data: the best of many would be flattered."""
+    others: tuple[tuple[str, Advice], ...] = ()
+    """Other kinds of remedies than the first, with what follows where one of them is recommended."""
 
 
 @dataclass(frozen=True)

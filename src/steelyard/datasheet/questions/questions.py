@@ -27,7 +27,7 @@ from steelyard.datasheet.questions.question import (
     worst,
 )
 from steelyard.datasheet.questions.robustness import REPEATABILITY, ROBUSTNESS, VOLATILITY
-from steelyard.datasheet.questions.run import COST, CRITERION, FAILURES, INSTRUMENT, RESOLUTION
+from steelyard.datasheet.questions.run import COST, CRITERION, FAILURES, INSTRUMENT, REASONS, RESOLUTION
 from steelyard.datasheet.questions.runs_and_best_of import ROTATION, RUNS
 from steelyard.datasheet.words.glossary import WHOLES, metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
@@ -42,7 +42,7 @@ QUESTIONS: tuple[Question, ...] = (
     *(MERIT, DARK_CURRENT, POSITION, NOISE, SURFACE, SENSITIVITY, THRESHOLD, CRITERION),
     *(INSTRUMENT, RESOLUTION, NATURAL_PAIRS, ROTATION, ACCURACY, EXPECTED, ERRORS, LENIENCY, SPREAD),
     *(LENGTH, CUES, STRATA),
-    *(RUNS, ROBUSTNESS, REPEATABILITY, VOLATILITY, COST, FAILURES),
+    *(RUNS, ROBUSTNESS, REPEATABILITY, VOLATILITY, REASONS, COST, FAILURES),
 )
 FAULTS: tuple[tuple[Question, Fault], ...] = tuple(
     sorted(

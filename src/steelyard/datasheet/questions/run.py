@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times, value
 from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.examples.selection import CONTRADICTION
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.pairs import off_zero
@@ -13,17 +16,19 @@ from steelyard.datasheet.questions.question import (
     UNDEFINED,
     Answer,
     Counts,
+    ExampleFilter,
     Fault,
     NotMeasured,
     Question,
     Severity,
     Test,
     by_status,
+    limit_of,
     unmeasured,
     worst,
 )
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, interval
-from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.common import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION, TOO_LITTLE
@@ -188,6 +193,35 @@ def _criterion_moved(figures: JudgeEstimates, protocol: str) -> str:
     return f"the criterion moved (tie rate {decimal(shift.value or 0.0, signed=True)} between equals), "
 
 
+def reasons(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+    """Whether its reasons end with the answers it gives; a few that all do leave nothing open."""
+    del protocol
+    rate = figures.find(CONTRADICTION_RATE.id)
+    if not defined(rate):
+        return None
+    limit = decimal(limit_of(CONTRADICTION_RATE))
+    said = say(" of those whose reason ends with an answer, {}", figure(rate))
+    if rate.status == INCONCLUSIVE and not rate.numerator:
+        clause = Clause(say("gives another answer than its reason in {}", times(rate, "call")), said)
+        return Answer(MEASURED, clause, (Test.without_limit(rate),))
+    more = more_calls(rate) if rate.status == INCONCLUSIVE else ""
+    clause = Clause(
+        say("gives another answer than its reason in {}", times(rate, "call")),
+        said,
+        say(f"; limit {limit}{more}"),
+    )
+    return Answer(rate.status or MEASURED, clause, (Test.of(rate),))
+
+
+REASONS = Question(
+    "Reasons",
+    "contradicts its reason",
+    reasons,
+    Counts.FAULT,
+    (CONTRADICTION_RATE.id,),
+    (Fault(Cause.CONTRADICTION, Severity.IMPRECISE, Advice.ANSWER_AFTER_REASON),),
+    ExampleFilter(CONTRADICTION, lambda shown: np.ones(len(shown.stimuli), dtype=np.bool_)),
+)
 FAILURES = Question(
     "Failures",
     "calls without an answer",

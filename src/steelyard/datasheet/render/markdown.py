@@ -82,6 +82,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
         yield f"- reference: {escape(sheet.reference_sentence)}"
     if looks := sheet.facts.looks_sentence:
         yield f"- looks: {escape(looks)}"
+    if own := sheet.facts.own_checklists:
+        yield f"- pairs: {escape(own)}"
     if missing := sheet.facts.missing_labels:
         yield f"- labels: {missing}"
     for judge in sheet.judges:
@@ -97,8 +99,8 @@ def _answer(summary: Summary) -> Iterator[str]:
         verdict = summary.verdict(names[0])
         if verdict is not None:
             yield f"**{headword(verdict)}**: {escape(clauses.lead(verdict))}"
-        if rates := first_screen.label_rates(summary, names[0]):
-            yield f"{escape(capital(clauses.text(rates)))}."
+        if beside := first_screen.beside_verdict(summary, names[0]):
+            yield " ".join(f"{escape(capital(clauses.text(each)))}." for each in beside)
         rows = [
             [
                 escape(row.name),

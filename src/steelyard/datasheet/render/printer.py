@@ -89,6 +89,8 @@ class Opening(Printer):
             self.line(f"Reference: {sheet.reference_sentence}.")
         if looks := sheet.facts.looks_sentence:
             self.line(f"Looks: {looks}")
+        if own := sheet.facts.own_checklists:
+            self.line(f"Pairs: {own}.")
         if missing := sheet.facts.missing_labels:
             self.line(f"Labels: {missing}.")
 

@@ -229,8 +229,8 @@ class _Brief(Opening):
         self._heading(judge, verdict)
         if verdict is not None and (why := clauses.lead(verdict)):
             self.line(why)
-        if rates := first_screen.label_rates(self.summary, judge):
-            self.line(f"{capital(clauses.text(rates))}.")
+        if beside := first_screen.beside_verdict(self.summary, judge):
+            self.line(" ".join(f"{capital(clauses.text(each))}." for each in beside))
         self._figures(first_screen.key_figures(self.summary, judge))
         if verdict is None:
             return

@@ -12,7 +12,7 @@ from steelyard.datasheet.clause import Phrase
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.labels import ACCURACY, ERRORS
-from steelyard.datasheet.questions.merit import EXPECTED, SENSITIVITY
+from steelyard.datasheet.questions.merit import EXPECTED, SENSITIVITY, kind_in_words
 from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, State, Test
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.questions.run import FAILURES
@@ -23,6 +23,7 @@ from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.run.cost import COST_PER_CALL
+from steelyard.metrics.scores.written import EDITED_RUNS
 
 MOST = 6
 """Rows of one judge, unless it has more faults that are named or more probes that were asked for by name."""
@@ -103,9 +104,9 @@ def key_figures(summary: Summary, judge: str) -> list[Row]:
     every = [Row(d, test) for d in decisions if d.counts for test in _shown(d)]
     verdict = summary.verdict(judge)
     named = {question_of(cause) for cause in verdict.causes} if verdict is not None else set()
-    asked = list(_asked(summary, decisions))
     due = [row for row in every if _is_merit(row) or (row.decision.question in named and _is_outside(row))]
-    due += [row for row in asked if row not in due]
+    for row in _asked(summary, decisions):
+        due += [row] if row not in due else []
     others = sorted((row for row in every if row not in due), key=_severity)
     chosen = [*due, *others[: max(0, MOST - len(due))]]
     order = {id(decision): place for place, decision in enumerate(decisions)}
@@ -131,15 +132,19 @@ def _asked(summary: Summary, decisions: Sequence[Decision]) -> Iterator[Row]:
     for probe in summary.datasheet.asked:
         own = [Row(d, test) for d in decisions for test in d.tests if test.estimate.probe == probe]
         mine = [Row(d, test) for d in decisions if probe in d.question.probes for test in d.rows]
-        base = [row for row in (*mine, *own) if row.decision.protocol == "base"]
+        both = [row for row in own if probe in row.decision.question.probes]
+        base = [row for row in (*both, *mine, *own) if row.decision.protocol == "base"]
         yield from sorted(base, key=lambda row: not row.decision.counts)[:1]
 
 
 def _severity(row: Row) -> int:
-    """Texts written for an answer, then what is flagged and how often the judge is right; lost calls last."""
+    """Texts written for an answer, then what is flagged and how often the judge is right; lost calls last.
+
+    Of several kinds of written texts or edited runs the first stands for all.
+    """
     question, status = row.decision.question, row.decision.status
     if question is EXPECTED:
-        return -1
+        return -1 if row.test is row.decision.rows[0] else len(_GRAVITY)
     if status == FLAGGED or question in (ACCURACY, SENSITIVITY):
         return 0
     return len(_GRAVITY) if question is FAILURES else _GRAVITY.index(status)
@@ -226,10 +231,21 @@ def shared_step(summary: Summary) -> Conclusion | None:
     return min(known, key=lambda verdict: order.index(verdict.word), default=None)
 
 
-def label_rates(summary: Summary, judge: str) -> Phrase:
-    """What a judge of pass and fail does with either label, beside its verdict; nothing for other judges."""
-    mine = (d for d in summary.findings(judge) if d.question is ERRORS and d.status != UNDEFINED)
-    return next((decision.clause.whole for decision in mine), ())
+def beside_verdict(summary: Summary, judge: str) -> list[Phrase]:
+    """What a judge of pass and fail does with either label, and texts or runs that were asked for by name.
+
+    Of these how often they get their answer, and what would decide where that is open, unless the verdict
+    says so.
+    """
+    mine = {d.question.name: d for d in summary.findings(judge) if d.protocol == "base"}
+    errors, expected, verdict = mine.get(ERRORS.name), mine.get(EXPECTED.name), summary.verdict(judge)
+    said = [errors.clause.whole] if errors is not None and errors.status != UNDEFINED else []
+    told = verdict is not None and any(fact.title == EXPECTED.name for fact in verdict.facts)
+    if expected is not None and not told:
+        of_agents = any(test.estimate.probe in EDITED_RUNS for test in expected.tests)
+        asked = (t.estimate for t in expected.tests if t.estimate.probe in summary.datasheet.asked)
+        said += [kind_in_words(estimate, of_agents=of_agents) for estimate in asked if estimate.status]
+    return said
 
 
 def _others(verdicts: Sequence[Conclusion], word: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.core.text import plural, pluralize
+from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.causes import Cause
@@ -21,7 +21,13 @@ from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.columns import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
-from steelyard.metrics.remedies.mitigations import UNCURED, MitigatedFigure, MitigatedJudge
+from steelyard.metrics.remedies.mitigations import (
+    MAJORITY,
+    MEAN,
+    UNCURED,
+    MitigatedFigure,
+    MitigatedJudge,
+)
 from steelyard.metrics.remedies.targets import HALF_TIES, Change
 from steelyard.metrics.scores.against_labels import MAE
 
@@ -31,6 +37,7 @@ REMEDIES_QUESTION = (
     "Beside each figure stands its change against the judge as measured, on the same calls."
 )
 
+MERIT_OPEN = "whether it tells good from bad then is undecided"
 NO_HELP = "No remedy from these calls helps"
 _MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id, HALF_TIES.id, MAE.id)
 """What a remedy is for, and what it may cost."""
@@ -78,14 +85,32 @@ def unknown_remedies(datasheet: Datasheet, judge: str) -> str:
 
 
 def remedy_for(datasheet: Datasheet, decision: Decision, cause: Cause | None = None) -> MitigatedJudge | None:
-    """The first remedy declared for a fault that mends something and leaves a judge with merit."""
+    """The first remedy declared for a fault that mends something, brings no fault and leaves merit shown."""
     return next((judge for judge, why in _candidates(datasheet, decision, cause) if not why), None)
 
 
-def is_refused(datasheet: Datasheet, decision: Decision, cause: Cause | None = None) -> bool:
-    """Whether the calls tell of remedies for a fault, and speak against each of them."""
-    candidates = _candidates(datasheet, decision, cause)
-    return bool(candidates) and all(why for _, why in candidates)
+def recommended_kind(datasheet: Datasheet, decision: Decision, cause: Cause | None = None) -> str | None:
+    """The kind of the remedy for a fault; empty where the calls speak against each, None where none tells."""
+    if not _candidates(datasheet, decision, cause):
+        return None
+    remedy = remedy_for(datasheet, decision, cause)
+    return "" if remedy is None else remedy.kind
+
+
+def repeats_for(datasheet: Datasheet, decision: Decision, cause: Cause) -> MitigatedJudge | None:
+    """Repeats that mend noise of a judge whose merit is open, which they may decide; None for other faults.
+
+    Noise are the faults whose first remedy they are. They need not be on record: what they would show is then
+    not known, and nothing speaks against them.
+    """
+    kinds = remedies_for(decision, cause)
+    if not kinds or kinds[0] not in (MAJORITY, MEAN):
+        return None
+    against = {each.remedy: why for each, why in _candidates(datasheet, decision, cause)}
+    kinds = tuple(kind for kind in kinds if kind in (MAJORITY, MEAN))
+    fitting = [each for each in _of(datasheet, decision.judge) if each.kind in kinds and each.definition]
+    fitting.sort(key=lambda each: (not each.figures, kinds.index(each.kind)))
+    return next((each for each in fitting if against.get(each.remedy, "") in ("", MERIT_OPEN)), None)
 
 
 def no_remedy(datasheet: Datasheet, judge: str) -> str:
@@ -115,12 +140,28 @@ def _against(mitigated: MitigatedJudge, before: MitigatedJudge | None) -> str:
         return "no figure is better with it"
     if worse := _worsened(mitigated, before):
         return worse
+    if brought := _brought(mitigated, before):
+        return brought
     merits = [each.estimate for each in mitigated.figures if each.estimate.metric == MERIT.id]
     refuted = next((merit for merit in merits if merit.status == FLAGGED), None)
     if refuted is not None:
         return f"does not tell good from bad then, merit {_format_figure(refuted)}"
     if not any(merit.status == CLEAR for merit in merits):
-        return "whether it tells good from bad then is undecided"
+        return MERIT_OPEN
+    return ""
+
+
+def _brought(mitigated: MitigatedJudge, before: MitigatedJudge | None) -> str:
+    """The figure that only the remedy brings beyond its limit; empty where none is."""
+    old = {} if before is None else {_column(each): each.estimate for each in before.figures}
+    for each in mitigated.figures:
+        was = old.get(_column(each))
+        new = each.estimate.status == FLAGGED and each.estimate.metric != MERIT.id
+        if new and was is not None and was.status != FLAGGED:
+            short = metric_named(each.estimate.metric).short
+            return f"“{short}” is then beyond its limit, {numbers.spelled(was, was.value or 0.0)} → " + (
+                numbers.spelled(each.estimate, each.estimate.value or 0.0)
+            )
     return ""
 
 
@@ -157,7 +198,7 @@ def remedy_line(datasheet: Datasheet, judge: str) -> str:
     if mitigated is None:
         why = no_remedy(datasheet, judge)
         return f"{NO_HELP}: {why}" if why else ""
-    return f"Remedy for “{title}”: {describe_remedy(mitigated)}{_in_exchange(datasheet, mitigated)}"
+    return f"Remedy for “{title}”: {describe_remedy(mitigated)}"
 
 
 def remedy_brief(datasheet: Datasheet, judge: str) -> str:
@@ -165,17 +206,7 @@ def remedy_brief(datasheet: Datasheet, judge: str) -> str:
     _, mitigated = _remedy(datasheet, judge)
     if mitigated is None:
         return NO_HELP if no_remedy(datasheet, judge) else ""
-    return f"{describe_remedy(mitigated, _MAIN)}{_in_exchange(datasheet, mitigated)}"
-
-
-def _in_exchange(datasheet: Datasheet, mitigated: MitigatedJudge) -> str:
-    """`; in exchange … is beyond its limit`: figures that only the remedy brings beyond it."""
-    before = _as_measured(datasheet, mitigated.judge)
-    old = {} if before is None else {_column(each): each.estimate.status for each in before.figures}
-    flagged = [each for each in mitigated.figures if each.estimate.status == FLAGGED]
-    labels = [figure_label(each.estimate) for each in flagged if old.get(_column(each)) != FLAGGED]
-    named = f"; in exchange {' and '.join(labels)} {plural(len(labels), 'is', 'are')} beyond the limit"
-    return named if labels else ""
+    return describe_remedy(mitigated, _MAIN)
 
 
 def describe_remedy(mitigated: MitigatedJudge, metrics: Collection[str] = ()) -> str:

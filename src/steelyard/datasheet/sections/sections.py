@@ -12,7 +12,14 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label, probe_title
 from steelyard.datasheet.words.numbers import steps_apart
 from steelyard.datasheet.words.text import capital
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, UNREADABLE_RATE
+from steelyard.metrics.common import (
+    ACCURACY,
+    CONTRADICTION_RATE,
+    DARK_CURRENT,
+    FAILED_RATE,
+    KAPPA,
+    UNREADABLE_RATE,
+)
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_FIT, LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION, TIE_THRESHOLD
@@ -189,6 +196,7 @@ def _failures(index: RowBuilder) -> Section:
                 split += index.row(probe, metric, {"protocol": protocol}, label=text, depth=len(whole))
         needed = not whole or index.any_nonzero(split)
         rows += [*whole, *(replace(row, essential=needed) for row in split)]
+    rows += index.row(RUN, CONTRADICTION_RATE, {})
     return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
 
 

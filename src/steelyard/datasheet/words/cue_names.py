@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from steelyard.metrics.instrument.crossing import POSITION
+from steelyard.stimuli.cues import PADDED
 
 _NAMES = {
     "padding": ("padding", "a padded answer"),
     "padding_25": ("padding by a quarter", "a padded answer"),
     "padding_100": ("padding by as many words again", "a padded answer"),
+    PADDED: ("twice as many words", "a padded answer"),
     "bullets": ("the use of bullets", "an answer in bullets"),
     "headings": ("the use of headings", "an answer with headings"),
     "emoji": ("a green tick before every sentence", "an answer with ticks"),

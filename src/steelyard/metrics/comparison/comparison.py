@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.common import ABSTENTION_RATE
+from steelyard.metrics.common import ABSTENTION_RATE, CONTRADICTION_RATE
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.rows import ComparisonCriterion, UnitEvent
 from steelyard.metrics.comparison.unit_events import Dropped, UnitEvents, Units
@@ -218,6 +218,13 @@ class ComparisonFamily:
         return self.p is not None and self.p <= ALPHA
 
 
+def _is_told(row: Comparison) -> bool:
+    """Abstentions where one judge abstained, for many never may; contradictions where both give reasons."""
+    if row.metric == ABSTENTION_RATE.id:
+        return bool(row.first or row.second)
+    return row.metric != CONTRADICTION_RATE.id or row.first is not None
+
+
 def compare(
     first: UnitEvents, second: UnitEvents, margin: float = MARGIN, order: Sequence[str] = ()
 ) -> ComparisonFamily:
@@ -233,12 +240,7 @@ def compare(
     rows = {question: _guarded(faults, question, first, second) for question in whole}
     rows |= {question: Comparison.undefined(question, fault.note) for question, fault in broken.items()}
     places = sorted(rows, key=lambda question: _place(question, order))
-    # Abstentions are left out where neither judge ever abstained: many never may.
-    ordered = [
-        row
-        for question, row in ((question, rows[question]) for question in places)
-        if question.metric != ABSTENTION_RATE.id or row.first or row.second
-    ]
+    ordered = [rows[question] for question in places if _is_told(rows[question])]
     family = faults.guarded(
         "",
         "all figures together",

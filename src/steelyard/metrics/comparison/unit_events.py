@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics import common
 from steelyard.metrics.basis import Group
-from steelyard.metrics.common import ABSTENTION_RATE, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.common import ABSTENTION_RATE, CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.comparison.rows import (
     ComparisonCriterion,
     Entry,
@@ -26,6 +26,7 @@ from steelyard.metrics.comparison.rows import (
     UnitEvent,
     criterion_for,
     edit_invariance_events,
+    loss_of,
     pair_rows,
     score_rows,
 )
@@ -83,6 +84,8 @@ LOSSES = {
     ComparisonCriterion("run", ABSTENTION_RATE.id, (), "call"): Abstained,
 }
 
+CONTRADICTIONS = ComparisonCriterion("run", CONTRADICTION_RATE.id, (), "call")
+
 
 class UnitEvents(dict[ComparisonCriterion, dict[Key, UnitEvent]]):
     def __init__(self) -> None:
@@ -99,6 +102,8 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     """Every unit of one judge; an event function that raises costs its own figure alone."""
     result, calls = UnitEvents(), list(observations)
     result.add(_lost(calls, identity))
+    if any(call.contradicts is not None for call in calls):
+        result.add(_contradictions(calls, identity))
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
     scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) != 2])
     for shown in chain(pair_rows(pairs, identity), score_rows(scores, identity)):
@@ -140,11 +145,27 @@ def _placed(shown: ProbeRows, metric: Metric, place: int) -> Iterator[Entry]:
 
 def _lost(observations: Iterable[Observation], identity: Identity) -> Iterator[Entry]:
     for observation in observations:
-        stimulus = observation.stimulus
-        key = call_key(observation.protocol, (identity(stimulus), observation.order, observation.replicate))
+        stimulus, key = observation.stimulus, _key(observation, identity)
         for question, kind in LOSSES.items():
             event = isinstance(observation.verdict, kind)
             yield question, key, UnitEvent(event, None, stimulus.id, stimulus.cluster)
+
+
+def _contradictions(observations: Iterable[Observation], identity: Identity) -> Iterator[Entry]:
+    for observation in observations:
+        stimulus, contradicts = observation.stimulus, observation.contradicts
+        loss = loss_of([observation.verdict]) or (UNNAMED if contradicts is None else None)
+        event = UnitEvent(contradicts, loss, stimulus.id, stimulus.cluster)
+        yield CONTRADICTIONS, _key(observation, identity), event
+
+
+def _key(observation: Observation, identity: Identity) -> Key:
+    shown = identity(observation.stimulus), observation.order, observation.replicate
+    return call_key(observation.protocol, shown)
+
+
+UNNAMED = "unnamed"
+"""Why a call is not compared whose reason does not end with an answer."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +179,8 @@ class Dropped:
     other_reference: int = 0
     """Shown to both, and compared with different references."""
     abstained: int = 0
+    unnamed: int = 0
+    """The reason does not end with an answer, where that is counted."""
 
     def to_json(self) -> dict[str, int]:
         """A plain mapping; the reasons that few figures have where they are met."""
@@ -195,4 +218,5 @@ class Units:
             no_reference=seen,
             other_reference=len(both) - len(lost),
             abstained=lost.count("abstained"),
+            unnamed=lost.count(UNNAMED),
         )

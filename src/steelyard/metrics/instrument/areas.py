@@ -4,27 +4,32 @@ Every cluster has a curve, its log-likelihood by worth with all else held at the
 area is the sum of those of its clusters, and its peak the worth there. Areas are equal where one worth fits
 all nearly as well as each its own. How well chance alone would fit is asked of a permutation: areas are dealt
 anew to the clusters. An area is named where its own worth, against one for all others, gains more than the
-best of the areas does in 19 of 20 deals, step by step.
+best of the areas does in 19 of 20 deals, step by step. It is a fault there where that worth lies beyond the
+limit, whatever the worth over all areas is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Names
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import FLAGGED, agreeing, decided_by
 from steelyard.metrics.instrument.crossing import OF_CUE
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.multiplicity import adjust_for_multiplicity
-from steelyard.metrics.stats.intervals import ALPHA
+from steelyard.metrics.stats.intervals import ALPHA, Span
 
 AREA_WORTH = Metric(
     "cue_worth_area",
     "worth in one area",
-    "Steps or levels that a cue is worth on the texts of one stratum, the rest of the fit held.",
+    "Steps or levels that a cue is worth on the texts of one stratum, the rest of the fit held; too high or "
+    "too low where the stratum is shown to differ from the others and the worth lies beyond half a step.",
+    plain="worth of a cue in an area",
     signed=True,
     direction=ZERO,
     unit="pair",
@@ -158,4 +163,27 @@ def with_areas(worths: Sequence[Estimate], tests: Sequence[AreaTest | None]) -> 
             told = {**found.details, "areas_p": test.adjusted_p}
             row = made[int(name)]
             made[int(name)] = replace(row, details={**row.details, **told})
+    return made
+
+
+def with_area_words(worths: Sequence[Estimate], by_area: Sequence[Estimate], allowed: Span) -> list[Estimate]:
+    """The worths in areas: a fault where the area is shown to differ and its worth lies beyond the limit.
+
+    By value: with some five tasks to an area no interval that is corrected for their number would lie there.
+    """
+    low, high = allowed
+    named = {
+        (worth.group["cue"], area)
+        for worth in worths
+        if worth.details.get("areas_shown")
+        for area in (*worth.details["areas_higher"], *worth.details["areas_lower"])
+    }
+    made = []
+    for each in by_area:
+        value, found = each.value or 0.0, each.interval
+        if (each.group["cue"], each.group["stratum"]) in named and not low <= value <= high:
+            ends = (None, None) if found is None else (found.low, found.high)
+            span = (-inf if ends[0] is None else ends[0], inf if ends[1] is None else ends[1])
+            each = decided_by(each, FLAGGED, agreeing(span, FLAGGED, value, allowed))
+        made.append(each)
     return made

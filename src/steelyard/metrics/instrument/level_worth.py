@@ -25,7 +25,14 @@ import numpy as np
 from steelyard.core.arrays import Floats, distinct
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
-from steelyard.metrics.instrument.areas import AREA_WORTH, LEAST_UNITS, Areas, AreaTest, with_areas
+from steelyard.metrics.instrument.areas import (
+    AREA_WORTH,
+    LEAST_UNITS,
+    Areas,
+    AreaTest,
+    with_area_words,
+    with_areas,
+)
 from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH, with_worth_word
 from steelyard.metrics.multiplicity import adjust_estimates
@@ -89,9 +96,10 @@ def single_text_estimates(
         decides = bool(len(rest)) or worth.value is None
         shifts.append(_shift(here, rest if decides else mobile, len(both), decides=decides))
     lost = lost_rates(context, collect_scores(observations.filter(probe)))
+    worths = with_areas(adjust_estimates(worths, "cues", WORTH, ALLOWED, None), tests)
     return [
-        *with_areas(adjust_estimates(worths, "cues", WORTH, ALLOWED, None), tests),
-        *by_area,
+        *worths,
+        *with_area_words(worths, by_area, ALLOWED),
         *adjust_estimates(shifts, "cues", CUE_SHIFT),
         *lost,
     ]

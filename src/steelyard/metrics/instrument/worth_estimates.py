@@ -15,7 +15,14 @@ import numpy as np
 from steelyard.core.arrays import Floats, distinct
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
 from steelyard.metrics.findings import INCONCLUSIVE, calls_total, with_limit_word
-from steelyard.metrics.instrument.areas import AREA_WORTH, LEAST_UNITS, Areas, AreaTest, with_areas
+from steelyard.metrics.instrument.areas import (
+    AREA_WORTH,
+    LEAST_UNITS,
+    Areas,
+    AreaTest,
+    with_area_words,
+    with_areas,
+)
 from steelyard.metrics.instrument.crossing import (
     CROSSING,
     LADDER,
@@ -91,10 +98,7 @@ def worth_estimates(context: EstimateContext, observations: Observations) -> lis
 def pair_worths(context: EstimateContext, pairs: Pairs, cues: Sequence[str]) -> list[Estimate]:
     """The same from pairs in columns, whose kind names the cue."""
     lost = missing_rates(context, pairs.where(np.isin(pairs.kind, cues)))
-    alike = collapse_identical(cue_rows(pairs))[1]
-    if alike:
-        pairs = pairs.where(first_replicates(pairs))
-    ladder = _Ladder.of(pairs.where(~np.isin(pairs.kind, cues)), ALIKE if alike else None)
+    pairs, ladder = _with_ladder(pairs, cues)
     worths, crossings, tests, by_area = [], [], [], []
     for cue in cues:
         here, rows = context.for_subgroup(cue=cue), pairs.where(pairs.kind == cue)
@@ -109,7 +113,21 @@ def pair_worths(context: EstimateContext, pairs: Pairs, cues: Sequence[str]) -> 
         by_area += figures
     position = _position(context.for_subgroup(cue=POSITION), ladder)
     worths = with_areas(adjust_estimates(worths, "cues", WORTH, ALLOWED, None), tests)
-    return [*worths, position, *crossings, *by_area, *lost]
+    return [*worths, position, *crossings, *with_area_words(worths, by_area, ALLOWED), *lost]
+
+
+def single_worth(context: EstimateContext, pairs: Pairs, cue: str) -> Estimate:
+    """The worth of the one cue of a probe, beside which no other is tested."""
+    pairs, ladder = _with_ladder(pairs, (cue,))
+    return worth_estimate(context, ladder, pairs.where(pairs.kind == cue))[0]
+
+
+def _with_ladder(pairs: Pairs, cues: Sequence[str]) -> tuple[Pairs, _Ladder]:
+    """The pairs, once where repeats are alike, and those without a cue."""
+    alike = collapse_identical(cue_rows(pairs))[1]
+    if alike:
+        pairs = pairs.where(first_replicates(pairs))
+    return pairs, _Ladder.of(pairs.where(~np.isin(pairs.kind, cues)), ALIKE if alike else None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,16 +30,19 @@ from steelyard.trials.builtin_prompts import GRADED
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.vote import (
     Rule,
+    agreement,
     any_both_orders,
     as_base,
     average,
+    average_of_orders,
     both_orders,
     of_repeats,
     plurality,
 )
 
 SIZES = (3, 5)
-UNCURED, ORDERS, MAJORITY, MEAN, PROTOCOL = "uncured", "orders", "majority", "mean", "protocol"
+UNCURED, ORDERS, AVERAGE = "uncured", "orders", "average"
+MAJORITY, MEAN, PROTOCOL = "majority", "mean", "protocol"
 """Kinds of remedies, beside `JURY`."""
 BASE = "base"
 
@@ -53,7 +56,7 @@ class Remedy:
     repeats: int = 1
     rule: Rule = plurality
     symmetric: bool = False
-    """Both orders are asked, and differ in a tie: their verdicts are one by construction."""
+    """Both orders are asked: their verdicts are one by construction, a tie where they differ."""
 
     @property
     def calls(self) -> int:
@@ -66,7 +69,7 @@ class Remedy:
             kind = MEAN if self.kind == MEAN else MAJORITY
             member = f"{{{kind}: {self.repeats}, of: {member}}}"
         if self.symmetric:
-            member = f"{{consensus: orders, of: {member}}}"
+            member = f"{{consensus: {AVERAGE if self.kind == AVERAGE else ORDERS}, of: {member}}}"
         return member if self.calls > 1 and self.protocol == BASE else None
 
     def lacks(self, seen: Observations) -> str:
@@ -91,7 +94,8 @@ class Remedy:
         calls = as_base(seen, self.protocol)
         if self.repeats > 1:
             calls = of_repeats(calls, self.repeats, self.rule, spread=spread)
-        return both_orders(calls) if self.symmetric else calls
+        together = average_of_orders if self.kind == AVERAGE else agreement
+        return both_orders(calls, together) if self.symmetric else calls
 
 
 AS_MEASURED = Remedy(UNCURED, UNCURED, "as measured")
@@ -110,6 +114,7 @@ def remedies(seen: Observations) -> Iterator[Remedy]:
             yield Remedy(MEAN, f"{MEAN}_{size}", title, repeats=size, rule=average)
         return
     yield Remedy(ORDERS, ORDERS, "both orders, a tie where they differ", symmetric=True)
+    yield Remedy(AVERAGE, AVERAGE, "average of both orders", symmetric=True)
     for protocol in _stricter(seen):
         title = f"{protocol} instruction"
         yield Remedy(PROTOCOL, f"{PROTOCOL}_{protocol}", title, protocol)
@@ -183,7 +188,7 @@ class MitigatedJudge:
     remedy: str
     """Its id; `uncured` for the judge as measured."""
     kind: str
-    """`orders`, `majority`, `mean`, `protocol` or `uncured`."""
+    """`orders`, `average`, `majority`, `mean`, `protocol` or `uncured`."""
     title: str
     calls: int
     figures: tuple[MitigatedFigure, ...] = ()

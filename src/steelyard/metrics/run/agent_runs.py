@@ -20,9 +20,12 @@ from steelyard.metrics.proportions import proportion
 from steelyard.metrics.run.strata import MOST
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.shares import NO_LABELS, score_tally
+from steelyard.metrics.scores.written import RUNS
+from steelyard.stimuli.agent_edits import BREAKING
+from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_LEVEL, RUN_PASS
 from steelyard.verdicts.observations import Observations
 
-PROBE = "runs"
+PROBE = RUNS
 ERROR_RATE = Metric(
     "error_rate",
     meaning="Labelled runs of agents, as they are or edited, whose verdict is not the expected one.",
@@ -64,6 +67,9 @@ class Runs:
     depth: Floats
     """Where the first message that an edit changed or added stands, 0 to 1; NaN where there is none."""
     words: Floats
+    unchanged: Mask
+    """Runs as they are. The built-in pack has two versions of each, one that passes and one that fails: which
+    of them a probe calls the edited one is chance, and both count."""
 
     @classmethod
     def of(cls, observations: Observations) -> Runs:
@@ -71,10 +77,15 @@ class Runs:
         scores = collect_scores(observations.filter(stimuli=shown.run))
         places = {name: row for row, name in enumerate(shown.ids.tolist())}
         rows = np.array([places[name] for name in scores.stimuli], dtype=np.int64)[scores.stimulus]
-        return cls(scores, shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows])
+        both = np.isin(shown.probe, (RUN_FAIL, RUN_PASS))
+        pack = [bool(two) and made.of_pack for made, two in zip(shown.stimuli, both, strict=True)]
+        plain = (shown.original | np.array(pack, dtype=np.bool_))[rows]
+        return cls(scores, shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows], plain)
 
     def where(self, mask: Mask) -> Runs:
-        return Runs(self.scores.where(mask), self.edit[mask], self.depth[mask], self.words[mask])
+        return Runs(
+            self.scores.where(mask), self.edit[mask], self.depth[mask], self.words[mask], self.unchanged[mask]
+        )
 
     def fails(self, answers: Floats) -> Mask:
         span = self.scores.high - self.scores.low
@@ -89,6 +100,11 @@ class Runs:
         return self.scores.labelled & ~self.fails(self.scores.expected)
 
     @property
+    def both(self) -> bool:
+        """Whether some should fail and some should pass."""
+        return bool(np.any(self.should_fail) and np.any(self.should_pass))
+
+    @property
     def broken(self) -> Mask:
         """Edited runs that should fail, made from runs that did not fail already."""
         failing = distinct(self.scores.item[self.should_fail & self.scores.original])
@@ -97,6 +113,22 @@ class Runs:
     @property
     def failed(self) -> Mask:
         return self.scores.decided & self.fails(self.scores.score.astype(np.float64))
+
+
+def kinds_of_edits(runs: Runs) -> Iterator[tuple[str, Runs]]:
+    """Each kind of edits that earn an answer, by the name of its merit, with what it is compared with.
+
+    Runs made to fail and runs made to pass are two halves of one kind. A kind of one answer alone stands
+    beside the runs as they are, or, where these have no other answer, beside runs made to pass. Kinds that
+    are not compared with anything are left out.
+    """
+    kinds = {PROBE: (RUN_FAIL, RUN_PASS), RUN_LEVEL: (RUN_LEVEL,), **{name: (name,) for name in BREAKING}}
+    for name, probes in kinds.items():
+        mine = np.isin(runs.edit, probes)
+        beside = (mine, mine | runs.unchanged, mine | runs.unchanged | (runs.edit == RUN_PASS))
+        found = (part for part in map(runs.where, beside) if part.both)
+        if mine.any() and (part := next(found, None)) is not None:
+            yield name, part
 
 
 def run_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:

@@ -20,7 +20,8 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, widen
 from steelyard.core.rng import seed_for
-from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
+from steelyard.core.text import pluralize
+from steelyard.metrics.common import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import FLAGGED, SURE, WHOLE_RUN, detectable_beyond, with_finding
 from steelyard.metrics.metric import Metric
@@ -141,11 +142,26 @@ def loss_rate(
     judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations
 ) -> Estimate:
     """The rate against its limit, without the test of whether losses are even."""
+    return _rate(judge, metric, observations.ended(kind), observations)
+
+
+def contradiction_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
+    """How often the reason ends with another answer; nothing of a judge whose reasons end with none."""
+    del seed
+    concluded = observations.filter(calls=observations.concluded)
+    if not len(concluded):
+        return []
+    rate = _rate(judge, CONTRADICTION_RATE, concluded.contradicted, concluded)
+    whole = f"reasons that end with an answer: {len(concluded):,} of {pluralize(len(observations), 'call')}"
+    return [replace(rate, note=f"{whole}; {rate.note}")]
+
+
+def _rate(judge: str, metric: Metric, counted: Mask, observations: Observations) -> Estimate:
     context = EstimateContext(judge, PROBE, {}, 0)
     if not len(observations):
         return context.undefined(metric, NO_CALLS)
     abstained = int(observations.ended(Abstained).sum())
-    events, calls = observations.by_cluster(observations.ended(kind))
+    events, calls = observations.by_cluster(counted)
     counts = Tally(events, calls, n_calls=len(observations), n_units=observations.units, abstained=abstained)
     clustered = [] if counts.share.even else [Interval("wilson_cluster", *wilson_cluster(counts))]
     limit, detectable = metric.limit_in({}, PROBE), None

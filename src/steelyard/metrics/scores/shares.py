@@ -34,7 +34,8 @@ WITHIN_ONE = Metric(
 FOLLOWED = Metric(
     "followed",
     "label followed",
-    "Verdicts on a text changed to earn another label that lie nearer to that label than to the item's own.",
+    "Verdicts on a text changed to earn another label that lie nearer to that label than to the item's own; "
+    "on edited runs of agents, verdicts on the half of the scale that the edit earns.",
     plain="follows a changed label",
     limit=Limit(0.65, "min"),
     behind="wrong",
@@ -130,6 +131,16 @@ def followed(context: EstimateContext, scores: Scores) -> Estimate:
     goes = rows.decided & (np.abs(rows.score - rows.expected) < np.abs(rows.score - before))
     reason = None if len(rows) else unlabelled(scores, NO_LABEL_BEFORE)
     return _of_calls(context, FOLLOWED, rows, goes, reason=reason)
+
+
+def run_followed(context: EstimateContext, scores: Scores) -> Estimate:
+    """Edited runs whose verdict lies on the half of the scale, failing or passing, that the edit earns."""
+    rows = scores.where(scores.labelled & ~scores.original)
+    failing = np.where(np.isnan(rows.fail_value), rows.low, rows.fail_value)
+    half = (rows.high - rows.low) / 2
+    fails, should = (np.abs(answers - failing) < half for answers in (rows.score, rows.expected))
+    reason = None if len(rows) else unlabelled(scores)
+    return _of_calls(context, FOLLOWED, rows, rows.decided & (fails == should), reason=reason)
 
 
 def false_rates(context: EstimateContext, scores: Scores) -> list[Estimate]:

@@ -7,7 +7,8 @@ caller's (`http_client`), retries with backoff the runner's.
 A server, or a proxy before it, that sends a response twice answers the next request with the second one, and
 every later request on that connection with the response to the one before. So connections are used for more
 than one call only by callers who can withdraw replies. A connection rests now and then; bytes that come in a
-rest put its replies in `condemned`, and from then on each connection carries one request.
+rest put its replies in `condemned`, and from then on each connection carries one request. A reply that no
+rest can condemn any more is in `checked`.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ class ConnectionPool:
         """Whether a connection carries more than one call: only where the caller looks at `condemned`."""
         self.condemned: list[str] = []
         """Trials whose replies may be those of other trials."""
+        self.checked: list[str] = []
+        """Trials whose replies are known to be their own."""
+        self.suspects: list[str] = []
+        """Trials of a run that was killed before a rest: they are condemned as soon as the server repeats."""
         self._repeats = False
         """Whether the server has sent a response that nobody had asked for."""
         self._ids = ReplyIds()
@@ -91,14 +96,17 @@ class ConnectionPool:
                 self._start_rest(origin, connection)
         return response._replace(connection=connection.number)
 
-    def check_repeat(self, response: RawResponse, text: str) -> None:
+    def check_repeat(self, response: RawResponse, text: str, trial: str) -> None:
         """Raise where the reply of this text came before on its connection; all before it are right."""
         if self._ids.is_repeat(text, response.connection):
             self._stop_reusing()
             for connection in self._resting:
                 if connection.number == response.connection:
+                    self._settle(connection)
                     connection.drop()
             raise RepeatedReplyError("it came before on the same connection")
+        if self._ids.believed and trial:
+            self.checked.append(trial)
 
     async def rest(self) -> None:
         """Wait until every connection has rested; no request may be under way."""
@@ -123,11 +131,12 @@ class ConnectionPool:
         self._resting.discard(connection)
         if not connection.is_reusable:
             self._end(connection)
-        elif self._repeats:
-            connection.drop()
         else:
-            connection.rest_is_over()
-            self._idle.setdefault(origin, []).append(connection)
+            self._settle(connection)
+            if self._repeats:
+                connection.drop()
+            else:
+                self._idle.setdefault(origin, []).append(connection)
 
     async def close(self) -> None:
         """Close every idle connection; one that is in use is aborted by whoever uses it."""
@@ -144,6 +153,7 @@ class ConnectionPool:
         if data.isspace() or _ERROR.match(data):
             self._end(connection)
         elif self._ids.is_known(data.decode("latin-1"), connection.number):
+            self._settle(connection)
             connection.drop()
             self._stop_reusing()
         else:
@@ -151,6 +161,7 @@ class ConnectionPool:
 
     def _condemn(self, connection: Connection) -> None:
         """Of its replies since the last rest the first is right; each other may be that to another call."""
+        self.checked += filter(None, connection.unrested[:1])
         self.condemned += filter(None, (*connection.unrested[1:], *self._ended))
         self._ended.clear()
         connection.drop()
@@ -159,9 +170,16 @@ class ConnectionPool:
     def _stop_reusing(self) -> None:
         """From here on each connection carries one request; those that carried more have a last rest."""
         self._repeats = True
+        self.condemned += self.suspects
+        self.suspects = []
         for origin, idle in self._idle.items():
             for connection in [*idle]:
                 self._start_rest(origin, connection)
+
+    def _settle(self, connection: Connection) -> None:
+        """All its replies are right."""
+        self.checked += filter(None, connection.unrested)
+        connection.rest_is_over()
 
     def _is_right(self, connection: Connection) -> bool:
         """Whether a connection is done with, its only reply being the first."""
@@ -170,6 +188,7 @@ class ConnectionPool:
     def _end(self, connection: Connection) -> None:
         """Close a connection; whether its replies are right can no longer be seen on it."""
         unseen = connection.unrested[1:]
+        self.checked += filter(None, connection.unrested[:1])
         if self._repeats:
             self.condemned += filter(None, unseen)
         else:

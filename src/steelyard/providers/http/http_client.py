@@ -124,7 +124,7 @@ class HttpClient:
                 body = decompress(body, encoding.strip().lower(), MAX_RESPONSE_BYTES)
             text = _decode(body)
             if raw.status < 300:
-                self.pool.check_repeat(raw, text)
+                self.pool.check_repeat(raw, text, trial)
         except ResponseTooLargeError as error:
             raise self.malformed_response(f"more than {MAX_RESPONSE_BYTES} bytes") from error
         except RepeatedReplyError as error:

@@ -99,15 +99,23 @@ class HttpProvider(ABC):
     async def close(self) -> None:
         await self.client.close()
 
-    def keep_connections(self) -> None:
+    def keep_connections(self, suspects: Sequence[str] = ()) -> None:
         if self.client.pool is not None:
             self.client.pool.keep_alive = True
+            self.client.pool.suspects = [*suspects]
 
     def take_condemned(self) -> list[str]:
         pool = self.client.pool
         if pool is None:
             return []
         taken, pool.condemned = pool.condemned, []
+        return taken
+
+    def take_checked(self) -> list[str]:
+        pool = self.client.pool
+        if pool is None:
+            return []
+        taken, pool.checked = pool.checked, []
         return taken
 
     async def rest(self) -> None:

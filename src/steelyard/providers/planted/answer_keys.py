@@ -1,4 +1,4 @@
-"""Answer keys of planted judges: the worth of each sentence (pairs), the reference label of each text."""
+"""Answer keys of planted judges: what each sentence gives to a request, the reference label of each text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from steelyard.core.content_hash import content_hash
-from steelyard.stimuli.cues import PROBE, SENTENCE_END, words
+from steelyard.stimuli.cues import CUES, LENGTH_PROBE, PROBE, SENTENCE_END, words
 from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
@@ -22,60 +22,79 @@ FULL, WEAK = 1.0, 0.5
 
 @dataclass(frozen=True)
 class Entry:
-    checklist: str
     element: str
     value: float
 
 
 @dataclass(frozen=True)
 class AnswerKey:
-    entries: Mapping[str, Entry]
-    filler: frozenset[str] = frozenset()
-    """Hashes of sentences that give nothing."""
+    """What sentences give to one request; under that of a twin, elements and filler change places."""
+
+    sentences: Mapping[str, Entry | None] = field(default_factory=dict)
+    """Hash of a sentence to what it gives, None for filler."""
     outlines: Mapping[str, Entry | None] = field(default_factory=dict)
-    """First and last letters of a sentence's words to what it gives, None for filler: they survive a cue."""
+    """The same by the first and last letters of a sentence's words, which survive a cue."""
 
     @classmethod
-    def of(cls, given: Iterable[Checklist]) -> AnswerKey:
-        checklists = tuple(given)
-        sentences = [
-            (sentence, Entry(checklist.id, element.key, value))
-            for checklist in checklists
-            for element in checklist.elements
-            for value, forms in ((FULL, element.wordings), (WEAK, (element.weak,)))
-            for sentence in forms
-        ]
-        filler = [one for checklist in checklists for both in checklist.filler for one in both]
-        outlines: dict[str, Entry | None] = {outline(sentence): None for sentence in filler}
+    def of(cls, checklist: Checklist) -> AnswerKey:
+        known: dict[str, Entry | None] = {one: None for wordings in checklist.filler for one in wordings}
+        for element in checklist.elements:
+            known |= {wording: Entry(element.key, FULL) for wording in element.wordings}
+            known[element.weak] = Entry(element.key, WEAK)
         return cls(
-            {content_hash(sentence): entry for sentence, entry in sentences},
-            frozenset(map(content_hash, filler)),
-            {**outlines, **{outline(sentence): entry for sentence, entry in sentences}},
+            {content_hash(sentence): entry for sentence, entry in known.items()},
+            {outline(sentence): entry for sentence, entry in known.items()},
         )
 
     def carries_cue(self, text: str) -> bool:
-        """True for an answer of the catalogue with anything added to it, or spelled in another way."""
+        """True for an answer to the request with anything added to it, or spelled in another way."""
         sentences = SENTENCE_END.split(text)
-        hashes = map(content_hash, sentences)
-        if all(name in self.entries or name in self.filler for name in hashes):
+        if all(content_hash(sentence) in self.sentences for sentence in sentences):
             return text != " ".join(sentences)
         return any(outline(sentence) in self.outlines for sentence in _ANY_END.split(text))
 
-    def _entry(self, sentence: str) -> Entry | None:
-        name = content_hash(sentence)
-        if name in self.filler:
-            return None
-        return self.entries.get(name) or self.outlines.get(outline(sentence))
-
     def quality(self, text: str) -> float:
         """Sum over the distinct elements in a text; a repeated element counts once, at its best."""
-        best: dict[tuple[str, str], float] = {}
+        best: dict[str, float] = {}
         for sentence in _ANY_END.split(text.strip()):
-            entry = self._entry(sentence)
+            name = content_hash(sentence)
+            entry = self.sentences[name] if name in self.sentences else self.outlines.get(outline(sentence))
             if entry is not None:
-                place = (entry.checklist, entry.element)
-                best[place] = max(entry.value, best.get(place, 0.0))
+                best[entry.element] = max(entry.value, best.get(entry.element, 0.0))
         return math.fsum(best.values())
+
+
+@dataclass(frozen=True)
+class TextKey:
+    """Qualities of whole texts to one request, of checklists that are not built in; others have none."""
+
+    qualities: Mapping[str, float] = field(default_factory=dict)
+    cued: frozenset[str] = frozenset()
+
+    def quality(self, text: str) -> float:
+        return self.qualities.get(respaced(text), 0.0)
+
+    def carries_cue(self, text: str) -> bool:
+        return respaced(text) in self.cued
+
+
+def text_keys(stimuli: Iterable[Stimulus]) -> dict[str, TextKey]:
+    """Request to the key of its texts, as far as pairs say how good they are."""
+    qualities: dict[str, dict[str, float]] = {}
+    cued: dict[str, set[str]] = {}
+    for stimulus in stimuli:
+        request = respaced(stimulus.request)
+        if len(stimulus.texts) != 2 or stimulus.delta is None or stimulus.base_level is None:
+            continue
+        if request in _builtin_keys():
+            continue
+        better, worse = map(respaced, stimulus.texts)
+        known = qualities.setdefault(request, {})
+        known |= {better: stimulus.base_level + stimulus.delta, worse: stimulus.base_level}
+        if stimulus.probe in (PROBE, LENGTH_PROBE):
+            on_better = stimulus.kind in CUES and CUES[stimulus.kind].on_better
+            cued.setdefault(request, set()).add(better if on_better else worse)
+    return {request: TextKey(known, frozenset(cued.get(request, ()))) for request, known in qualities.items()}
 
 
 _ANY_END = re.compile(r"(?<=\.)\s+|\n+")
@@ -86,9 +105,17 @@ def outline(sentence: str) -> str:
     return " ".join(word[0] + word[-1] for word in words(sentence))
 
 
+def builtin_key(request: str) -> AnswerKey:
+    """The key of the checklist with this request; to a request of no checklist nothing gives anything."""
+    return _builtin_keys().get(respaced(request), _NO_KEY)
+
+
+_NO_KEY = AnswerKey()
+
+
 @cache
-def builtin_key() -> AnswerKey:
-    return AnswerKey.of(catalogue())
+def _builtin_keys() -> Mapping[str, AnswerKey]:
+    return {respaced(checklist.request): AnswerKey.of(checklist) for checklist in catalogue()}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from steelyard.core.arrays import Floats
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.stats.distributions import normal_probabilities
-from steelyard.providers.planted.answer_keys import AnswerKey, builtin_key
+from steelyard.providers.planted.answer_keys import TextKey, builtin_key
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -74,16 +74,18 @@ def updated(parameters: Changed, options: Mapping[str, Any], where: str, known: 
 
 def decide(
     parameters: Parameters,
+    request: str,
     slots: tuple[str, str],
     answers: tuple[str, ...],
     trial: str,
-    key: AnswerKey | None = None,
+    own: TextKey | None = None,
 ) -> str:
+    """The answer; `own` is the key of a request that is not of the catalogue."""
     chance = rng_for(parameters.seed, "noise", trial)
     lapses, lapse_answer, noise = chance.random(), chance.random(), chance.gauss(0.0, 1.0)
     if lapses < parameters.lapse_rate:
         return answers[int(lapse_answer * len(answers))]
-    key = key or builtin_key()
+    key = own or builtin_key(request)
     difference = key.quality(slots[0]) - key.quality(slots[1])
     if parameters.cue_worth:
         difference += parameters.cue_worth * (key.carries_cue(slots[0]) - key.carries_cue(slots[1]))

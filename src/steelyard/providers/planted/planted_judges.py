@@ -19,7 +19,14 @@ from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.options import TRANSPORT_OPTIONS, Options, Settings
-from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey, pack_key
+from steelyard.providers.planted.answer_keys import (
+    KnownLabel,
+    LabelKey,
+    TextKey,
+    pack_key,
+    respaced,
+    text_keys,
+)
 from steelyard.providers.planted.decision_model import PROBIT_OPTIONS, SEED, Parameters, decide, updated
 from steelyard.providers.planted.rater import (
     CHOOSER_OPTIONS,
@@ -233,6 +240,7 @@ class Planted(InProcessProvider):
         self._replies: dict[tuple[str, int], Reply] = {}
         self._key = pack_key() if judge.model == "rater" else LabelKey()
         self._choices = ChoiceKey()
+        self._texts: dict[str, TextKey] = {}
         self._parameters, self._rater, self._chooser, self._value = _from_options(judge)
         for protocol in judge.protocols.values():
             self.parameters(protocol.settings)
@@ -242,6 +250,7 @@ class Planted(InProcessProvider):
         known = list(stimuli)
         self._key = self._key.merge(LabelKey.of(known))
         self._choices = self._choices.merge(ChoiceKey.of(known))
+        self._texts |= text_keys(known)
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
         if self._judge.model != "probit" or not settings:
@@ -306,7 +315,9 @@ class Planted(InProcessProvider):
                 difference = len(first.split()) - len(second.split())
                 return "tie" if difference == 0 else "1" if difference > 0 else "2"
             case _:
-                return decide(parameters, (first, second), presentation.answers, presentation.trial)
+                request, answers = presentation.slots.request, presentation.answers
+                own = self._texts.get(respaced(request))
+                return decide(parameters, request, (first, second), answers, presentation.trial, own)
 
     def choice(self, presentation: Presentation) -> str:
         """The slot that it names among several texts."""

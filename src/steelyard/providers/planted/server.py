@@ -22,8 +22,8 @@ from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import (
     asks_bare,
     parse_best_of_prompt,
+    parse_pair_prompt,
     parse_score_prompt,
-    parse_slots,
     protocol_of,
 )
 from steelyard.trials.judge import Judge
@@ -121,7 +121,8 @@ def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
         slots, answers = Slots(asked.request, (asked.response,)), range(asked.low, asked.high + 1)
     else:
         protocol = judge.protocols.get(protocol_of(user))
-        slots, answers = Slots("", parse_slots(user)), _answers(body)
+        pair = parse_pair_prompt(user)
+        slots, answers = Slots(pair.request, pair.responses), _answers(body)
         settings = protocol.settings if protocol else {}
     name = trial or content_hash(body)
     return Presentation(messages, slots, tuple(map(str, answers)), Decoding(), settings=settings, trial=name)

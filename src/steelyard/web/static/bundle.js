@@ -27,7 +27,7 @@ function h(tag, attributes, ...children) {
 const number = (count) => count.toLocaleString("en");
 const calls = (count) => `${number(count)} ${count === 1 ? "call" : "calls"}`;
 const PAGE = 100, LONG = 1500;
-const OUTCOMES = { wrong: "wrong against the label", flip: "only flips", positional: "positional pairs", unreadable: "only unreadable", failed: "only failed" };
+const OUTCOMES = { wrong: "wrong against the label", flip: "only flips", positional: "positional pairs", contradiction: "contradicting their reason", unreadable: "only unreadable", failed: "only failed" };
 const CHIPS = { kind: "kind", delta: "step", label: "label", answer: "answer", stimulus: "stimulus", differs: "other answer than" };
 const FIELDS = ["figure", "judge", "probe", "protocol", "kind", "stratum", "delta", "label", "answer", "stimulus", "differs", "outcome", "text", "sort"];
 
@@ -150,7 +150,7 @@ function verdict(run, row) {
 }
 function verbatim(text, name) {
   if (text === undefined || text === null || text === "") return h("p", { class: "unknown" }, text === "" ? "nothing" : "not recorded");
-  const pre = (part, label) => h("pre", { dir: "auto", tabindex: 0, "aria-label": label }, part);
+  const pre = (part, label) => h("pre", { dir: "auto", tabindex: 0, role: "group", "aria-label": label }, part);
   if (text.length <= 2 * LONG) return pre(text, name);
   return [pre(text.slice(0, LONG), name), h("details", { class: "rest" }, h("summary", {}, `The other ${number(text.length - LONG)} characters`), pre(text.slice(LONG), `${name}, the rest`))];
 }
@@ -219,8 +219,7 @@ function listPage(run, wanted, page) {
   const last = Math.max(1, Math.ceil(rows.length / PAGE)), here = Math.min(Math.max(1, page), last);
   const part = rows.slice((here - 1) * PAGE, here * PAGE);
   const tab = (outcome, words, count) => h("a", { href: address({ ...wanted, outcome }), "aria-current": (wanted.outcome === outcome || (outcome === "" && wanted.outcome === "counted" && figure?.[3] == null)) && "page" }, words + " ", inShort(count, all));
-  const possible = Object.keys(run.outcomes).filter((word) => word !== "positional" || run.stimuli.some((each) => each.paired));
-  const outcomes = possible.map((word) => [word, counted(run, run.ofOutcome(passing, { ...wanted, outcome: word }))]);
+  const outcomes = Object.keys(run.outcomes).map((word) => [word, counted(run, run.ofOutcome(passing, { ...wanted, outcome: word }))]);
   const row = (each) => {
     const shown = run.shown(each), usage = run.usages[run.usage[each]], text = run.text(each), protocol = run.protocols[run.protocol[each]];
     return h("tr", {},

@@ -24,7 +24,6 @@ from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.selection import OUTCOMES, POSITIONAL
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import page_policy
@@ -201,9 +200,7 @@ class ViewPages:
             figure=figure_sentence(run.figure(wanted.figure), int(behind)) if wanted.figure else None,
             index=loaded.index,
             counts=loaded.index.counts(keep),
-            outcomes=[
-                word for word in OUTCOMES if word != POSITIONAL or loaded.index.calls.shown.paired.any()
-            ],
+            outcomes=loaded.index.possible_outcomes,
             all_count=loaded.index.count(keep),
             chosen=loaded.index.count(keep & ended),
             counted_count=None if counted is None else loaded.index.count(keep & counted),

@@ -97,7 +97,7 @@ def _index(run: ViewedRun, loaded: LoadedRun) -> dict[str, Any]:
             [probe, probe_title(probe), masks.place(_bits(index.run_calls.of_probe(probe, calls)))]
             for probe in index.probes
         ],
-        "outcomes": {word: masks.place(_bits(mask)) for word, mask in index.outcomes.items()},
+        "outcomes": {word: masks.place(_bits(index.outcomes[word])) for word in index.possible_outcomes},
         "verdicts": [[answer_word(each), reason_of(each)] for each in calls.verdicts],
         "stimuli": [_stimulus(each) for each in calls.shown.stimuli],
         "figures": _figures(run, index, masks),

@@ -1,0 +1,276 @@
+"""`trust fit` in words: what is accepted and promised, or what is missing; tables, page and trust.json."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.core.content_hash import short_hash
+from steelyard.core.text import percent, pluralize
+from steelyard.errors import ConfigError
+from steelyard.metrics.stats.confidence import SURE
+from steelyard.metrics.stats.intervals import Span
+from steelyard.survey.report import Report, ReportTable
+from steelyard.trust.bindings import bindings, run_scale
+from steelyard.trust.curve_plot import Curve, CurvePlot
+from steelyard.trust.fit import Missing, Promise, Refusal, Stage, TrustFit, fit, parse_prices
+from steelyard.trust.options import FitOptions
+from steelyard.trust.run_verdicts import read_run
+from steelyard.trust.thresholds import CURVE
+from steelyard.trust.trust_file import trust_body
+from steelyard.trust.verdict_table import (
+    AnswerWords,
+    TableColumns,
+    VerdictTable,
+    read_verdict_table,
+    signals_by_judge,
+)
+
+MEANINGS = (
+    ("accepted from", "The lowest value of the signal at which an answer is accepted."),
+    (
+        "at most",
+        "Upper limit of the share that is wrong among accepted answers: exact (Clopper–Pearson), one label "
+        "of each independent item, walked down from two starts that were fixed before any label was seen.",
+    ),
+    ("AUROC", "Chance that a right answer has the higher signal than a wrong one; 0.5 is a coin."),
+    (
+        "calibration error",
+        "Root mean square distance of the signal from the share that is right, less what chance adds.",
+    ),
+    (
+        "Brier score",
+        "Mean squared error of the signal as a chance of being right: miscalibration − discrimination + "
+        "uncertainty.",
+    ),
+    ("wrong but sure", f"Wrong answers whose signal is {SURE:g} or more, of all wrong ones."),
+)
+
+
+def read_for_fit(options: FitOptions) -> VerdictTable:
+    """The table or run that the options name, with the signals to choose from."""
+    if options.file.is_dir():
+        if options.people not in (None, "label"):
+            raise ConfigError(
+                f"{options.file}: no people {options.people!r} in a run folder, expected 'label', the labels "
+                "of its data; leave --people out, or fit from a table."
+            )
+        given = signals_by_judge(options.judges, options.signals) if options.signals else None
+        return read_run(options.file, options.judges, given)
+    if not options.judges or options.people is None:
+        lacking = (
+            "--people COLUMN, people's labels" if options.judges else "--judge COLUMN, a judge's answers"
+        )
+        raise ConfigError(f"{options.file}: which columns are meant is not said, expected {lacking}; add it.")
+    signals = signals_by_judge(options.judges, options.signals)
+    if options.people in {*signals, *(name for names in signals.values() for name in names)}:
+        raise ConfigError(
+            f"--people: column {options.people!r} is also a judge or a signal, expected labels that neither "
+            "of them saw; name another column."
+        )
+    return read_verdict_table(options.file, TableColumns(signals, options.people), options.reading)
+
+
+def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report, bool]:
+    """The report, whose JSON is trust.json, and whether the promise is shown."""
+    now = now or datetime.now(UTC)
+    table = read_for_fit(options)
+    only = None
+    if options.only is not None:
+        only = AnswerWords(options.reading.values, options.reading.scale).spell(options.only)
+        if only not in table.known_answers:
+            known = ", ".join(table.known_answers)
+            raise ConfigError(
+                f"--only: no judge gives {options.only!r}, expected one of {known}; correct it."
+            )
+    judges = list(table.judges)
+    promise = Promise(options.error, options.confidence, only)
+    fitted = fit(table, promise, parse_prices(options.prices, judges), options.seed)
+    prints, expires = bindings(options, judges, now)
+    refused = None if fitted.refusal is None else refusal_words(fitted, fitted.refusal)
+    scale = run_scale(options.file) if options.file.is_dir() else options.reading.scale
+    about = {"people": options.people, "scale": scale, "values": options.reading.values}
+    body = trust_body(fitted, refused, prints, expires, about, now)
+    report = Report(
+        kind="trust",
+        title=Path(table.name).name,
+        lead=lead(fitted),
+        facts=[
+            ("verdicts", f"{len(table.items):,}"),
+            ("labels", f"{int(table.labelled.sum()):,}"),
+            ("promised error", f"at most {percent(promise.error)}"),
+            ("confidence", percent(promise.confidence)),
+        ],
+        plot=_plot(fitted),
+        tables=_tables(fitted),
+        notes=_notes(fitted, prints, expires),
+        meanings=MEANINGS,
+        body=body,
+    )
+    return report, fitted.refusal is None
+
+
+def promise_words(promise: Promise) -> str:
+    wrong = (
+        "differ from people's" if promise.only is None else f"are {promise.only!r} where people say otherwise"
+    )
+    return f"at most {percent(promise.error)} {wrong}, with a confidence of {percent(promise.confidence)}"
+
+
+def lead(fitted: TrustFit) -> str:
+    if fitted.refusal is not None:
+        return f"No promise: {refusal_words(fitted, fitted.refusal)}."
+    size = pluralize(len(fitted.table.items), "verdict")
+    keep = [stage for stage in fitted.stages if stage.threshold is not None]
+    parts = [f"{stage.judge} where {stage.signal.name} is at least {_value(stage)}" for stage in keep]
+    people = percent(round(1 - fitted.share, 3))
+    return (
+        f"Accept {percent(round(fitted.share, 3))} of these {size}: {', else '.join(parts)}; people answer "
+        f"the other {people}. Of answers accepted so, {promise_words(fitted.promise)}."
+    )
+
+
+def _value(stage: Stage) -> str:
+    return "–" if stage.threshold is None else f"{stage.threshold.value:.4g}"
+
+
+def refusal_words(fitted: TrustFit, refusal: Refusal) -> str:
+    promise = fitted.promise
+    shown = f"of accepted answers {promise_words(promise)}, is not shown at any threshold"
+    tested = len(fitted.testing)
+    match refusal.missing:
+        case Missing.LABELS:
+            best = f"about {refusal.labels:,} of independent items, where {tested:,} were tested"
+            return f"that {shown}; missing are labels: {best}"
+        case Missing.SIGNAL:
+            return (
+                f"that {shown}; missing is a signal that tells right from wrong answers: name another with "
+                "--signal"
+            )
+    return (
+        f"that {shown}; the surest answers are wrong too often: take another judge or prompt, or promise "
+        "less with --error"
+    )
+
+
+def _plot(fitted: TrustFit) -> CurvePlot:
+    curves = []
+    for stage in fitted.stages:
+        kept = stage.threshold
+        chosen = None
+        if kept is not None and stage is fitted.stages[0]:
+            chosen = (kept.accepted / len(fitted.testing), kept.wrong / kept.accepted)
+        curves.append(Curve(f"{stage.judge} by {stage.signal.name}", fitted.curves[stage.judge], chosen))
+    level = percent(fitted.promise.confidence)
+    return CurvePlot(
+        "How often accepted answers are wrong, by how many are accepted",
+        "Each judge alone, from its surest answers to all of them, on the labels that test the promise. The "
+        f"bars hold at all {len(CURVE)} shares together with {level}. A ring marks the threshold of the "
+        "first judge. Below the dashed line the promise would be kept on these labels; it is made only where "
+        "the bound allows it.",
+        curves,
+        fitted.promise.error,
+    )
+
+
+def _tables(fitted: TrustFit) -> list[ReportTable]:
+    rows = []
+    for stage in fitted.stages:
+        kept = stage.threshold
+        seen = (f"{stage.reached:,}", f"{stage.accepted:,}")
+        said = ("", "") if kept is None else (f"{kept.wrong:,} of {kept.accepted:,}", f"{kept.bound:.3f}")
+        rows.append((f"{stage.judge}: {stage.signal.name}", _value(stage), *seen, *said))
+    header = ("judge: signal", "accepted from", "verdicts", "accepted", "wrong, of labels", "at most")
+    made = [ReportTable("Thresholds", header, rows)]
+    quality, parts = [], []
+    for stage in fitted.stages:
+        for each in fitted.quality[stage.judge]:
+            name = f"{stage.judge}: {each.signal}"
+            quality.append(
+                (
+                    name,
+                    f"{each.labels:,}",
+                    _limited(each.auroc, each.auroc_limits),
+                    _limited(each.calibration_error, each.calibration_limits),
+                    "" if each.sure_and_wrong is None else "{:,} of {:,}".format(*each.sure_and_wrong),
+                )
+            )
+            if each.brier is not None:
+                parts.append((name, *(f"{value:.3f}" for value in vars(each.brier).values())))
+    made.append(
+        ReportTable(
+            "Does it know when it is wrong?",
+            ("judge: signal", "labels", "AUROC [95 %]", "calibration error [95 %]", "wrong but sure"),
+            quality,
+        )
+    )
+    if parts:
+        head = ("judge: signal", "Brier score", "miscalibration", "discrimination", "uncertainty")
+        made.append(ReportTable("Brier score in its parts", head, parts, on_page_only=True))
+    if len(fitted.routes) > 1 or fitted.routes[0].dollars is not None:
+        made.append(_routes(fitted))
+    return made
+
+
+def _routes(fitted: TrustFit) -> ReportTable:
+    priced = fitted.routes[0].dollars is not None
+    rows = []
+    for number, route in enumerate(fitted.routes):
+        name = " → ".join((*route.judges, "people")) + (" (fitted)" if not number else "")
+        cost = (f"${route.dollars:,.2f}",) if route.dollars is not None else ()
+        rows.append((name, percent(round(route.accepted, 3)), percent(round(route.shares[-1], 3)), *cost))
+    header = ("route", "accepted", "to people", *(("per 1,000 verdicts",) if priced else ()))
+    return ReportTable("Routes at the same promise", header, rows)
+
+
+def _limited(value: float | None, limits: Span | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if limits is None else f"{value:.3f} [{limits[0]:.3f}, {limits[1]:.3f}]"
+
+
+def _notes(fitted: TrustFit, prints: dict[str, str], expires: datetime | None) -> list[str]:
+    table, noun = fitted.table, "task" if any(fitted.table.tasks) else "item"
+    labels, units = int(table.labelled.sum()), pluralize(fitted.units, noun)
+    said = [
+        "Assumed: further verdicts are of the same judges on the same kind of items as the labelled ones, "
+        "and those were drawn at random; where the mix changes the promise ends. Watch it with `steelyard "
+        "trust check`."
+    ]
+    if labels > fitted.units:
+        said.append(f"{labels:,} labels lie in {units}: one verdict of each, drawn by the seed, counts.")
+    if fitted.chosen_on:
+        said.append(
+            f"Signals were chosen on {fitted.chosen_on:,} of {units} with labels; the promise was tested on "
+            f"the other {len(fitted.testing):,}."
+        )
+    for stage in fitted.stages:
+        lost = int(np.isnan(stage.signal.values).sum() + (~table.judges[stage.judge].answered).sum())
+        if lost:
+            said.append(f"{stage.judge}: verdicts without an answer or a signal are never accepted.")
+        if stage.signal.calls is not None:
+            calls = pluralize(stage.signal.calls, "call")
+            said.append(f"{stage.judge}: an answer with its signal {stage.signal.name} takes {calls}.")
+    if any("tie" in judge.answers for judge in table.judges.values()):
+        said.append("A tie is an answer: it is wrong where people chose one of the two.")
+    if len(fitted.stages) > 1:
+        judges = pluralize(len(fitted.stages), "judge")
+        said.append(
+            f"Each of {judges} has its part of the promise, and is tested on what the ones before it left. "
+            "The other routes are for comparison: who picks one after reading them fits it alone anew."
+        )
+    tied = [
+        f"{stage.judge} {short_hash(prints[stage.judge])}" for stage in fitted.stages if stage.judge in prints
+    ]
+    untied = [stage.judge for stage in fitted.stages if stage.judge not in prints]
+    if tied:
+        said.append(f"Tied to fingerprints: {', '.join(tied)}.")
+    if untied:
+        said.append(
+            f"Tied to no fingerprint: {', '.join(untied)}. `steelyard.trusted` refuses it; add --certificate "
+            "or --bind."
+        )
+    day = "with no certificate: never" if expires is None else expires.date().isoformat()
+    return [*said, f"Expires {day}."]

@@ -1,0 +1,160 @@
+"""`trust.json`: the promise, the thresholds behind it, the judges that it is tied to, and when it expires."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steelyard.core.content_hash import content_hash, short_hash
+from steelyard.core.validation import checked
+from steelyard.errors import CertificateError, ConfigError
+from steelyard.trust.fit import Stage, TrustFit
+from steelyard.version import __version__
+
+SCHEMA = "steelyard.trust/1"
+NAME = "trust.json"
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class TrustedSignal(_Body):
+    name: str
+    kind: str
+    calls: int | None = None
+
+
+class TrustedStage(_Body):
+    judge: str
+    signal: TrustedSignal
+    threshold: float | None = None
+    fingerprint: str | None = None
+
+
+class TrustPromise(_Body):
+    error: float = Field(gt=0, lt=1)
+    confidence: float = Field(gt=0, lt=1)
+    only: str | None = None
+
+
+class TrustFile(_Body):
+    schema_name: str = Field(alias="schema")
+    promise: TrustPromise
+    stages: list[TrustedStage]
+    people: str | None = None
+    """Column of the labels."""
+    scale: str | None = None
+    values: str | None = None
+    answers: list[str] = Field(default_factory=list)
+    """All answers that judges and people gave."""
+    refused: str | None = None
+    issued: datetime = Field(strict=False)
+    expires: datetime | None = Field(default=None, strict=False)
+    digest: str
+
+    def require_valid(self, where: str, now: datetime) -> None:
+        """Refuse a promise that was never shown, or whose certificate has expired."""
+        if self.refused is not None:
+            raise CertificateError(f"{where}: holds a refusal, no promise ({self.refused}); fit it again.")
+        expires = self.expires
+        if expires is not None and (expires if expires.tzinfo else expires.replace(tzinfo=UTC)) <= now:
+            raise CertificateError(
+                f"{where}: expired on {expires.isoformat(timespec='seconds')} with the judges' certificate; "
+                "measure and gate them again, then fit the thresholds anew."
+            )
+
+    def require_judge(self, stage: TrustedStage, fingerprint: str, where: str) -> None:
+        """Refuse a judge other than the one that the threshold was fitted for."""
+        if stage.fingerprint is None:
+            raise CertificateError(
+                f"{where}: is tied to no fingerprint of judge {stage.judge!r}, so nobody can tell whether it "
+                "is the same; fit it from a run folder, or with --certificate or --bind."
+            )
+        if stage.fingerprint != fingerprint:
+            raise CertificateError(
+                f"{where}: was fitted for judge {stage.judge!r} with fingerprint "
+                f"{short_hash(stage.fingerprint)}, found {short_hash(fingerprint)}; the judge has changed, "
+                "so fit the thresholds anew."
+            )
+
+
+def trust_body(
+    fitted: TrustFit,
+    refused: str | None,
+    fingerprints: dict[str, str],
+    expires: datetime | None,
+    about: dict[str, str | None],
+    now: datetime,
+) -> dict[str, Any]:
+    """The file's content; `about` is how the table was read."""
+    body: dict[str, Any] = {
+        "schema": SCHEMA,
+        "promise": asdict(fitted.promise),
+        "refused": refused,
+        "stages": [_stage(fitted, stage, fingerprints.get(stage.judge)) for stage in fitted.stages],
+        "routes": [{**asdict(route), "accepted": route.accepted} for route in fitted.routes],
+        "verdicts": len(fitted.table.items),
+        "accepted": int(fitted.accepted.sum()),
+        "labels": {"clusters": fitted.units, "signal_chosen_on": fitted.chosen_on},
+        "source": fitted.table.name,
+        "answers": fitted.table.known_answers,
+        "seed": fitted.seed,
+        **about,
+        "version": __version__,
+        "issued": now.isoformat(timespec="seconds"),
+        "expires": None if expires is None else expires.isoformat(timespec="seconds"),
+    }
+    plain = json.loads(json.dumps(body))  # as JSON has it: tuples are lists
+    return {**plain, "digest": content_hash(plain)}
+
+
+def _stage(fitted: TrustFit, stage: Stage, fingerprint: str | None) -> dict[str, Any]:
+    kept, signal = stage.threshold, stage.signal
+    return {
+        "judge": stage.judge,
+        "fingerprint": fingerprint,
+        "signal": {"name": signal.name, "kind": signal.kind, "calls": signal.calls},
+        "threshold": None if kept is None else kept.value,
+        "labels": {
+            "reached": stage.left,
+            "accepted": 0 if kept is None else kept.accepted,
+            "wrong": 0 if kept is None else kept.wrong,
+        },
+        "bound": None if kept is None else kept.bound,
+        "verdicts": {"reached": stage.reached, "accepted": stage.accepted},
+        "signals": [asdict(each) for each in fitted.quality[stage.judge]],
+        "curve": [{**asdict(point), "value": point.value} for point in fitted.curves[stage.judge]],
+    }
+
+
+def read_trust(path: Path) -> TrustFile:
+    again = "fit it again with `steelyard trust fit`"
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}), expected {NAME}; {again}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not valid JSON, expected {NAME}; {again}.") from error
+    if not isinstance(body, dict) or body.get("schema") != SCHEMA:
+        found = body.get("schema") if isinstance(body, dict) else type(body).__name__
+        raise ConfigError(f"{path}: found schema {found!r}, expected {SCHEMA!r}; {again}.")
+    digest = _digest(body)
+    if digest is None or digest != body.get("digest"):
+        raise ConfigError(
+            f"{path}: its content is not that of its digest, expected a file as it was written; {again}."
+        )
+    return checked(TrustFile, body, str(path))
+
+
+def _digest(body: dict[str, Any]) -> str | None:
+    """Of all but the digest itself; None of what no promise holds: NaN, or lists without end."""
+    try:
+        return content_hash({key: value for key, value in body.items() if key != "digest"})
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,237 @@
+"""Verdicts with their signals of confidence and people's labels, from a table or a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.text import pluralize
+from steelyard.core.validation import parse_map
+from steelyard.errors import ConfigError, DataError
+from steelyard.importing.rating_reader import LOST
+from steelyard.importing.ratings import parse_parts
+from steelyard.survey.judged_items import task_numbers
+from steelyard.tasks.scale import BINARY_WORDS, answer_words, parse_scale
+from steelyard.tasks.sources.cells import is_missing, normal, plain_text
+from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
+from steelyard.trust.options import VerdictOptions
+
+OWN = "column"
+"""Kind of a signal that a column of a table holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    name: str
+    values: Floats
+    """Higher is surer; NaN where there is none."""
+    kind: str = OWN
+    calls: int | None = None
+    """Calls that a verdict with this signal takes; None where only the user knows it."""
+
+    @property
+    def is_probability(self) -> bool:
+        """Whether it may be read as a chance of being right."""
+        known = self.values[~np.isnan(self.values)]
+        return bool(len(known)) and float(known.min()) >= 0 and float(known.max()) <= 1
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeVerdicts:
+    answers: tuple[str | None, ...]
+    """None where the judge gave no answer."""
+    asked: Mask
+    """False where nothing is recorded, not even a failure."""
+    signals: Mapping[str, Signal]
+
+    @property
+    def answered(self) -> Mask:
+        return np.array([answer is not None for answer in self.answers], dtype=np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictTable:
+    name: str
+    items: tuple[str, ...]
+    tasks: tuple[str, ...]
+    labels: tuple[str | None, ...]
+    judges: Mapping[str, JudgeVerdicts]
+    records: Sequence[Mapping[str, Any]] = ()
+    """The rows as they stand in the file."""
+
+    @property
+    def clusters(self) -> Ints:
+        """Rows of one task belong together; without tasks, rows of one item do."""
+        return task_numbers(self.tasks if any(self.tasks) else self.items)
+
+    @property
+    def labelled(self) -> Mask:
+        return np.array([label is not None for label in self.labels], dtype=np.bool_)
+
+    @property
+    def known_answers(self) -> list[str]:
+        """All answers that judges and people gave."""
+        given = {answer for judge in self.judges.values() for answer in judge.answers} | set(self.labels)
+        return sorted(answer for answer in given if answer is not None)
+
+    def wrong(self, judge: str, only: str | None = None) -> Mask:
+        """Answers that differ from the label; with `only`, those among them that give this answer."""
+        return np.array(
+            [
+                answer is not None and answer != label and only in (None, answer)
+                for answer, label in zip(self.judges[judge].answers, self.labels, strict=True)
+            ],
+            dtype=np.bool_,
+        )
+
+
+PARTS = ("item", "task")
+
+
+class AnswerWords:
+    """One spelling of each answer: that of the scale, where one is named."""
+
+    def __init__(self, values: str | None, scale: str | None) -> None:
+        given = parse_map(values or "", "--values", "WORD=ANSWER", "good=1,bad=0")
+        self._words = {normal(word): normal(answer) for word, answer in given.items()}
+        parsed = None if scale is None else parse_scale(scale)
+        self.answers = None if parsed is None else parsed.answers
+        self._usual = BINARY_WORDS if parsed is None else answer_words(parsed)
+
+    def spell(self, cell: Any) -> str:
+        text = normal(cell)
+        return self._words.get(text, self._usual.get(text, text))
+
+    def read(self, cell: Any, where: str, column: str) -> str:
+        answer = self.spell(cell)
+        if self.answers is not None and answer not in self.answers:
+            raise DataError(
+                f"{where}: column {column!r} holds {plain_text(cell)[:60]!r}, expected one of "
+                f"{', '.join(self.answers)}; correct the row, or say what the word means with --values."
+            )
+        return answer
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Which columns are judges' answers, their signals, and people's labels."""
+
+    signals: Mapping[str, Sequence[str]]
+    """Columns of the signals of each judge, by the column of its answers."""
+    people: str | None = None
+    answers: Sequence[str] | None = None
+    """All answers that judges and people gave when the thresholds were fitted."""
+
+
+def read_verdict_table(path: Path, wanted: TableColumns, how: VerdictOptions) -> VerdictTable:
+    parts = parse_parts(how.columns, known=PARTS)
+    table = read_table(path)
+    if how.where:
+        table = filter_rows(table, parse_map(how.where, "--where", "COLUMN=VALUE", "split=test"))
+    for part, column in parts.items():
+        table.require(column, part)
+    words = AnswerWords(how.values, how.scale)
+    judges = {judge: _judge(table, judge, columns, words) for judge, columns in wanted.signals.items()}
+    labels: tuple[str | None, ...] = (None,) * len(table.records)
+    if wanted.people is not None:
+        table.require(wanted.people, "people")
+        labels = tuple(
+            None
+            if _is_empty(cell := record.values.get(wanted.people))
+            else words.read(cell, f"{table.name}, {record.where}", wanted.people)
+            for record in table.records
+        )
+        if words.answers is None:
+            _refuse_unknown(table, wanted, labels, judges)
+    here = TableParts(
+        table, {part: parts.get(part, part) for part in PARTS if parts.get(part, part) in table.columns}
+    )
+    items = tuple(here.text(record, "item") or str(record.number) for record in table.records)
+    tasks = tuple(here.text(record, "task") for record in table.records)
+    return VerdictTable(table.name, items, tasks, labels, judges, [record.values for record in table.records])
+
+
+def _is_empty(cell: Any) -> bool:
+    return is_missing(cell) or (isinstance(cell, str) and not cell.strip())
+
+
+def _judge(table: Table, judge: str, columns: Sequence[str], words: AnswerWords) -> JudgeVerdicts:
+    table.require(judge, "the judge")
+    cells = [record.values.get(judge) for record in table.records]
+    answers = tuple(
+        None
+        if _is_empty(cell) or normal(cell) in LOST
+        else words.read(cell, f"{table.name}, {record.where}", judge)
+        for record, cell in zip(table.records, cells, strict=True)
+    )
+    asked = np.array([not _is_empty(cell) for cell in cells], dtype=np.bool_)
+    return JudgeVerdicts(answers, asked, {name: Signal(name, _numbers(table, name)) for name in columns})
+
+
+def _numbers(table: Table, column: str) -> Floats:
+    table.require(column, "the signal")
+    return np.array([_number(table, record, column) for record in table.records], dtype=np.float64)
+
+
+def _number(table: Table, record: TableRecord, column: str) -> float:
+    cell = record.values.get(column)
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return float("nan")
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not isfinite(number):
+        raise DataError(
+            f"{table.name}, {record.where}: column {column!r} holds {plain_text(cell)[:60]!r}, expected a "
+            "number that is higher where the judge is surer; correct it, or leave the cell empty where there "
+            "is none."
+        )
+    return number
+
+
+def _refuse_unknown(
+    table: Table,
+    wanted: TableColumns,
+    labels: Sequence[str | None],
+    judges: Mapping[str, JudgeVerdicts],
+) -> None:
+    """A label that no judge ever gives is most often another spelling, and would make every answer wrong."""
+    given = sorted({answer for judge in judges.values() for answer in judge.answers if answer is not None})
+    known = wanted.answers or given
+    for record, label in zip(table.records, labels, strict=True):
+        if label is not None and label not in known:
+            raise DataError(
+                f"{table.name}, {record.where}: column {wanted.people!r} holds {label!r}, expected an answer "
+                f"that a judge gives ({', '.join(known[:8]) or 'none found'}); say what the word means with "
+                "--values, or name all answers with --scale."
+            )
+
+
+def signals_by_judge(judges: Sequence[str], given: Sequence[str]) -> dict[str, list[str]]:
+    """Signals as the command line writes them; without `JUDGE=` they are of the only judge."""
+    made: dict[str, list[str]] = {judge: [] for judge in judges}
+    for text in given:
+        judge, sign, name = text.partition("=")
+        if not sign or judge not in made:
+            if len(judges) != 1:
+                raise ConfigError(
+                    f"--signal: found {text!r} beside {pluralize(len(judges), 'judge')}, expected "
+                    f"JUDGE=SIGNAL with one of {', '.join(judges)}; write whose signal it is."
+                )
+            judge, name = judges[0], text
+        made[judge].append(name)
+    for judge, names in made.items():
+        if not names:
+            raise ConfigError(
+                f"--signal: none found for judge {judge!r}, expected what tells how sure it is; name a "
+                f"column, as in --signal {judge}=confidence."
+            )
+    return made
