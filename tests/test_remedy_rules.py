@@ -149,3 +149,12 @@ def test_a_rubric_that_does_not_say_it_is_to_say_it(tmp_path: Path) -> None:
         judge = ("-j", f"openai/planted?base_url={url}", "--rubric", rubric)
         _, body = measured(tmp_path / "run", *LADDER, "-p", "length", *judge)
     assert body["verdicts"][0]["remedy"].startswith("Say in the rubric that length does not count,")
+
+
+def test_who_ties_too_often_is_not_told_that_answers_change(tmp_path: Path) -> None:
+    """Steps that are not seen are no noise: nothing says that the same call would end otherwise."""
+    told, body = measured(tmp_path / "run", "-j", "planted/probit?s=0.9&beta=0&tau=1.6&sigma=0&lapse=0")
+    (verdict,) = body["verdicts"]
+    assert (verdict["verdict"], verdict["facts"][0]["title"]) == ("too_little_data", "Sensitivity")
+    assert "change from call to call" not in told
+    assert "it has a fault, and these data do not show whether it can judge" in told

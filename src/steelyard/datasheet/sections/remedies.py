@@ -100,12 +100,11 @@ def recommended_kind(datasheet: Datasheet, decision: Decision, cause: Cause | No
 def repeats_for(datasheet: Datasheet, decision: Decision, cause: Cause) -> MitigatedJudge | None:
     """Repeats that mend noise of a judge whose merit is open, which they may decide; None for other faults.
 
-    Noise are the faults whose first remedy they are. They need not be on record: what they would show is then
-    not known, and nothing speaks against them.
+    They need not be on record: what they would show is then not known, and nothing speaks against them.
     """
-    kinds = remedies_for(decision, cause)
-    if not kinds or kinds[0] not in (MAJORITY, MEAN):
+    if cause not in (Cause.NOISE, Cause.REPEATABILITY):
         return None
+    kinds = remedies_for(decision, cause)
     against = {each.remedy: why for each, why in _candidates(datasheet, decision, cause)}
     kinds = tuple(kind for kind in kinds if kind in (MAJORITY, MEAN))
     fitting = [each for each in _of(datasheet, decision.judge) if each.kind in kinds and each.definition]
