@@ -41,6 +41,7 @@ def open_study(
         consent_of(options.yes),
         prompt=options.prompt,
         answers=options.answers,
+        literals=options.literals,
         accept_all=accept_all,
         calls=calls,
         runs_code=calls,
@@ -126,7 +127,7 @@ class MeasureOptions(StudyOptions):
 RERUN_PARAMETERS = (
     *("study", "judges", "probes", "scale", "profile", "until", "replicates", "seed", "out"),
     *("data", "columns", "labels", "adapter", "stratify", "sample", "where", "preprocess", "failing"),
-    *("rubric", "checklists", "prompt", "answers"),
+    *("rubric", "checklists", "prompt", "literals", "answers"),
 )
 """Parameters that decide what is measured and where it is saved; the others decide speed and output."""
 

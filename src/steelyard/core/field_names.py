@@ -45,8 +45,13 @@ SLOTS: Mapping[str, str] = {"a": "1", "1": "1", "first": "1", "b": "2", "2": "2"
 """Words that number one of two: `answer_a`, `response2`, `second`."""
 _NUMBERED = ("response", "reference", "system", "transcript")
 
-_NARROW = {"correct": "reference", "ref": "reference", "retrieved": "context"}
-"""Words that tell which answer or text is meant, and name none by themselves."""
+_HINTS = {
+    "correct": "reference",
+    "ref": "reference",
+    "truth": "reference",
+    "retrieved": "context",
+} | dict.fromkeys(("text", "answers", "outputs", "responses", "candidates", "assistant", "model"), "response")
+"""Words that hint at a field, and are certain names of none."""
 _FIELD = {name: field for field, names in SYNONYMS.items() for name in names.split()}
 _TYPING_ERROR = 0.75
 """Likeness from which a name is taken for a typing error: `requst`, and not `score` for `correct`."""
@@ -80,7 +85,7 @@ def nearest(name: str, fields: Collection[str]) -> str | None:
     if meant in fields:
         return meant
     words = words_of(name)
-    fields_of = {**_FIELD, **_NARROW}
+    fields_of = {**_FIELD, **_HINTS}
     found = [fields_of[word] for word in words if word in fields_of]
     narrow = sorted(found, key=lambda field: field not in ("reference", "context", "label", "verdict"))
     slots = [f"{field}_{SLOTS[word]}" for word in words if word in SLOTS for field in (*found, "response")]
