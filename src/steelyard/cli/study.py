@@ -28,6 +28,7 @@ def open_study(
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study, its folder and its writers; without `calls`, no code of a `python/…` judge is run."""
     from steelyard.commands import open_study as opening
+    from steelyard.run_folder.resume import with_found_readers
     from steelyard.run_folder.run_folder import RunFolder
 
     given = {"profile": options.profile, "seed": options.seed, "replicates": options.replicates}
@@ -51,7 +52,7 @@ def open_study(
         if not quiet:
             warn(note)
     folder = options.folder or RunFolder.default(study)
-    return study, folder, generation
+    return with_found_readers(study, folder), folder, generation
 
 
 def consent_of(given: tuple[str, ...]) -> Consent:

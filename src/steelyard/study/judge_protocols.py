@@ -41,7 +41,7 @@ from steelyard.trials.prompt import (
 )
 from steelyard.trials.template_reader import DataColumns, TemplateNames, read_template
 from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
-from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.readers import READERS, json_key
 
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
 
@@ -188,6 +188,8 @@ class ProtocolMaker:
         elif change.prompt is not None:
             messages = self._messages(change.prompt, f"{where}: prompt", literals)
             user, system = messages["user"], messages.get("system")
+            if reader.name == "json" and f'"{json_key(self.scale)}"' not in user + (system or ""):
+                reader = Spec("choice", reader.args)  # a schema would make another reply than the prompt does
             if system is not None and change.system is not None:
                 raise ConfigError(
                     f"{where}: found system beside a system message in the prompt, expected one; leave one."
