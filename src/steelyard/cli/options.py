@@ -195,7 +195,12 @@ class StudyOptions:
         "File of your own checklists, in the place of the built-in ones.", "FILE", kind="file"
     )
     prompt: Path | None = setting(
-        "Prompt template file, or 'paper' for the published prompt.", "FILE", kind="file"
+        "Your judge's prompt with {question}, {answer}: a text, or messages in YAML or JSON.",
+        "FILE",
+        kind="file",
+    )
+    literals: tuple[str, ...] = several(
+        "Name in braces that is text in the prompt, not a variable; repeatable.", "NAME", ("--literal",)
     )
     answers: str | None = setting("Answer mapping to the scale: pass=1,fail=0.", "MAP")
     scale: str | None = setting(

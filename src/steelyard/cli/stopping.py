@@ -59,7 +59,7 @@ def print_sizes(options: StudyOptions, as_json: bool) -> None:
     from steelyard.cli.plan_table import listing, price_list, print_listing, print_rows, total_row
     from steelyard.commands.measure import remaining_profiles
     from steelyard.providers.provider import destinations
-    from steelyard.run_folder.resume import require_same_study
+    from steelyard.run_folder.resume import require_same_study, with_found_readers
     from steelyard.runner.planner import make_plan, plan_rows
     from steelyard.runner.record import submitted
 
@@ -70,7 +70,7 @@ def print_sizes(options: StudyOptions, as_json: bool) -> None:
             done = store.answered() | submitted(store)
     looks: list[tuple[str, list[PlanRow]]] = []
     for profile in remaining_profiles(folder):
-        study = sizes(profile)
+        study = with_found_readers(sizes(profile), folder)
         if not looks:
             require_same_study(folder, study)
         with without_code():

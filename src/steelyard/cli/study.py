@@ -28,6 +28,7 @@ def open_study(
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study, its folder and its writers; without `calls`, no code of a `python/…` judge is run."""
     from steelyard.commands import open_study as opening
+    from steelyard.run_folder.resume import with_found_readers
     from steelyard.run_folder.run_folder import RunFolder
 
     given = {"profile": options.profile, "seed": options.seed, "replicates": options.replicates}
@@ -41,6 +42,7 @@ def open_study(
         consent_of(options.yes),
         prompt=options.prompt,
         answers=options.answers,
+        literals=options.literals,
         accept_all=accept_all,
         calls=calls,
         runs_code=calls,
@@ -50,7 +52,7 @@ def open_study(
         if not quiet:
             warn(note)
     folder = options.folder or RunFolder.default(study)
-    return study, folder, generation
+    return with_found_readers(study, folder), folder, generation
 
 
 def consent_of(given: tuple[str, ...]) -> Consent:
@@ -126,7 +128,7 @@ class MeasureOptions(StudyOptions):
 RERUN_PARAMETERS = (
     *("study", "judges", "probes", "scale", "profile", "until", "replicates", "seed", "out"),
     *("data", "columns", "labels", "adapter", "stratify", "sample", "where", "preprocess", "failing"),
-    *("rubric", "checklists", "prompt", "answers"),
+    *("rubric", "checklists", "prompt", "literals", "answers"),
 )
 """Parameters that decide what is measured and where it is saved; the others decide speed and output."""
 

@@ -107,6 +107,11 @@ class Study:
     looks: tuple[ProfileLook, ...] | None = field(default=None, compare=False)
     """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
 
+    prompts: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Judges that are asked with a prompt of the user's, and its file; empty for a text. Decides nothing."""
+    unread: frozenset[str] = field(default=frozenset(), compare=False)
+    """Judges of whose replies nobody has said how they are read: the first replies tell."""
+
     kept: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False, repr=False)
     """Columns of the data that the results repeat, by item. Decides no figure."""
     kit: ProbeCache = field(default_factory=ProbeCache, compare=False, repr=False)

@@ -80,16 +80,22 @@ class DataConfig(StrictModel):
         return self.split_items(folder, scale, seed)[0]
 
     def split_items(
-        self, folder: Path, scale: Scale, seed: int, rubrics: Sequence[RubricEntry] = ()
+        self,
+        folder: Path,
+        scale: Scale,
+        seed: int,
+        rubrics: Sequence[RubricEntry] = (),
+        shown: Sequence[str] = (),
     ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
         """The items of the study and those that were not drawn, each in the order of the file.
 
-        With several rubrics every item is there once for each; rows are drawn before that.
+        With several rubrics every item is there once for each; rows are drawn before that. `shown` are
+        columns that prompts show.
         """
         chosen: tuple[Item, ...] = ()
         others: tuple[Item, ...] = ()
         for rubric in rubrics or (None,):
-            items = self.read(folder, scale, rubric, several=len(rubrics) > 1)
+            items = self.read(folder, scale, rubric, several=len(rubrics) > 1, shown=shown)
             mine = draw_items(items, self.sample, seed)
             names = {item.id for item in mine}
             rest = [item for item in items if item.id not in names]
@@ -98,7 +104,13 @@ class DataConfig(StrictModel):
         return chosen, others
 
     def read(
-        self, folder: Path, scale: Scale, rubric: RubricEntry | None = None, *, several: bool = False
+        self,
+        folder: Path,
+        scale: Scale,
+        rubric: RubricEntry | None = None,
+        *,
+        several: bool = False,
+        shown: Sequence[str] = (),
     ) -> tuple[Item, ...]:
         if self.adapter is not None:
             return self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
@@ -112,7 +124,17 @@ class DataConfig(StrictModel):
             labels=self.labels,
             stratify=self.stratify,
             preparation=Preparation.of(self.preprocess or ()),
+            shown=shown,
         )
+
+    def columns_of(self, folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Columns that are a part of an item, with the part, and every column of the file."""
+        if self.adapter is not None:  # its items need not be rows
+            return {}, ()
+        table = self._table(folder, read_table)
+        used = (self.columns or Columns()).over(table.parts).used()
+        hidden = {} if self.jury_reference is None else {self.jury_reference: "label"}
+        return {column: part for part, column in used} | hidden, table.columns
 
     def kept_columns_by_item(self, folder: Path, scale: Scale) -> dict[str, dict[str, str]]:
         """What the columns to keep hold, by the item of their row; empty cells are left out."""
