@@ -114,6 +114,26 @@ class LineFormat(Generic[Table]):
         return self.slots.index(outcome[0]) if self.slots else 0
 
 
+def holds_lines(path: Path) -> bool:
+    """Whether a file holds lines of recorded verdicts, sound or not; a table has names of its own."""
+    ending = path.suffix.lower()
+    if ending not in (".jsonl", ".ndjson"):
+        return ending not in (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq", ".json")
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            body = _DECODER.decode(next((line for line in stream if line.strip()), ""))
+    except (OSError, ValueError, RecursionError):
+        return True  # whoever reads the lines says what is wrong
+    keys = {*body} if isinstance(body, dict) else set()
+    if not keys or "probe" in keys or any(keys >= marks for marks in EXPORTED):
+        return True
+    return "item_id" in keys and any(key in _PAIR_KEYS or key.startswith("verdict_") for key in keys)
+
+
+_PAIR_KEYS = ("winner_AB", "winner_BA", "runs")
+"""Of lines that hold a pair each."""
+
+
 class RecordedSource(Protocol):
     @property
     def scores(self) -> bool:
@@ -122,6 +142,10 @@ class RecordedSource(Protocol):
     @property
     def remarks(self) -> Sequence[str]:
         """What was left out, in sentences, once the lines are read."""
+
+    @property
+    def mapping(self) -> str:
+        """Which columns were taken by their names, in a line."""
 
     @property
     def baselines(self) -> Collection[str]:
