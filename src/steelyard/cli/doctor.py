@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.help import StudyCommand
 from steelyard.cli.options import StudyOptions, takes
 from steelyard.cli.output import plain, print_error
 from steelyard.core.settings import several
@@ -29,10 +30,10 @@ class DoctorOptions(StudyOptions):
     people: tuple[str, ...] = several("Column of people in a wide table of ratings; repeatable.", "NAME")
 
 
-@click.command(short_help="Check machine, weights, keys and judges.")
+@click.command(cls=StudyCommand, short_help="Check machine, weights, keys and judges.")
 @takes(DoctorOptions)
 def doctor(options: DoctorOptions) -> None:
-    """Check the machine, the embedded weights and the keys, then the given judges.
+    """Check the given judges, then the machine, the embedded weights and the keys.
 
     With a file of ratings (CSV, JSONL, Parquet, …) it says instead what the file supports: agreement,
     correction, ranking. Of a wide table -j and --people name the columns of judges and people.
@@ -53,15 +54,16 @@ def doctor(options: DoctorOptions) -> None:
         how = RatingColumns.parse(options.columns, options.judges, options.people, where=options.where)
         _print_table(console, rating_checks(load_ratings(options.study, how)))
         return
-    findings = list(machine_checks())
-    _print_table(console, findings)
-    broken = [
-        (f"{each.subject}: {each.found}", each.exit_code) for each in findings if each.state == "broken"
-    ]
-    for check in _judges(options):
+    broken = []
+    for check in _judges(options):  # what was asked for comes before what is the same every time
         _print_check(console, check)
         if check.fault is not None:
             broken.append((check.sentence, check.exit_code))
+    findings = list(machine_checks())
+    _print_table(console, findings)
+    broken += [
+        (f"{each.subject}: {each.found}", each.exit_code) for each in findings if each.state == "broken"
+    ]
     for sentence, _ in broken[:1]:
         print_error(sentence)
     sys.exit(max((code for *_, code in broken), default=0))

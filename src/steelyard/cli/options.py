@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import Field, dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -42,17 +43,43 @@ def option(*names: str, **settings: Any) -> Decorator:
 
 
 class FiniteRange(click.FloatRange):
+    noun = "a number"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
+        with suppress(click.BadParameter):
+            number = float(super().convert(value, param, ctx))
+            if math.isfinite(number):
+                return number
+        raise click.BadParameter(_expected(value, self.noun, self), ctx, param)
+
+
+class WholeRange(click.IntRange):
+    noun = "a whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        with suppress(click.BadParameter):
+            return int(super().convert(value, param, ctx))
+        raise click.BadParameter(_expected(value, self.noun, self), ctx, param)
+
+
+def _expected(value: object, noun: str, within: click.IntRange | click.FloatRange) -> str:
+    low = "" if within.min is None else f"{'above' if within.min_open else 'of at least'} {within.min:g}"
+    both = "" if within.max is None else f"from {within.min:g} to {within.max:,g}"
+    return f"found {str(value)!r}, expected {noun} {both or low}".rstrip()
+
+
+class OneOf(click.Choice):  # type: ignore[type-arg]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        with suppress(click.BadParameter):
+            return str(super().convert(value, param, ctx))
+        every = ", ".join(map(str, self.choices))
+        raise click.BadParameter(f"found {str(value)!r}, expected one of {every}", ctx, param)
 
 
 POSITIVE = FiniteRange(min=0, min_open=True)
 NOT_NEGATIVE = FiniteRange(min=0)
-COUNT = click.IntRange(min=1)
-PORT = click.IntRange(0, 65535)
+COUNT = WholeRange(min=1)
+PORT = WholeRange(0, 65535)
 
 
 def engine(value: str) -> str:
@@ -67,8 +94,8 @@ KINDS: dict[str, Any] = {
     "path": click.Path(path_type=Path),
     "file": click.Path(dir_okay=False, path_type=Path),
     "folder": click.Path(file_okay=False, path_type=Path),
-    "integer": int,
-    "natural": click.IntRange(min=0),
+    "integer": WholeRange(),
+    "natural": WholeRange(min=0),
     "count": COUNT,
     "positive": POSITIVE,
     "not negative": NOT_NEGATIVE,
@@ -116,7 +143,7 @@ def _filled(options: Any, given: dict[str, Any]) -> Any:
 def _parameter(setting: Field[Any]) -> Decorator:
     about = dict(setting.metadata["about"])
     if "choices" in about:
-        about["type"] = click.Choice(about.pop("choices"))
+        about["type"] = OneOf(about.pop("choices"))
     elif "kind" in about:
         about["type"] = KINDS[about.pop("kind")]
     if "flags" not in setting.metadata:
@@ -237,7 +264,8 @@ class StudyOptions:
 
 
 def until_setting() -> Any:
-    return setting("Increase the profile until the verdict is decided.", "verdict", choices=("verdict",))
+    text = 'Measure until the verdict, or a rule such as "dark_current<0.10", is decided.'
+    return setting(text, "verdict|RULE")
 
 
 def with_plain_yes(arguments: Sequence[str]) -> list[str]:

@@ -106,11 +106,15 @@ def run_limits(options: StudyOptions) -> RunLimits:
     )
 
 
+VERDICT, RULE = "verdict", "dark_current<0.10"
+"""What `--until` takes: this word, or a rule such as this one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions(StudyOptions):
     until: str | None = until_setting()
-    decide: str | None = setting('Stop once a rule such as "dark_current<0.10" is decided.', "RULE")
-    cap: int | None = setting("Maximum number of pairs for --decide [all].", "N", kind="count")
+    decide: str | None = setting("Earlier spelling of --until RULE.", "RULE", hidden=True)
+    cap: int | None = setting("Maximum number of pairs for a rule of --until [all].", "N", kind="count")
     batch: bool = flag("Use the vendor's batch API: about half the price, results within hours.")
     batch_size: int | None = setting("Calls per batch, at most [what the vendor takes].", "N", kind="count")
     poll: float = setting("Seconds between batch status checks.", "SECONDS", default=60.0, kind="positive")
@@ -147,6 +151,8 @@ def _words(context: click.Context, parameter: click.Parameter) -> Iterator[str]:
         return
     option = min(parameter.opts, key=len)
     value = context.params[name]
+    if name == "until" and value != VERDICT:
+        return  # what was decided by a rule is measured without it
     for each in value if isinstance(value, tuple) else (value,):
         if isinstance(parameter, click.Option):
             yield option

@@ -75,7 +75,7 @@ def measure(
             record.store = store
             coverage = record.coverage(plan.trials)
             errors = [
-                *stop_reasons(session, coverage.headline, where),
+                *stop_reasons(session, coverage.headline, where, typed=study.command is not None),
                 *judges_without_verdicts(
                     names,
                     record.observations(plan.trials),

@@ -139,7 +139,7 @@ class RunFacts:
     handed_in: int = 0
     """Calls that wait for their reply in batches."""
     decided: str | None = None
-    """Rule of `--decide` after which the others were not asked; None where something else ended the run."""
+    """Rule of `--until` after which the others were not asked; None where something else ended the run."""
     unfinished: Mapping[str, AskedCalls] = field(default_factory=dict)
     uncounted: Mapping[str, int] = field(default_factory=dict)
     """Judge to its calls whose tokens no server counted, so that their dollars are estimated."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, Union, get_
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
+from steelyard.core.files import read_problem
 from steelyard.core.validation import checked
 from steelyard.errors import DataError
 
@@ -169,7 +170,7 @@ def text_lines(path: Path) -> Iterator[str]:
                 yield line
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be read ({error.strerror}); expected a JSONL file of recorded verdicts."
+            f"{path}: {read_problem(path, error)}; expected a JSONL file of recorded verdicts."
         ) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8 text ({error.reason}); save it as UTF-8.") from error

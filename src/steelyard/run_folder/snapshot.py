@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import hash_of
+from steelyard.core.files import no_such
 from steelyard.core.json_dataclasses import from_body, to_body
 from steelyard.core.registry import Spec
 from steelyard.core.validation import reason
@@ -201,9 +202,8 @@ def load_plan(folder: RunFolder, *, verify: bool = False) -> Plan:
     """The plan of the study that lies here, from its frozen stimuli alone; nothing is written."""
     for path in (folder.study, folder.stimuli, folder.database):
         if not path.exists():
-            raise ConfigError(
-                f"{folder.path}: no {path.name} found, expected a run folder that `measure` wrote."
-            )
+            lack = f"no {path.name} found" if folder.path.exists() else no_such(folder.path, "folder")
+            raise ConfigError(f"{folder.path}: {lack}, expected a run folder that `measure` wrote.")
     study = load_snapshot(folder.study)
     with folder.store(read_only=True) as store:
         if store.study != study.hash:

@@ -125,7 +125,9 @@ def parse_judge(
 
 def judge_info(address: str, where: str) -> ProviderInfo:
     if not address.partition("/")[2]:
-        raise ConfigError(f"{where}: found no '/', expected {ADDRESS}.")
+        of_python = address.startswith("python") or ".py" in address
+        expected = "python/FILE.py:FUNCTION or python/MODULE:FUNCTION" if of_python else ADDRESS
+        raise ConfigError(f"{where}: found no '/', expected {expected}.")
     try:
         return model_info(address)
     except UsageError as error:

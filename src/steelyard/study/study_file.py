@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 import yaml
 from pydantic import Field
 
+from steelyard.core.files import read_problem
 from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
@@ -367,7 +368,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         body = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); expected a study file.") from error
+        raise ConfigError(f"{path}: {read_problem(path, error)}; expected a study file.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
