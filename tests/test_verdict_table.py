@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ from calibration import changes, words
 from calibration.answers import FIRST, SECOND, TIE, agreeing, guessing, knows, longest, probit, sees
 from calibration.judges import EXCELLENT, LETTERS, USELESS, PlantedJudge
 from calibration.words import LETTER
-from calibration.worlds import KINDS, World, stream
+from calibration.worlds import KINDS, Kind, World, stream
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.metrics.common import MERIT
+from steelyard.metrics.findings import CLEAR
+from steelyard.metrics.merit import merit_estimates
 
 WRONG = {USELESS: "CN", EXCELLENT: "U"}
 """Letters of the words that are wrong at every size, by class."""
@@ -21,6 +25,16 @@ RUNS, FEWER = 100, {"catalogue": 12, "counters": 20, "runs": 10}
 """Least runs of a judge at a size, of which `make calibrate` makes a hundred; some kinds have fewer."""
 FIRST_SEED = 1_000_000
 """Of the reduced simulation: none of those that the file counts."""
+
+
+IN_SUITE = 40
+"""Runs of each useless judge that the suite makes; `make calibrate` makes three hundred at every size."""
+SMALLEST_ALONE = ("counters", "binary", "skewed", "several", "ordinal", "runs")
+"""Kinds whose larger sizes, of which making the texts takes a second, are left to `make calibrate`."""
+
+
+def useless_of(table: Kind) -> dict[str, Any]:
+    return {name: judge.answers for name, judge in table.judges.items() if judge.class_ == USELESS}
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +119,7 @@ def test_a_reduced_simulation_holds_and_what_it_leaves_out_decides_no_word(kind:
     world = World.of(kind, 0, FIRST_SEED)
     with words.verdicts_only(remedies=False):
         fast = words.sheet_of(world, answers, FIRST_SEED).verdicts
-    assert {judges[said.judge].class_ for said in fast} == set(WRONG)
+    assert {said.judge for said in fast} == set(answers)
     assert [said.judge for said in fast if LETTER[said.word] in WRONG[judges[said.judge].class_]] == []
     if kind in ("catalogue", "natural", "ordinal", "runs"):
         name = next(iter(answers))
@@ -117,6 +131,26 @@ def test_a_reduced_simulation_holds_and_what_it_leaves_out_decides_no_word(kind:
 
 def told(sheet: Datasheet) -> dict[str, Any]:
     return {verdict.judge: (verdict.word, verdict.facts, verdict.advice.value) for verdict in sheet.verdicts}
+
+
+@pytest.mark.parametrize("kind", [kind for kind, table in KINDS.items() if useless_of(table)])
+def test_no_useless_judge_is_usable_in_forty_runs(kind: str) -> None:
+    """A judge whose merit is not shown is not usable: only where it is, the whole sheet is made."""
+    judges = useless_of(KINDS[kind])
+    for size in range(1 if kind in SMALLEST_ALONE else 3):
+        usable: Counter[str] = Counter()
+        for seed in range(FIRST_SEED, FIRST_SEED + IN_SUITE):
+            world = World.of(kind, size, seed)
+            seen = world.observe({**judges, **world.baselines}, seed)
+            beside = {name: seen.of_judge(name) for name in world.baselines}
+            for name, answers in judges.items():
+                merits = merit_estimates(name, seen.of_judge(name), beside, world.study.seed)
+                if any(each.status == CLEAR for each in merits if each.metric == MERIT.id):
+                    with words.verdicts_only(remedies=False):
+                        (said,) = words.sheet_of(world, {name: answers}, seed).verdicts
+                    usable[name] += LETTER[said.word] in WRONG[USELESS]
+        assert max(usable.values(), default=0) <= 1, (size, usable)
+        assert usable.total() <= 0.01 * IN_SUITE * len(judges), (size, usable)
 
 
 @pytest.mark.calibrate

@@ -13,6 +13,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.more_data import with_own_checklists
 from steelyard.metrics.common import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.comparison import against_baselines
 from steelyard.metrics.estimate import Estimate, EstimateContext
@@ -35,6 +36,7 @@ from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, Probe, shows_un
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.tasks.checklist import Checklist
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.version import __version__
 
@@ -189,10 +191,12 @@ def assemble(
     named: Sequence[str] = (),
     jury_reference: JuryReference | None = None,
     instruments: Sequence[InstrumentCard] = (),
+    own_checklists: tuple[Checklist, ...] = (),
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given.
 
-    `named` are the probes that the user asked for by name.
+    `named` are the probes that the user asked for by name, `own_checklists` what takes the place of the
+    built-in catalogue.
     """
     seen, faults = Observations.of(observations), Faults()
     form = BEST_OF if len(seen.filter(BEST_OF_PROBE)) else POINTWISE if seen.pointwise else PAIRWISE
@@ -233,6 +237,7 @@ def assemble(
         together = partial(panel_estimates, seen, asked, estimates, seed, jury_reference)
         panel = faults.estimates(context, "judges together", [undeclared(PANEL)], together)
     addresses = set(map(address, beside))
+    every = (*(e for e in estimates if address(e) not in addresses), *beside)
     sheet = Datasheet(
         name=name,
         seed=seed,
@@ -240,7 +245,7 @@ def assemble(
         version=__version__,
         profile=profile,
         judges=ordered,
-        estimates=(*(e for e in estimates if address(e) not in addresses), *beside),
+        estimates=tuple(with_own_checklists(every, own_checklists)) if own_checklists else every,
         run=run,
         form=form,
         panel=tuple(panel),
