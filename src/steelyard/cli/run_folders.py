@@ -164,7 +164,7 @@ def view(
         return
     require_loopback(host, remote=allow_remote)
     pages = ViewPages(folders)
-    server = Server(host, port)
+    server = Server(host, port, "view", *folders)
     what = f"Showing {pluralize(len(pages.runs), 'run')}"
     server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser, host=host))
 
