@@ -66,8 +66,8 @@ class Estimate:
     denominator: int | None = None
     """Decided + tie + abstained, as an integer."""
     intervals: tuple[Interval, ...] = ()
-    """`method`, `level`, `low`, `high`; None is an open end. The first is the recommended one; `decides`, where
-    there is one, is what the status is read from."""
+    """`method`, `level`, `low`, `high`; None is an open end. The first is the recommended one; `decides`,
+    where there is one, is what the status is read from."""
     n_calls: int = 0
     """Calls behind the figure."""
     n_units: int = 0
@@ -99,8 +99,8 @@ class Estimate:
     note: str | None = None
     """Assumptions, tests and reasons in words for people; what a program decides on has a key of its own."""
     calls_needed: int | None = None
-    """Where inconclusive: calls of this design in all that decide in four runs of five if the value stays; None
-    where no number of calls would."""
+    """Where inconclusive: calls of this design in all that decide in four runs of five if the value stays;
+    None where no number of calls would."""
     reading: str | None = None
     """What several tests together allow one to say, or what a shift is a change of, in a word."""
     p: float | None = None
