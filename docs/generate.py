@@ -76,16 +76,17 @@ KEYS = re.compile(r"(?<=<!-- keys of an estimate -->\n).*?(?=<!-- end of keys of
 FILE = re.compile(r"<!-- file: (?P<path>\S+) -->\n```python\n.*?\n```\n", re.DOTALL)
 SHOWN = re.compile(r"<!-- shown: (?P<what>[^\n]+?) -->\n```console\n(?P<body>.*?)```\n", re.DOTALL)
 MARKED = re.compile(r"<!-- (?P<what>[\w ]+)(: [^\n]+)? -->\n.*?<!-- end of (?P=what) -->", re.DOTALL)
+CONSOLE = re.compile(r"^```console\n.*?^```$", re.DOTALL | re.MULTILINE)
 WHOLE = ("cli.md", "adapters.md", "metrics.md", "python.md", "calibration.md")
 """Pages that are written here from the first line to the last."""
 
 
 def written_by_hand(path: Path) -> str:
-    """The text of a page without what is generated."""
+    """The text of a page without what is generated, and without what its commands print."""
     text = "" if path.parent == DOCS and path.name in WHOLE else path.read_text(encoding="utf-8")
     for mark in (SHOWN, FILE, MARKED):
         text = mark.sub("", text)
-    return text
+    return CONSOLE.sub(lambda found: "\n".join(re.findall(r"^\$ .*", found[0], re.MULTILINE)), text)
 
 
 def pages() -> dict[Path, str]:
