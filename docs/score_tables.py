@@ -77,8 +77,6 @@ def corrected_section(body: dict[str, Any]) -> list[str]:
         CORRECTED.format(
             date=body["date"],
             cells=len(found),
-            first=_first_runs(body),
-            given=body["first"],
             runs=f"{body['runs']:,}",
             error=_decimal(sqrt(FLOOR * (1 - FLOOR) / body["runs"]), 3),
             machine=body["machine"],
@@ -208,24 +206,12 @@ def _decimal(share: float, places: int = 2) -> str:
     return f"{share:.{places}f}".removeprefix("0")
 
 
-def _first_runs(body: dict[str, Any]) -> str:
-    """`400 runs each`; where some were simulated with another number, how many of them."""
-    counts: dict[int, int] = {}
-    for row in body["rows"]:
-        runs = row.get("first", body["first"])
-        counts[runs] = counts.get(runs, 0) + len(row["given"])
-    if len(counts) == 1:
-        return f"{body['first']} runs each"
-    return " and ".join(f"{runs} runs each ({cells:,} cells)" for runs, cells in sorted(counts.items()))
-
-
 CORRECTED = """\
 ## Corrected scores
 
 How often the interval of `estimate` holds what people would say, on planted judges: {cells:,} cells of
-{first}, and of {runs} fresh ones (± {error}) where fewer than 94 % of those held, simulated {date}
-on {machine} with `PYTHONPATH=tests python -m calibration.corrected_scores --first {given}`. A figure is the
-least over the judges.
+{runs} runs each (± {error}), simulated {date} on {machine} with
+`PYTHONPATH=tests python -m calibration.corrected_scores`. A figure is the least over the judges.
 
 - **Items.** 1,000; in tasks of ten half of the items share the task's label, three in ten the judge's luck.
 - **Shapes.** *Spread* labels; *top-heavy* ones (90 % pass; 90 % of scores from 1 to 5 are 5; 80 % of scores

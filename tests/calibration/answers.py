@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.surface_counts import COUNTS, surface_counts
+from steelyard.stimuli.surface_counts import COUNTS, Surface
 
 FIRST, SECOND, TIE, ABSTAIN, UNREADABLE = range(5)
 """Answers to a pair."""
@@ -39,11 +39,14 @@ class PairCalls:
         return len(self.gap)
 
     @cached_property
-    def surface(self) -> Floats:
-        """Every surface count of the first text less that of the second, a row for each call."""
-        counts = [[surface_counts(one.request, text) for text in one.texts] for one in self.stimuli]
-        u, v = np.moveaxis(np.array(counts, float), 1, 0)
-        return (u - v)[self.pair] * self.side[:, None]
+    def _surfaces(self) -> list[list[Surface]]:
+        return [[Surface(one.request, text) for text in one.texts] for one in self.stimuli]
+
+    def counted(self, name: str) -> Floats:
+        """A surface count of the first text less that of the second, for each call."""
+        count = COUNTS[name]
+        u, v = np.array([[count(text) for text in texts] for texts in self._surfaces], float).T
+        return (u - v)[self.pair] * self.side
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +144,11 @@ def longest(calls: PairCalls, chance: np.random.Generator) -> Ints:
 
 def counting(name: str, *, fewest: bool = False) -> PairAnswers:
     """The text with more of what can be counted, or with fewest; a tie where both have as many."""
-    place, wanted = tuple(COUNTS).index(name), -1 if fewest else 1
+    wanted = -1 if fewest else 1
 
     def answer(calls: PairCalls, chance: np.random.Generator) -> Ints:
         del chance
-        more = wanted * calls.surface[:, place]
+        more = wanted * calls.counted(name)
         return np.where(more > 0, FIRST, np.where(more < 0, SECOND, TIE))
 
     return answer

@@ -1,6 +1,6 @@
 """Simulate the coverage of corrected scores: designs × scales × shapes × judges × labels, on planted judges.
 
-PYTHONPATH=tests python -m calibration.corrected_scores [--first N] [--runs N]
+PYTHONPATH=tests python -m calibration.corrected_scores [--runs N]
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from steelyard.estimation.designs import LabelDesign
 LABELS = (20, 60, 300)
 """Columns of the table; of whole tasks of ten, three, five and eight are labelled."""
 WHOLE = (30, 50, 80)
-FIRST, RUNS = 400, 1000
-"""Runs of each cell; fresh ones in their place where fewer than 94 % of the first held."""
+RUNS = 1000
+"""Runs of each cell."""
 ITEMS, PER_TASK = 1000, 10
 RANDOM, BY_VERDICT, ODDS = LabelDesign.RANDOM, LabelDesign.BY_VERDICT, LabelDesign.ODDS
 STRATA, ELSEWHERE = LabelDesign.STRATA, LabelDesign.ELSEWHERE
@@ -117,12 +117,9 @@ def _row(part: str, scale: str, shape: str, judge: str, design: LabelDesign) -> 
     return Row(part, scale, shape, judge, design, tuple(worlds))
 
 
-def simulate(row: Row, first: int, runs: int) -> dict[str, Any]:
-    made = []
-    for labels in row.labels:
-        seed = int(content_hash([*row.key, str(labels)])[-8:], 16)
-        found = row.tally(labels, first, seed)
-        made.append(found if found.coverage >= 0.94 else row.tally(labels, runs, seed + 1))
+def simulate(row: Row, runs: int) -> dict[str, Any]:
+    seeds = [int(content_hash([*row.key, str(labels)])[-8:], 16) for labels in row.labels]
+    made = [row.tally(labels, runs, seed) for labels, seed in zip(row.labels, seeds, strict=True)]
     about = dict(zip(("part", "scale", "shape", "judge", "design"), row.key, strict=True))
     return {**about, "given": [each.given for each in made], "held": [each.held for each in made]}
 
@@ -130,15 +127,14 @@ def simulate(row: Row, first: int, runs: int) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the coverage of every cell to docs/calibration.json, and print each row as it is done."""
     options = argparse.ArgumentParser(prog="calibration.corrected_scores", description=__doc__)
-    options.add_argument("--first", type=int, default=FIRST)
     options.add_argument("--runs", type=int, default=RUNS)
     given = options.parse_args(arguments)
     made = []
     for row in rows():
-        made.append(simulate(row, given.first, given.runs))
+        made.append(simulate(row, given.runs))
         counts = zip(made[-1]["held"], made[-1]["given"], strict=True)
         print(", ".join(row.key), " ".join(f"{k / n:.3f}" if n else "–" for k, n in counts), flush=True)
-    body = {**circumstances(), "first": given.first, "runs": given.runs, "rows": made}
+    body = {**circumstances(), "runs": given.runs, "rows": made}
     save({**load(), "corrected_scores": body})
 
 

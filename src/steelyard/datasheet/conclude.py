@@ -22,14 +22,13 @@ from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.cues import CUES, LENGTH, goes_by_length
+from steelyard.datasheet.questions.expected_answers import EXPECTED, misses_accepted_texts
 from steelyard.datasheet.questions.labels import ACCURACY
 from steelyard.datasheet.questions.merit import (
-    EXPECTED,
     MERIT,
     SENSITIVITY,
     merit_figures,
     merit_is_reversed,
-    misses_accepted_texts,
     mostly_ties,
     same_answer,
     shown_by_author_alone,

@@ -13,8 +13,9 @@ from steelyard.datasheet.examples.selection import CallGroup, ExampleSelector
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.cues import CUES, LENGTH
+from steelyard.datasheet.questions.expected_answers import EXPECTED
 from steelyard.datasheet.questions.labels import ACCURACY, ERRORS, LENIENCY, SPREAD, STRATA
-from steelyard.datasheet.questions.merit import EXPECTED, MERIT, SENSITIVITY, THRESHOLD
+from steelyard.datasheet.questions.merit import MERIT, SENSITIVITY, THRESHOLD
 from steelyard.datasheet.questions.pairs import DARK_CURRENT, NATURAL_PAIRS, NOISE, POSITION, SURFACE
 from steelyard.datasheet.questions.question import (
     UNDEFINED,

@@ -11,8 +11,9 @@ from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.clause import Phrase
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
 from steelyard.datasheet.questions.causes import Advice
+from steelyard.datasheet.questions.expected_answers import EXPECTED, kind_in_words
 from steelyard.datasheet.questions.labels import ACCURACY, ERRORS
-from steelyard.datasheet.questions.merit import EXPECTED, SENSITIVITY, kind_in_words
+from steelyard.datasheet.questions.merit import SENSITIVITY
 from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, State, Test
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.questions.run import FAILURES
