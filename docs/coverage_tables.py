@@ -264,6 +264,7 @@ HEAD = """\
 
 <!-- Written by docs/generate.py from docs/calibration.json; `make calibrate` makes both again. -->
 
+For authors.
 How often the first interval of each figure holds the truth, for judges whose truth is known. Nominal is .95.
 Columns: intra-cluster correlation ρ and number of clusters.
 

@@ -17,7 +17,9 @@ noise, which another port would draw anew.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import itertools
 import os
 import re
 import shlex
@@ -33,6 +35,7 @@ from pathlib import Path
 
 import click
 import coverage_tables
+import probe_sizes
 import provider_tables
 import verdict_tables
 
@@ -52,6 +55,7 @@ from steelyard.commands.gate.policy import (
 from steelyard.core.registry import Spec
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.datasheet.words.numbers import condition
+from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.probes.probe_metadata import installed_probes, metrics_of
 from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES
@@ -62,13 +66,28 @@ from steelyard.tasks.scale import scale_name
 
 DOCS = Path(__file__).parent
 PROVIDERS_GUIDE = DOCS / "guides" / "providers.md"
+PAIRS = DOCS / "probes" / "pairs.md"
 
 WIDTH = "104"
 
 COVERAGE = re.compile(r"(?<=<!-- coverage -->\n).*?(?=<!-- end of coverage -->)", re.DOTALL)
 VERDICTS = re.compile(r"(?<=<!-- planted judges -->\n).*?(?=<!-- end of planted judges -->)", re.DOTALL)
 POLICIES = re.compile(r"(?<=<!-- policies -->\n).*?(?=<!-- end of policies -->)", re.DOTALL)
+KEYS = re.compile(r"(?<=<!-- keys of an estimate -->\n).*?(?=<!-- end of keys of an estimate -->)", re.DOTALL)
+FILE = re.compile(r"<!-- file: (?P<path>\S+) -->\n```python\n.*?\n```\n", re.DOTALL)
 SHOWN = re.compile(r"<!-- shown: (?P<what>[^\n]+?) -->\n```console\n(?P<body>.*?)```\n", re.DOTALL)
+MARKED = re.compile(r"<!-- (?P<what>[\w ]+)(: [^\n]+)? -->\n.*?<!-- end of (?P=what) -->", re.DOTALL)
+CONSOLE = re.compile(r"^```console\n.*?^```$", re.DOTALL | re.MULTILINE)
+WHOLE = ("cli.md", "adapters.md", "metrics.md", "python.md", "calibration.md")
+"""Pages that are written here from the first line to the last."""
+
+
+def written_by_hand(path: Path) -> str:
+    """The text of a page without what is generated, and without what its commands print."""
+    text = "" if path.parent == DOCS and path.name in WHOLE else path.read_text(encoding="utf-8")
+    for mark in (SHOWN, FILE, MARKED):
+        text = mark.sub("", text)
+    return CONSOLE.sub(lambda found: "\n".join(re.findall(r"^\$ .*", found[0], re.MULTILINE)), text)
 
 
 def pages() -> dict[Path, str]:
@@ -82,13 +101,40 @@ def pages() -> dict[Path, str]:
         DOCS / "concepts.md": concepts_page(),
         DOCS / "verdicts.md": verdicts_page(),
         DOCS / "guides" / "gate-a-release.md": gate_page(),
+        DOCS / "files.md": files_page(),
         PROVIDERS_GUIDE: provider_tables.filled(PROVIDERS_GUIDE.read_text(encoding="utf-8")),
+        PAIRS: probe_sizes.filled(PAIRS.read_text(encoding="utf-8")),
     }
     for path in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))):
-        text = path.read_text(encoding="utf-8")
-        if SHOWN.search(text):
-            made[path] = SHOWN.sub(_shown, text)
+        text = made.get(path) or path.read_text(encoding="utf-8")
+        if SHOWN.search(text) or FILE.search(text):
+            made[path] = FILE.sub(_file, SHOWN.sub(_shown, text))
     return made
+
+
+def _file(match: re.Match[str]) -> str:
+    body = (DOCS.parent / match["path"]).read_text(encoding="utf-8")
+    return f"<!-- file: {match['path']} -->\n```python\n{body}```\n"
+
+
+def files_page() -> str:
+    """The page on the files of a run, with the keys of an estimate."""
+    text = (DOCS / "files.md").read_text(encoding="utf-8")
+    rows = "".join(f"| `{key}` | {meaning} |\n" for key, meaning in _fields(Estimate))
+    return KEYS.sub(lambda _: f"\n| key | meaning |\n| :-- | :-- |\n{rows}\n", text)
+
+
+def _fields(kind: type) -> Iterator[tuple[str, str]]:
+    """The keys of a dataclass in JSON, each with the words below it."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    lines = body.body if isinstance(body, ast.ClassDef) else []
+    for line, below in itertools.pairwise(lines):
+        match line, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                match line.value:
+                    case ast.Call(func=ast.Name(id="keyed"), args=[ast.Constant(value=str(key)), *_]):
+                        name = key
+                yield name, re.sub(r"\bNone\b", "`null`", " ".join(text.split()))
 
 
 METRICS_HEAD = """\
@@ -96,6 +142,7 @@ METRICS_HEAD = """\
 
 <!-- Written by docs/generate.py from the declarations; `make docs` writes it again. -->
 
+For readers who look a figure up.
 Every metric id of `datasheet.json`, with its name in reports, the term in brackets, and what it means. The
 limit applies unless a policy sets another. Where units are counted, `compare`
 pairs two judges on them, and `--decide` takes those of the built-in pairs.
@@ -261,6 +308,7 @@ HEAD = """\
 
 <!-- Written by docs/generate.py from the commands themselves; `make docs` writes it again. -->
 
+For readers who look a command or an option up.
 Results go to stdout, progress and warnings to stderr. Progress bars appear only on a terminal. `--help` after
 a command prints examples.
 
@@ -352,6 +400,7 @@ ADAPTERS_HEAD = """\
 
 <!-- Written by docs/generate.py from the adapters themselves; `make docs` writes it again. -->
 
+For those who measure on a public benchmark.
 An adapter knows the layout of one public benchmark. It brings a question for the judge: instruction, rubric
 and scale, written for this project and quoted below. You bring the file. [Bring your
 data](guides/bring-your-data.md) says how files are read, mapped and sampled.
@@ -471,6 +520,7 @@ def python_reference() -> str:
 
 <!-- Written by docs/generate.py from the public names; `make docs` writes it again. -->
 
+For those who call Steelyard from Python.
 Public names of `steelyard`; [the guide](guides/from-python.md) shows them at work. Plug-ins also import
 from `steelyard.metrics`, `steelyard.providers` and `steelyard.charts`.
 

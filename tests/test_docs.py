@@ -6,7 +6,6 @@ import importlib.util
 import json
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,7 +18,7 @@ from docs_pages import PAGES, ROOT, blocks, name
 from each import for_each
 from steelyard.commands.gate.policy import SHIPPED, find_policy
 from steelyard.core.registry import Spec
-from steelyard.probes.probe import PROBES, Design, Showing
+from steelyard.probes.probe import PROBES
 from steelyard.stimuli.ladder import compose
 from steelyard.study.role_config import parse_roles
 from steelyard.study.study_file import load_config
@@ -128,12 +127,15 @@ def test_relative_links_resolve(page: Path) -> None:
             assert anchor in [slug(heading) for heading in headings], f"{page.name}: no heading for {target}"
 
 
-def test_the_index_lists_every_page() -> None:
-    linked = {
-        (DOCS / target.partition("#")[0]).resolve()
-        for target in re.findall(r"\]\(([^)\s]+)\)", read(DOCS / "README.md"))
-    }
-    assert {path for path in DOCS.rglob("*.md") if path.name != "README.md"} <= linked
+def links_of(page: Path) -> set[Path]:
+    targets = re.findall(r"\]\(([^)\s]+)\)", read(page))
+    return {(DOCS / target.partition("#")[0]).resolve() for target in targets}
+
+
+def test_each_page_is_in_the_list_of_its_readers() -> None:
+    users, authors = links_of(DOCS / "README.md"), links_of(DOCS / "authors.md")
+    assert set(DOCS.rglob("*.md")) <= users | authors
+    assert not (users & authors) - {DOCS / "README.md", DOCS / "authors.md"}
 
 
 def test_every_metric_of_a_run_is_explained(steelyard) -> None:
@@ -179,73 +181,6 @@ def test_the_chain_of_the_catalogue_page_is_what_is_built() -> None:
     assert f"{len(catalogue())} checklists" in page
 
 
-PROFILES = ("quick", "standard", "full")
-
-
-def showings(probe: str, profile: str) -> list[Showing]:
-    return list(PROBES.build(Spec(probe)).showings(Design(7, profile), ("base", "strict")))
-
-
-def sizes(probe: str) -> dict[str, list[int]]:
-    """The rows of a probe's table of sizes: label to quick, standard and full."""
-    section = read(DOCS / "probes" / "pairs.md").partition(f"### Sizes of {probe}\n")[2].partition("**")[0]
-    section = section.partition("\n##")[0]
-    return {row[0]: [int(cell) for cell in row[1:]] for row in table_rows(section)[2:]}
-
-
-def checklists(probe: str) -> list[int]:
-    return [len({s.stimulus.cluster for s in showings(probe, profile)}) for profile in PROFILES]
-
-
-def test_sizes_of_the_vacuum_page() -> None:
-    counts = [Counter(s.stimulus.kind for s in showings("vacuum", profile)) for profile in PROFILES]
-    expected = {f"`{kind}`": [count[kind] for count in counts] for kind in ("empty", "blank", "identical")}
-    expected["all"] = [count.total() for count in counts]
-    # Both orders and all replicates of a vacuum pair render to one prompt.
-    expected["distinct prompts"] = [len({s.stimulus.id for s in showings("vacuum", p)}) for p in PROFILES]
-    assert sizes("vacuum") == {**expected, "checklists": checklists("vacuum")}
-
-
-def test_sizes_of_the_ladder_page() -> None:
-    def label(showing: Showing) -> str:
-        stimulus = showing.stimulus
-        step = f", δ = {stimulus.delta:g}" if stimulus.kind == "prefix" else ""
-        return f"`{stimulus.kind}`{step}"
-
-    counts = [Counter(map(label, showings("ladder", profile))) for profile in PROFILES]
-    expected = {name: [count[name] for count in counts] for name in counts[-1]}
-    expected["all"] = [count.total() for count in counts]
-    assert sizes("ladder") == {**expected, "checklists": checklists("ladder")}
-
-
-def test_sizes_of_the_criterion_page() -> None:
-    strict = [[s for s in showings("criterion", p) if s.protocol == "strict"] for p in PROFILES]
-    names = {"vacuum": "vacuum", "same_subset": "`same_subset`", "prefix": "`prefix`"}
-    counts = [
-        Counter(names[s.stimulus.probe if s.stimulus.probe == "vacuum" else s.stimulus.kind] for s in arm)
-        for arm in strict
-    ]
-    expected = {name: [count[name] for count in counts] for name in names.values()}
-    expected["all"] = [count.total() for count in counts]
-    assert sizes("criterion") == {**expected, "checklists": checklists("criterion")}
-
-
-def test_sizes_of_the_length_page() -> None:
-    counts = [Counter(s.stimulus.delta for s in showings("length", profile)) for profile in PROFILES]
-    expected = {f"`padded`, δ = {step}": [count[step] for count in counts] for step in (1, 2)}
-    expected["all"] = [count.total() for count in counts]
-    assert sizes("length") == {**expected, "checklists": checklists("length")}
-
-
-def test_sizes_of_the_tradeoff_page() -> None:
-    seen = [showings("tradeoff", profile) for profile in PROFILES]
-    counts = [Counter(s.stimulus.kind for s in every) for every in seen]
-    expected = {f"`{kind}`": [count[kind] for count in counts] for kind in ("same_subset", "prefix")}
-    expected["each cue"] = [count["padding"] for count in counts]
-    expected["all"] = [count.total() for count in counts]
-    assert sizes("tradeoff") == {**expected, "checklists": checklists("tradeoff")}
-
-
 def settings_of_deviations() -> list[dict[str, Any]]:
     """What the page of deviations tells to write for the published form, placeholders filled in."""
     cells = [row[-1] for row in table_rows(read(DOCS / "deviations.md")) if len(row) == 4]
@@ -276,7 +211,7 @@ def test_every_way_to_the_published_form_is_taken() -> None:
 def test_sizes_of_the_reliability_page(command: Command, suite: str) -> None:
     """Quick and standard; the full profile takes the same way."""
     counted = []
-    for profile in PROFILES[:2]:
+    for profile in ("quick", "standard"):
         done = command("plan", "-p", suite, "-j", "planted/rater", "--profile", profile, "--json")
         counted.append(sum(r["calls"] for r in json.loads(done.out)["rows"] if r["judge"] == "planted/rater"))
     section = read(DOCS / "probes" / "reliability.md").partition("## Sizes\n")[2].partition("\n## ")[0]

@@ -23,7 +23,7 @@ from steelyard.stimuli.shallow_reader import (
 from steelyard.stimuli.surface_counts import COUNTS, surface_counts
 from steelyard.tasks.checklist import Checklist, catalogue, subjects
 
-PAGE = Path(__file__).parents[1] / "docs" / "stimuli.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 SEEDS = range(3)
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll")
 

@@ -25,7 +25,7 @@ from steelyard.tasks.pack import PackItem, pack
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.transcripts.transcript import render_transcript
 
-PAGE = Path(__file__).parents[1] / "docs" / "stimuli.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 DEALS = 40
 ONE_IN_TWENTY = 1.645
 """Standard deviations above chance that luck passes in one case of twenty."""

@@ -239,6 +239,7 @@ def installed(framework: str) -> str:
 
 GUIDES = HERE.parent.parent / "docs" / "guides" / "frameworks"
 FAILURES = GUIDES / "failures.md"
+TAIL = "<!-- end of measured -->"
 HEAD = "| framework | judges | " + " | ".join(NAMES.values()) + " |"
 
 
@@ -257,9 +258,10 @@ def renew_table(paths: list[str]) -> None:
                 f"{body['framework']} {row['judge']}: {row['right']} right, "
                 f"{row['requests']} requests for {row['calls']} calls"
             )
-    before, found, _ = FAILURES.read_text().partition(HEAD)
+    before, found, rest = FAILURES.read_text().partition(HEAD)
     assert found, f"no table in {FAILURES}"
-    FAILURES.write_text(before + "\n".join(lines) + "\n")
+    after = rest[rest.index(TAIL) :]
+    FAILURES.write_text(before + "\n".join(lines) + "\n\n" + after)
 
 
 def followed(framework: str, script: JudgeServer, folder: Path) -> list[str]:

@@ -49,46 +49,58 @@ class Estimate:
     """A value with its counts, intervals, exclusions and reading."""
 
     judge: str
+    """Name on the datasheet; `panel` for figures about several judges."""
     probe: str
+    """Probe; `run` of rates over a whole run, `criterion` of shifts between protocols."""
     metric: str
+    """Metric id."""
     group: Mapping[str, str | float]
-    """Condition: protocol, kind, cue, delta, base_level, slot, stratum; an absent key is pooled over."""
+    """Condition: `protocol`, `kind`, `cue`, `delta`, `base_level`, `slot`, `level`, `scale`, `stratum`; an
+    absent key is pooled over; under `panel` also `of`, `rule`, `judge_1`, `judge_2`, …"""
     unit: str
+    """What numerator and denominator count: `call`, `pair`, `comparison`, `input`."""
     value: float | None
     """Undefined is None, with the reason in `note`; never 0."""
     numerator: int | None = None
+    """Units with the event."""
     denominator: int | None = None
     """Decided + tie + abstained, as an integer."""
     intervals: tuple[Interval, ...] = ()
-    """The first is the recommended one."""
+    """`method`, `level`, `low`, `high`; None is an open end. The first is the recommended one; `decides`,
+    where there is one, is what the status is read from."""
     n_calls: int = 0
+    """Calls behind the figure."""
     n_units: int = 0
+    """Distinct pairs or items."""
     n_clusters: int = 0
+    """Clusters, which intervals take as independent."""
     design_effect: float | None = None
-    """Variance inflation by clustering, where it can be estimated."""
+    """Variance inflation by clustering; None where it cannot be estimated."""
     effective_size: float | None = None
     """Independent trials behind the first interval, where that is the score interval of a share."""
     quantile: float | None = None
     """Standard errors from the share to the ends of that interval, at those ends."""
     excluded: Mapping[str, int] = field(default_factory=lambda: {"unreadable": 0, "failed": 0})
+    """Calls without a verdict."""
     abstained: int = 0
-    """Calls behind the figure that abstained; in `datasheet.json` where there are any."""
+    """Calls behind the figure that abstained; where there are any."""
     left_out: int = 0
-    """Calls that abstained and that the figure leaves out; in `datasheet.json` where there are any."""
+    """Calls that abstained and that the figure leaves out, as with Cohen κ; where there are any."""
     bounds: tuple[float, float] | None = None
-    """Worst and best case over the excluded."""
+    """The value if all excluded calls went one way, and the other."""
     censored: str | None = None
     """`left` or `right` where the value is only a limit."""
     chance: float | None = None
     """What an indifferent judge would show."""
     status: str | None = keyed("finding", None)
+    """`clear`, `flagged`, `inconclusive`; None where there is no limit and no test."""
     minimum_detectable: float | None = None
     """Smallest effect these data would have shown with 80 % power."""
     note: str | None = None
-    """Assumptions and reasons in a sentence, for people; what a program decides on has a field of its own."""
+    """Assumptions, tests and reasons in words for people; what a program decides on has a key of its own."""
     calls_needed: int | None = None
-    """Where inconclusive: calls of this design in all that would decide, if the value stayed as it is; None
-    where no number of calls would."""
+    """Where inconclusive: calls of this design in all that decide in four runs of five if the value stays;
+    None where no number of calls would."""
     reading: str | None = None
     """What several tests together allow one to say, or what a shift is a change of, in a word."""
     p: float | None = None
@@ -96,9 +108,10 @@ class Estimate:
     p_corrected: float | None = None
     """The same within the family of tests that it was declared with; the finding is read from this one."""
     reason: str | None = None
-    """Code of why there is no value, where a program decides on it."""
+    """Code of why there is no value: `own_labels`, `same_label`, `same_label_and_score`, `too_few_pairs`,
+    `unaccepted`."""
     missing_decides: bool = False
-    """True where a word is withheld that the verdicts at hand alone would give."""
+    """True where calls without a verdict decide: a word is withheld that the verdicts at hand would give."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What one metric alone knows: `rival`, the rule that a gain is over; `answer`, the commonest one or the
     slot farthest from even; `extreme_probe`; `slot_calls` with the better text in either slot, where uneven;
@@ -107,7 +120,7 @@ class Estimate:
     the same in all areas `areas_p` of the test, `areas_higher` and `areas_lower`, and `areas_shown`, whether
     these are shown to differ from the others or have the highest and the lowest figure; `accepted`, written
     texts that another than their author accepted, and all; `suspect`, those that every judge of the run
-    misses."""
+    misses; `counted`, probes whose runs of agents merit was measured on."""
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
