@@ -178,6 +178,7 @@ def build_study(
     `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map.
     """
     named = probe_names(config.probes) if "probes" in config.model_fields_set else set()
+    config, mapping = _with_found_columns(config, folder)
     kit, data = ProbeCache(), config.data
     runs = data is None and asks_for_runs(config.probes, kit.build)
     scores = asks_for_scores(config.probes, kit.build)
@@ -228,6 +229,7 @@ def build_study(
         checklists_file=config.checklists or "",
         undrawn=undrawn,
         notes=(
+            *([mapping] if mapping else []),
             *_shallow_note(checklists),
             *empty_strata(items, undrawn),
             *repeated_texts(items if data else ()),
@@ -249,6 +251,18 @@ def build_study(
     fitting = fitting if config.author is not None else without_unwritten(fitting, named)
     wanted = tuple(dict.fromkeys(spec.name for spec in fitting.probes if spec.name in named))
     return replace(study, probes=fitting.probes, notes=fitting.notes, asked=wanted)
+
+
+def _with_found_columns(config: StudyConfig, folder: Path) -> tuple[StudyConfig, str]:
+    """The study with the columns and the scale that its data show, where it says none, and a line on them."""
+    if config.data is None:
+        return config, ""
+    data, scale, mapping = config.data.with_found_columns(folder, config.task.parsed_scale())
+    task = config.task
+    if scale is not None and task.scale is None and not task.rubrics:
+        task = task.model_copy(update={"scale": scale_name(scale)})
+        mapping = f"{mapping.removesuffix('.')}; scale: {scale_name(scale)}."
+    return config.model_copy(update={"data": data, "task": task}), mapping
 
 
 def _checklists(config: StudyConfig, folder: Path, task: Task) -> tuple[Checklist, ...]:
