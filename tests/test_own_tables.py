@@ -105,3 +105,100 @@ def test_the_example_of_the_leaderboard_works_on_the_file_of_the_examples(comman
         *("--columns", "item=id,system_a=model_a,system_b=model_b"),
     )
     assert done.out == mapped.out
+
+
+def test_the_next_step_of_an_import_works_as_printed(command: Command, tmp_path: Path) -> None:
+    rows = answers(labelled=None)
+    some = [row if number % 3 == 1 else (*row[:4], "") for number, row in enumerate(rows)]
+    for name, table, word in (
+        ("none", answers(labelled=0), "labels"),
+        ("some", some, "labels"),  # all of one kind: no random draw
+        ("random", [(*row[:4], row[4] if n % 5 < 2 else "") for n, row in enumerate(rows)], "estimate"),
+    ):
+        write_csv(tmp_path / f"{name}.csv", table)
+        done = command("import", f"{name}.csv", "--out", f"{name}-sheet")
+        assert done.code == 0, done.err
+        words = printed_command(done.out)
+        assert words[0] == word
+        again = command(*words)
+        assert again.code == 0, (words, again.err)
+    write_csv(tmp_path / "all.csv", rows)
+    assert "\nNext, if" not in command("import", "all.csv", "--out", "all-sheet").out
+    bare = [(row[0], *row[3:]) for row in answers(labelled=0)]
+    write_csv(tmp_path / "bare.csv", bare, ("uid", "verdict", "human"))
+    done = command("import", "bare.csv", "--out", "bare-sheet")
+    assert "200 rows without a label; add a column with the texts" in said(done.out)
+
+
+def test_the_path_from_verdicts_to_a_figure(command: Command, tmp_path: Path) -> None:
+    """Import, draw as printed, label in a spreadsheet, add, open, estimate."""
+    write_csv(tmp_path / "verdicts.csv", answers(labelled=0))
+    draw = printed_command(command("import", "verdicts.csv", "--out", "sheet").out)
+    assert command(*draw).code == 0
+    sheet = tmp_path / "verdicts-labels" / "sheet.csv"
+    with sheet.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    with sheet.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        for row in rows:
+            number = int(re.fullmatch(r"Since (\d+)\.", row["response"])[1])
+            writer.writerow({**row, "label": "good" if number % 3 else "bad"})
+    assert "100 labels added" in command("labels", "add", "verdicts-labels", sheet).out
+    assert command("labels", "open", "verdicts-labels").code == 0
+    done = command("estimate", "verdicts.csv", "--labels", "verdicts-labels", "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["labels"] == 100
+    assert found["corrected"]["low"] <= 2 / 3 <= found["corrected"]["high"]
+
+
+NINE = range(9)
+DATA = [(f"u{n}", f"Why {n}?", f"Since {n}.", ("sound", "unsound")[n % 2]) for n in range(12)]
+
+
+def test_a_judge_is_planned_on_a_table_without_a_map(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "judge.md").write_text("{request}\n{response}\nReply PASS or FAIL.")
+    rows = [(*row[:3], ("good", "bad")[n % 2]) for n, row in enumerate(DATA)]
+    write_csv(tmp_path / "answers.csv", rows, ("uid", "question", "answer", "human"))
+    judge = ("-j", "openai/m?base_url=http://127.0.0.1:9/v1&reader=choice", "--prompt", "judge.md")
+    done = command("plan", *judge, "--data", "answers.csv", "--json")
+    assert done.code == 0, done.err
+    assert "--columns id=uid,request=question,response=answer,label=human; scale: binary." in done.err
+    mapped = ("--columns", "id=uid,request=question,response=answer,label=human", "--scale", "binary")
+    assert command("plan", *judge, "--data", "answers.csv", *mapped, "--json").out == done.out
+    write_csv(tmp_path / "words.csv", DATA, ("uid", "question", "answer", "human"))
+    unknown = command("plan", *judge, "--data", "words.csv", "--scale", "binary")
+    assert unknown.code == 2
+    assert "holds 'sound', expected one of 0, 1, yes, " in unknown.err
+    assert "say what the word means with --values sound=ANSWER" in unknown.err
+    values = ("--values", "sound=1,unsound=0")
+    assert command("plan", *judge, "--data", "words.csv", *values).code == 0
+    old = command("plan", *judge, "--data", "words.csv", "--labels", "sound=1,unsound=0")
+    assert old.code == 0
+    assert "--labels: is called --values" in old.err
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "arguments"),
+    [
+        (COLUMNS, answers(labelled=80), ()),
+        (("key", "asked", "said", "mark", "checked"), answers(labelled=80), ()),
+        (COLUMNS, answers(labelled=80, words=("ok", "nok")), ("--values", "ok=1,nok=0")),
+        (
+            ("id", "model_a", "model_b", "verdict", "human"),
+            [(n, "x", "y", "ab"[n % 2], "a") for n in range(9)],
+            (),
+        ),
+        (("id", "verdict", "human", "label"), [(n, n % 2, n % 2, n % 2) for n in range(20)], ()),
+    ],
+)
+def test_the_command_that_doctor_prints_works(
+    command: Command, tmp_path: Path, header: tuple[str, ...], rows: list, arguments: tuple[str, ...]
+) -> None:
+    write_csv(tmp_path / "table.csv", rows, header)
+    done = command("doctor", "table.csv", *arguments)
+    assert done.code == 0, done.err
+    assert "a guess: " in said(done.out)
+    again = command(*printed_command(done.out))
+    assert again.code == 0, again.err

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,10 @@ from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.settings import argument, flag, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from steelyard.commands.import_verdicts import ImportResult
+    from steelyard.importing.jsonl import RecordedSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +78,22 @@ def import_command(options: ImportOptions) -> None:
         calls = pluralize(len(imported.calls) - beside, "recorded call")
         text = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
         print_page_path(RunFolder(options.out).page, text, full=options.full)
+        for line in _next(options, source, imported):
+            click.echo(line)
     sys.exit(code)
+
+
+def _next(options: ImportOptions, source: RecordedSource | None, imported: ImportResult) -> list[str]:
+    """What to do next with a table, beside what the datasheet says of its judge."""
+    from steelyard.commands.next_after_import import TableReading, next_after_import
+    from steelyard.importing.mapped_columns import MappedTable
+    from steelyard.importing.scores import ScoreTable
+
+    calls = imported.calls
+    if not isinstance(source, MappedTable) or not isinstance(calls, ScoreTable) or len(options.files) > 1:
+        return []
+    reading = TableReading(options.files[0], source, options.values, options.where)
+    return next_after_import(reading, calls)
 
 
 @click.command(short_help="Turn a configuration of the Judge Reliability Harness into a study file.")

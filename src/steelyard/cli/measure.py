@@ -133,6 +133,7 @@ def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(StudyOptions):
+    labels: str | None = setting("Numbers of labelled rows, to print their precision: 50,200.", "N,…")
     until: str | None = until_setting()
     by_probe: bool = flag("Print one row per judge and probe.")
     rank: Path | None = setting(

@@ -205,8 +205,9 @@ class StudyOptions:
     data: Path | None = setting(
         "Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.", "FILE", kind="path"
     )
-    columns: str | None = setting("Column mapping: request=q,response=a,label=l.", "MAP")
-    labels: str | None = setting("Label mapping to the scale: good=1,bad=0.", "MAP")
+    columns: str | None = setting("Column mapping: request=q,response=a,label=l [by their names].", "MAP")
+    values: str | None = setting("Words of labels and replies: sound=1,unsound=0.", "WORD=ANSWER,…")
+    labels: str | None = setting("Earlier spelling of --values, for labels.", "MAP", hidden=True)
     adapter: str | None = setting(
         "Known benchmark layout (see docs/adapters.md); replaces --columns.", "NAME"
     )
@@ -229,7 +230,7 @@ class StudyOptions:
     literals: tuple[str, ...] = several(
         "Name in braces that is text in the prompt, not a variable; repeatable.", "NAME", ("--literal",)
     )
-    answers: str | None = setting("Answer mapping to the scale: pass=1,fail=0.", "MAP")
+    answers: str | None = setting("Earlier spelling of --values, for replies.", "MAP", hidden=True)
     scale: str | None = setting(
         "Scale: pairwise, binary, a range such as 1-6, or best-of-4; own data need it [from probes].", "SCALE"
     )
@@ -286,6 +287,8 @@ def data_overrides(options: StudyOptions) -> dict[str, Any]:
         data["columns"] = parse_columns(data["columns"])
     if "labels" in data:
         data["labels"] = parse_map(data["labels"], "--labels", "LABEL=ANSWER", "good=1,bad=0")
+    if options.values is not None and (options.data or options.study):
+        data["labels"] = parse_map(options.values, "--values", "WORD=ANSWER", "sound=1,unsound=0")
     if options.where is not None:
         data["where"] = parse_map(options.where, "--where", "COLUMN=VALUE", "epoch=1,model=m")
     if options.preprocess:

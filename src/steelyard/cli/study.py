@@ -41,7 +41,7 @@ def open_study(
         "command line",
         consent_of(options.yes),
         prompt=options.prompt,
-        answers=options.answers,
+        answers=reply_words(options),
         literals=options.literals,
         accept_all=accept_all,
         calls=calls,
@@ -53,6 +53,24 @@ def open_study(
             warn(note)
     folder = options.folder or RunFolder.default(study)
     return with_found_readers(study, folder), folder, generation
+
+
+def reply_words(options: StudyOptions) -> str | None:
+    """The map of words in replies; the usual words of yes and no count beside `--values`."""
+    from steelyard.core.validation import parse_map
+    from steelyard.tasks.scale import BINARY_WORDS
+
+    for old in ("labels", "answers"):
+        if getattr(options, old) is not None:
+            warn(f"--{old}: is called --values, and this spelling ends with the next release.")
+    if options.answers is not None or options.values is None:
+        return options.answers
+    given = parse_map(options.values, "--values", "WORD=ANSWER", "sound=1,unsound=0")
+    words = {word.casefold(): answer for word, answer in given.items()}
+    if words.items() <= BINARY_WORDS.items():
+        return None
+    is_binary = {*words.values()} <= {"0", "1"} and not words.keys() & BINARY_WORDS.keys()
+    return ",".join(f"{w}={a}" for w, a in ({**BINARY_WORDS, **given} if is_binary else given).items())
 
 
 def consent_of(given: tuple[str, ...]) -> Consent:
@@ -131,8 +149,8 @@ class MeasureOptions(StudyOptions):
 
 RERUN_PARAMETERS = (
     *("study", "judges", "probes", "scale", "profile", "until", "replicates", "seed", "out"),
-    *("data", "columns", "labels", "adapter", "stratify", "sample", "where", "preprocess", "failing"),
-    *("rubric", "checklists", "prompt", "literals", "answers"),
+    *("data", "columns", "values", "labels", "adapter", "stratify", "sample", "where", "preprocess"),
+    *("failing", "rubric", "checklists", "prompt", "literals", "answers"),
 )
 """Parameters that decide what is measured and where it is saved; the others decide speed and output."""
 

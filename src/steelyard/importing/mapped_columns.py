@@ -13,11 +13,19 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_scores import UNCHANGED, InspectScores, holds_log
 from steelyard.importing.jsonl import Body, RecordedSource, holds_lines
 from steelyard.importing.rating_exports import export_of
-from steelyard.importing.rating_reader import NAMES_OF_PEOPLE, read_ratings
+from steelyard.importing.rating_reader import read_ratings
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.sources.cells import LOST, SLOTS, normal, plain_text
-from steelyard.tasks.sources.found_columns import FILLED, TEXT, VERDICT, ColumnFinder, ColumnPart, flattened
+from steelyard.tasks.sources.found_columns import (
+    FILLED,
+    NAMES_OF_PEOPLE,
+    TEXT,
+    VERDICT,
+    ColumnFinder,
+    ColumnPart,
+    flattened,
+)
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableParts, TableRecord, Where, filter_rows
 
@@ -60,8 +68,8 @@ def parse_recorded_columns(text: str | None) -> dict[str, str]:
 
 _VERDICT = ("verdict", "score")
 _ITEM = ColumnPart("item", "the id", ("id",), FILLED)
-_SCORE = ColumnPart("score", "the judge's verdict", _VERDICT, VERDICT)
-_EXPECTED = ColumnPart("expected", "the reference", ("label", *NAMES_OF_PEOPLE), VERDICT)
+SCORE = ColumnPart("score", "the judge's verdict", _VERDICT, VERDICT)
+EXPECTED = ColumnPart("expected", "the reference", ("label", *NAMES_OF_PEOPLE), VERDICT)
 _TEXT = ColumnPart("text", "the text", ("response",), TEXT)
 _PAIR = ColumnPart("pair", "the id", ("id",), FILLED)
 _ANSWER = ColumnPart("answer", "the judge's verdict", _VERDICT, VERDICT)
@@ -80,20 +88,20 @@ def find_recorded_columns(
     """The map with what names tell: verdicts on single texts, or on pairs where they name one of two."""
     finder = ColumnFinder(table, given, values)
     own = judge if judge in table.columns and not given.keys() & {"score", "answer", "judge"} else None
-    likely = [own] if own else finder.candidates(_SCORE)
+    likely = [own] if own else finder.candidates(SCORE)
     compared = bool(given.keys() & {*COMPARED}) or (
         not given.keys() & {*SCORED} and any(map(finder.names_slots, likely))
     )
     if own:
         finder.assign("answer" if compared else "score", own)
-    finder.take(*((_PAIR, _ANSWER, _BETTER) if compared else (_ITEM, _SCORE, _EXPECTED)))
+    finder.take(*((_PAIR, _ANSWER, _BETTER) if compared else (_ITEM, SCORE, EXPECTED)))
     lengths = [part for part in (*_TEXTS, _TEXT) if (part in _TEXTS) == compared]
     finder.take(*_OTHERS, *(part for part in lengths if part.name.replace("text", "words") not in given))
     for part in _TEXTS:  # the length of one text alone tells nothing
         if compared and not {"text_1", "text_2"} <= finder.columns.keys() and part.name in finder.found:
             del finder.columns[part.name], finder.found[part.name]
     finder.group_rows_by("pair" if compared else "item", "task", "judge", "protocol", "replicate", "first")
-    needed = (_ANSWER, _PAIR) if compared else (_SCORE, _ITEM)
+    needed = (_ANSWER, _PAIR) if compared else (SCORE, _ITEM)
     if needed[0].name not in finder.columns:
         raise finder.missing(*needed)
     return finder

@@ -33,12 +33,16 @@ from steelyard.importing.ratings import (
 )
 from steelyard.tasks.scale import BINARY_WORDS
 from steelyard.tasks.sources.cells import is_missing, normal, plain_text
-from steelyard.tasks.sources.found_columns import FILLED, VERDICT, ColumnFinder, ColumnPart, flattened
+from steelyard.tasks.sources.found_columns import (
+    FILLED,
+    NAMES_OF_PEOPLE,
+    VERDICT,
+    ColumnFinder,
+    ColumnPart,
+    flattened,
+)
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
-
-NAMES_OF_PEOPLE = ("human", "humans", "people", "person", "annotator", "expert")
-"""Words of which a column has one that people wrote; a label may be a model's."""
 
 
 def read_ratings(path: Path, how: RatingColumns) -> RatingsTable:

@@ -186,6 +186,7 @@ def build_study(
     `literals` the names in braces that are text.
     """
     named = probe_names(config.probes) if "probes" in config.model_fields_set else set()
+    config, mapping = _with_found_columns(config, folder)
     kit, data = ProbeCache(), config.data
     runs = data is None and asks_for_runs(config.probes, kit.build)
     scores = asks_for_scores(config.probes, kit.build)
@@ -250,6 +251,7 @@ def build_study(
         checklists_file=config.checklists or "",
         undrawn=undrawn,
         notes=(
+            *([mapping] if mapping else []),
             *_shallow_note(checklists),
             *empty_strata(items, undrawn),
             *repeated_texts(items if data else ()),
@@ -274,6 +276,18 @@ def build_study(
     fitting = fitting if config.author is not None else without_unwritten(fitting, named)
     wanted = tuple(dict.fromkeys(spec.name for spec in fitting.probes if spec.name in named))
     return replace(study, probes=fitting.probes, notes=fitting.notes, asked=wanted)
+
+
+def _with_found_columns(config: StudyConfig, folder: Path) -> tuple[StudyConfig, str]:
+    """The study with the columns and the scale that its data show, where it says none, and a line on them."""
+    if config.data is None:
+        return config, ""
+    data, scale, mapping = config.data.with_found_columns(folder, config.task.parsed_scale())
+    task = config.task
+    if scale is not None and task.scale is None and not task.rubrics:
+        task = task.model_copy(update={"scale": scale_name(scale)})
+        mapping = f"{mapping.removesuffix('.')}; scale: {scale_name(scale)}."
+    return config.model_copy(update={"data": data, "task": task}), mapping
 
 
 def _checklists(config: StudyConfig, folder: Path, task: Task) -> tuple[Checklist, ...]:

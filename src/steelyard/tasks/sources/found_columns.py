@@ -21,6 +21,8 @@ _LOOKED_AT = 2_000
 _MOST_WORDS, _LONGEST_WORD = 12, 40
 """A column of more or longer words than these holds no verdicts."""
 _DEEPEST = 3
+NAMES_OF_PEOPLE = ("human", "humans", "people", "person", "annotator", "expert")
+"""Words of which a column has one that people wrote; a label may be a model's."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,13 @@ class ColumnFinder:
             for cell in self.cells(column)
         )
 
+    def is_binary(self, column: str) -> bool:
+        """Whether every cell is 0, 1, one of their usual words, or a word that has a value."""
+        return all(
+            (word := normal(cell)) in BINARY_WORDS or word in ("0", "1") or word in self.words
+            for cell in self.cells(column)
+        )
+
     def names_slots(self, column: str) -> bool:
         """Whether the verdicts say which of two is better."""
         words = {normal(cell) for cell in self.cells(column)} - {*LOST}
@@ -172,6 +181,7 @@ class ColumnFinder:
             name
             for name in self._free
             if known(name) is None
+            and not (len(self.table.records) > 2 and self.is_unique(name))
             and self.holds(name, VERDICT)
             and self.is_readable(name)
             and len({normal(cell) for cell in self.cells(name)}) <= _MOST_WORDS
