@@ -167,3 +167,36 @@ def test_doctor_reads_the_reply_as_a_run_would(command: Command, files: Path) ->
         done = command("doctor", *options(server, "-p", "stochastic_stability"))
     assert done.code == 0, done.err
     assert "read as  1, by reader json (key: grade), which nobody stated" in done.out
+
+
+def first_lines(folder: Path) -> tuple[str, str]:
+    return (folder / "datasheet.md").read_text(), (folder / "datasheet.html").read_text()
+
+
+def test_the_first_screen_says_whose_prompt_and_texts_were_measured(command: Command, files: Path) -> None:
+    with ScriptedServer(grade) as server:
+        own = command("measure", *options(server, "-p", "stochastic_stability", "--out", "own"))
+        data = list(options(server, "-p", "stochastic_stability", "--out", "data"))
+        del data[2:4]
+        theirs = command("measure", *data, "--no-preflight", "--rubric", "judge.md")
+    built_in = command("measure", "-j", "planted/first", "-p", "vacuum", "--out", "planted")
+    again = command("report", "own")
+    said = "Asked with judge.md on 12 rows of answers.csv."
+    assert said in own.out
+    assert said in again.out
+    assert all(said in text for text in first_lines(files / "own"))
+    assert (
+        "Asked with Steelyard's own prompt on 12 rows of answers.csv; your own: --prompt FILE."
+        in " ".join(theirs.out.split())
+    )
+    assert "Asked with no prompt on built-in texts; your own: --data FILE." in built_in.out
+    sheet = json.loads((files / "own" / "datasheet.json").read_text())
+    assert sheet["run"]["materials"]["prompts"] == ["judge.md"]
+
+
+def test_an_import_says_that_no_judge_was_asked(command: Command, tmp_path: Path) -> None:
+    call = {"judge": "j", "probe": "vacuum", "protocol": "base", "task": "t", "pair": "p", "kind": "empty"}
+    rows = [{**call, "delta": 0, "better": None, "first": first, "answer": "1"} for first in "uv"]
+    (tmp_path / "calls.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = command("import", "calls.jsonl", "--out", "sheet")
+    assert "Recorded verdicts of calls.jsonl; no judge was asked." in done.out

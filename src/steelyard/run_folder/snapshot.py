@@ -71,6 +71,7 @@ def snapshot_text(study: Study) -> str:
         "judges": [_judge_body(asdict(judge)) for judge in study.judges],
         **({} if study.command is None else {"command": list(study.command)}),
         **({"asked": list(study.asked)} if study.asked else {}),
+        **({"prompts": dict(study.prompts)} if study.prompts else {}),
         **({} if study.decides is None else {"decides": study.decides}),
         **({} if study.looks is None else {"looks": to_body(study.looks)}),
     }
@@ -110,6 +111,7 @@ def load_snapshot(path: Path) -> Study:
             else DataSource(data, {str(file): str(digest) for file, digest in data.pop("files").items()}),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
             asked=tuple(map(str, body.get("asked") or ())),
+            prompts={str(name): str(file) for name, file in (body.get("prompts") or {}).items()},
             decides=None if body.get("decides") is None else str(body["decides"]),
             looks=None
             if body.get("looks") is None
