@@ -195,7 +195,9 @@ class StudyOptions:
         "File of your own checklists, in the place of the built-in ones.", "FILE", kind="file"
     )
     prompt: Path | None = setting(
-        "Prompt template file, or 'paper' for the published prompt.", "FILE", kind="file"
+        "Prompt template file, 'paper' for the published prompt, or 'confidence' to ask how sure it is.",
+        "FILE",
+        kind="file",
     )
     answers: str | None = setting("Answer mapping to the scale: pass=1,fail=0.", "MAP")
     scale: str | None = setting(

@@ -25,7 +25,7 @@ SCORED = ("item", "score", "expected", "scale", "words", "text")
 COMPARED = ("pair", "answer", "first", "better", "words_1", "words_2", "text_1", "text_2")
 """`answer` is the slot that won: 1, 2 or tie; A and B are understood. `first` is the number of the text that
 stood in slot 1, text 1 unless given; `better` that of the text that people found better, or tie."""
-COMMON = ("judge", "task", "stratum", "protocol", "replicate")
+COMMON = ("judge", "task", "stratum", "protocol", "replicate", "confidence")
 """Without a judge the file is of one judge; without a replicate repeats are numbered as they come."""
 NATURAL = {"probe": "position", "kind": "natural"}
 WINNERS = {"1": "1", "2": "2", "a": "1", "b": "2", "first": "1", "second": "2", "tie": "tie"}
@@ -84,6 +84,8 @@ class MappedTable:
             for part in ("task", "stratum", "protocol"):
                 if text := parts.text(record, part):
                     body[part] = text
+            if (sure := _sureness(parts, record)) is not None:
+                body["confidence"] = sure
             key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
             number = _whole(parts, record, "replicate")
             body["replicate"] = repeats[key] if number is None else number
@@ -134,6 +136,20 @@ def _whole(parts: TableParts, record: TableRecord, part: str) -> int | None:
     if not word.isdigit() or not word.isascii():
         raise _strange(parts, record, part, "a whole number, or a word such as yes, no, true or false")
     return int(word)
+
+
+def _sureness(parts: TableParts, record: TableRecord) -> float | None:
+    """How sure the judge was, as a share or in percent; None for an empty cell."""
+    cell = parts.cell(record, "confidence")
+    if cell is None:
+        return None
+    try:
+        number = float(normal(cell).removesuffix("%"))
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 100:
+        raise _strange(parts, record, "confidence", "a number from 0 to 1, or percent")
+    return number
 
 
 def _length(parts: TableParts, record: TableRecord, part: str) -> int | None:

@@ -18,6 +18,7 @@ from steelyard.study.judge_address import provider_options
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.cells import SPELLINGS
 from steelyard.trials.builtin_prompts import (
+    CONFIDENCE,
     GRADED,
     NAMED_USER,
     PAPER_SYSTEM,
@@ -25,6 +26,8 @@ from steelyard.trials.builtin_prompts import (
     POINTWISE_USER,
     TRANSCRIPT_SYSTEM,
     TRANSCRIPT_USER,
+    asking_confidence,
+    asking_json,
     response_format,
 )
 from steelyard.trials.judge import Protocol
@@ -40,7 +43,7 @@ from steelyard.trials.prompt import (
     read_template,
 )
 from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
-from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.readers import READERS, json_key
 
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
 
@@ -170,6 +173,8 @@ class ProtocolMaker:
         user, system, reader = base.user, base.system, base.reader
         if change.prompt in NAMED_USER:
             user, system, reader = NAMED_USER[change.prompt], PAPER_SYSTEM, Spec("json")
+        elif change.prompt == CONFIDENCE:
+            user, reader = self._asking_confidence(base, where), Spec("json", {"key": json_key(self.scale)})
         elif change.prompt is not None:
             user, system = self._template(change.prompt, f"{where}: prompt"), None
         if change.system is not None:
@@ -185,9 +190,19 @@ class ProtocolMaker:
                 )
             words = answer_map(change.answers, self.scale, f"{self.where}: answers")
             reader = Spec(reader.name, {**reader.args, "answers": words})
-        if change.prompt is None or change.prompt in NAMED_USER:
+        if change.prompt in (None, *NAMED_USER):
             user = response_format(reader).reword(user)
         return Protocol(user, system, reader, base.settings)
+
+    def _asking_confidence(self, base: Protocol, where: str) -> str:
+        """A server is given no schema, which would forbid the field."""
+        asking = None if base.user is None else asking_confidence(asking_json(base.user))
+        if asking is None:
+            raise ConfigError(
+                f"{where}: prompt 'confidence' asks a prompted judge of pairs or single texts, found another "
+                "kind of judge; leave it out, or give a prompt of your own."
+            )
+        return asking
 
     def _template(self, given: str, where: str) -> str:
         text = text_or_file(given, self.folder, self.where)
