@@ -223,7 +223,8 @@ class StudyOptions:
         "File of your own checklists, in the place of the built-in ones.", "FILE", kind="file"
     )
     prompt: Path | None = setting(
-        "Your judge's prompt with {question}, {answer}: a text, or messages in YAML or JSON.",
+        "Your judge's prompt with {question}, {answer}: a text, or messages in YAML or JSON; or 'paper' or "
+        "'confidence' for a shipped one.",
         "FILE",
         kind="file",
     )

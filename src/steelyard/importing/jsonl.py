@@ -18,8 +18,8 @@ from steelyard.errors import DataError
 
 Line = TypeVar("Line", bound=BaseModel)
 Table = TypeVar("Table")
-Outcome = tuple[Any, Any]
-"""Slot of the first text and answer, or score and why there is none."""
+Outcome = tuple[Any, Any, Any]
+"""Slot of the first text and answer, or score and why there is none; how sure the judge was."""
 Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
 _BLOCK = 1 << 22
@@ -41,8 +41,12 @@ def _name(text: str) -> str:
 Name = Annotated[str, AfterValidator(_name)]
 
 
+Sureness = Annotated[float, Meta(ge=0, le=100), Field(ge=0, le=100)]
+"""A confidence, as a share or in percent."""
+
+
 class RecordedLine(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What every line holds: a call; two fields of its outcome and those of its subject follow."""
+    """What every line holds: a call; three fields of its outcome and those of its subject follow."""
 
     judge: Name
     protocol: Name | UnsetType = UNSET

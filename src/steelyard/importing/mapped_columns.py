@@ -36,7 +36,7 @@ SCORED = ("item", "score", "expected", "scale", "words", "text")
 COMPARED = ("pair", "answer", "first", "better", "words_1", "words_2", "text_1", "text_2")
 """`answer` is the slot that won: 1, 2 or tie; A and B are understood. `first` is the number of the text that
 stood in slot 1, text 1 unless given; `better` that of the text that people found better, or tie."""
-COMMON = ("judge", "task", "stratum", "protocol", "replicate")
+COMMON = ("judge", "task", "stratum", "protocol", "replicate", "confidence")
 """Without a judge the file is of one judge; without a replicate repeats are numbered as they come."""
 NATURAL = {"probe": "position", "kind": "natural"}
 BETTER = {"1": "u", "2": "v", "tie": "tie"}
@@ -145,6 +145,8 @@ class MappedTable:
             for part in ("task", "stratum", "protocol"):
                 if text := parts.text(record, part):
                     body[part] = text
+            if (sure := _sureness(parts, record)) is not None:
+                body["confidence"] = sure
             key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
             number = _whole(parts, record, "replicate", {})
             body["replicate"] = repeats[key] if number is None else number
@@ -193,6 +195,20 @@ def _whole(parts: TableParts, record: TableRecord, part: str, values: Mapping[st
     if value is not None and not (value >= 0 and value.is_integer()):
         raise _strange(parts, record, part, "a whole number from 0 on, or a word such as pass or fail")
     return None if value is None else int(value)
+
+
+def _sureness(parts: TableParts, record: TableRecord) -> float | None:
+    """How sure the judge was, as a share or in percent; None for an empty cell."""
+    cell = parts.cell(record, "confidence")
+    if cell is None:
+        return None
+    try:
+        number = float(normal(cell).removesuffix("%"))
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 100:
+        raise _strange(parts, record, "confidence", "a number from 0 to 1, or percent")
+    return number
 
 
 def _length(parts: TableParts, record: TableRecord, part: str) -> int | None:

@@ -28,7 +28,7 @@ from steelyard.study.judge_protocols import (
     text_or_file,
 )
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
-from steelyard.trials.builtin_prompts import NAMED_USER
+from steelyard.trials.builtin_prompts import NAMED_PROMPTS
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding
 from steelyard.trials.template_reader import DataColumns
@@ -96,7 +96,7 @@ def parse_judge(
         return _recorded(config, options, folder, where)
     _check_extra(config.extra, where)
     if prompt is not None and info.uses_prompt and "prompt" not in config.model_fields_set:
-        named = str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
+        named = str(prompt if str(prompt) in NAMED_PROMPTS else prompt.absolute())
         config = config.model_copy(update={"prompt": named})
     if answers is not None and info.is_read and "answers" not in config.model_fields_set:
         config = config.model_copy(update={"answers": answers})

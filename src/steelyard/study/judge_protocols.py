@@ -19,6 +19,7 @@ from steelyard.study.judge_address import provider_options
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.cells import SPELLINGS
 from steelyard.trials.builtin_prompts import (
+    CONFIDENCE,
     GRADED,
     NAMED_USER,
     PAPER_SYSTEM,
@@ -26,6 +27,8 @@ from steelyard.trials.builtin_prompts import (
     POINTWISE_USER,
     TRANSCRIPT_SYSTEM,
     TRANSCRIPT_USER,
+    asking_confidence,
+    asking_json,
     response_format,
 )
 from steelyard.trials.judge import Protocol
@@ -185,6 +188,8 @@ class ProtocolMaker:
         literals = self.literals | set(as_list(change.literal))
         if isinstance(change.prompt, str) and _is_named(change.prompt):
             user, system, reader = NAMED_USER[change.prompt], PAPER_SYSTEM, Spec("json")
+        elif change.prompt == CONFIDENCE:
+            user, reader = self._asking_confidence(base, where), Spec("json", {"key": json_key(self.scale)})
         elif change.prompt is not None:
             messages = self._messages(change.prompt, f"{where}: prompt", literals)
             user, system = messages["user"], messages.get("system")
@@ -211,6 +216,16 @@ class ProtocolMaker:
         if change.prompt is None or _is_named(change.prompt):
             user = response_format(reader).reword(user)
         return Protocol(user, system, reader, base.settings)
+
+    def _asking_confidence(self, base: Protocol, where: str) -> str:
+        """A server is given no schema, which would forbid the field."""
+        asking = None if base.user is None else asking_confidence(asking_json(base.user))
+        if asking is None:
+            raise ConfigError(
+                f"{where}: prompt 'confidence' asks a prompted judge of pairs or single texts, found another "
+                "kind of judge; leave it out, or give a prompt of your own."
+            )
+        return asking
 
     def _messages(self, given: str | list[Any], where: str, literals: frozenset[str]) -> Mapping[str, str]:
         """Role to template; a prompt that is no list of messages is the user message."""

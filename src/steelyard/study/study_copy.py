@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from steelyard.study.study_file import study_body
 from steelyard.study.study_files import CODE, PART, TEXT, visit_files
 from steelyard.study.task_config import part_names_file, read_part
-from steelyard.trials.builtin_prompts import NAMED_USER
+from steelyard.trials.builtin_prompts import NAMED_PROMPTS
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ def copy_study(
 
     def locate(kind: str, name: str, *_: object) -> str:
         whole = str(folder / name)
-        if kind == CODE or (kind == TEXT and name in NAMED_USER):
+        if kind == CODE or (kind == TEXT and name in NAMED_PROMPTS):
             return name
         # A path with spaces and no ending of a text file would be taken for a sentence.
         return read_part(Path(whole), folder, whole) if kind == PART and not part_names_file(whole) else whole
 
     visit_files(body, locate)
-    template = None if prompt is None else str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
+    template = None if prompt is None else str(prompt if str(prompt) in NAMED_PROMPTS else prompt.absolute())
     return StudyCopy(study_yaml(body), template, answers, tuple(literals))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ class Signal:
     kind: str = OWN
     calls: int | None = None
     """Calls that a verdict with this signal takes; None where only the user knows it."""
+    jury: Mapping[str, int] = field(default_factory=dict)
+    """Other judges that the signal takes, and how often each is asked."""
 
     @property
     def is_probability(self) -> bool:
