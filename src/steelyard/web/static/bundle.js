@@ -167,6 +167,12 @@ function select(label, name, wanted, options) {
   const [plain, others] = options;
   return h("label", {}, label + " ", h("select", { name }, h("option", { value: "" }, "all"), plain.map(option), others?.length ? h("optgroup", { label: "Baselines" }, others.map(option)) : null));
 }
+// Judges of this run, and one of another run that a comparison leads here with.
+function otherThan(run, wanted) {
+  const mine = run.judges.map((name) => [`${run.name.slice(4)}:${name}`, name]);
+  const elsewhere = wanted.differs && !mine.some(([side]) => side === wanted.differs);
+  return elsewhere ? [...mine, [wanted.differs, `${wanted.differs.slice(wanted.differs.indexOf(":") + 1)} of another run`]] : mine;
+}
 function filters(run, wanted) {
   const own = (is) => run.judges.filter((_, place) => run.baselines[place] === is).map((name) => [name, name]);
   const strata = [...new Set(run.stimuli.map((each) => each.stratum))].sort();
@@ -175,6 +181,7 @@ function filters(run, wanted) {
     select("Probe", "probe", wanted, [run.probes]),
     strata.length > 1 && select("Stratum", "stratum", wanted, [strata.map((name) => [name, name])]),
     run.protocols.length > 1 && select("Protocol", "protocol", wanted, [run.protocols.map((name) => [name, name])]),
+    run.judges.length > 1 && select("Other answer than", "differs", wanted, [otherThan(run, wanted)]),
     h("label", {}, "Words ", h("input", { type: "search", name: "text", value: wanted.text, maxlength: 300 })),
     h("button", {}, "Show"));
   form.addEventListener("submit", (event) => {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -96,16 +96,20 @@ def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
     """The table in parts of many lines: a part for each would cost more than its making."""
     head = True
     while part := list(islice(rows, PART)):
-        out = io.StringIO()
-        writer = csv.DictWriter(out, list(part[0]))
-        if head:
-            writer.writeheader()
-        writer.writerows(
-            {key: escape_formula(v, joined=True) if isinstance(v, str) else v for key, v in row.items()}
-            for row in part
-        )
+        yield "".join(csv_lines(list(part[0]) if head else (), (list(row.values()) for row in part)))
         head = False
-        yield out.getvalue()
+
+
+def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """A table as CSV in which no cell is a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    if header:
+        writer.writerow(header)
+    writer.writerows(
+        [escape_formula(cell, joined=True) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
+    return [out.getvalue()]
 
 
 def _json(run: ViewedRun, wanted: CallFilter) -> Response:

@@ -65,8 +65,11 @@ def forest_plot(
     width: int = 260,
     row_height: int = 26,
     limit: int = 160,
+    sides: tuple[str, str] | None = None,
 ) -> str:
     """The rows as SVG; `names` keeps a place for each name, `reference` is a dashed line, `margin` a band.
+
+    `sides` says above the plot what lies to the left and to the right of zero.
 
     Without a `label` screen readers are told the values and intervals of the rows.
     """
@@ -83,6 +86,12 @@ def forest_plot(
         drawn.append(svg.draw_line(ends, role="muted", width=1.2, dash=(4, 3)))
     for row in rows:
         drawn += _row(row, x, y(row.name))
+    if sides is not None:
+        left, right = (x(0) - 8, -8), (x(0) + 8, -8)
+        drawn += [
+            svg.draw_text(f"◀ {sides[0]}", left, size=12, align="right", baseline="bottom", weight=600),
+            svg.draw_text(f"{sides[1]} ▶", right, size=12, align="left", baseline="bottom", weight=600),
+        ]
     axis = Axis(x, axis_title, ticks, signed=signed)
     described = label or _describe(rows, axis_title or "")
     return draw(
