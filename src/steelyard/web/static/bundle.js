@@ -313,6 +313,7 @@ function stimulusPage(run, id) {
   const rows = run.sorted(run.ids.map((_, row) => row).filter((row) => run.stimulus[row] === place), "");
   const family = run.stimuli.filter((each) => each.parent === made.parent), arms = new Map();
   for (const row of rows) { const arm = `${run.judge[row]} ${run.protocol[row]}`; arms.set(arm, [...(arms.get(arm) ?? []), row]); }
+  const columns = made.paired ? [[0, "u first, v second"], [1, "v first, u second"]] : [[null, "answers"]];
   document.title = id;
   return [
     h("p", { class: "kind" }, `${made.title}, ${made.kind}`), h("h1", { class: "long" }, id),
@@ -322,8 +323,14 @@ function stimulusPage(run, id) {
       h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : made.texts.length > 1 ? `Slot ${side + 1}, response ${((made.turn + side) % made.texts.length) + 1}` : "Response"), verbatim(text, "Text"))))]
       : h("p", { class: "unknown" }, "The texts were not recorded."),
     h("h2", {}, "What judges said"),
-    [...arms.values()].map((arm, place, every) => [run.isBaseline(arm[0]) && place > 0 && !run.isBaseline(every[place - 1][0]) && h("p", { class: "kind apart" }, "Baselines"), h("section", { class: "about arm" }, h("h3", {}, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]])), h("p", {}, run.reasons[run.why[arm[0]]]),
-      h("div", { class: arm.length === 1 ? "sides one" : "sides" }, arm.map((row) => h("section", {}, h("h4", {}, h("a", { href: address({ call: run.ids[row] }) }, (made.paired ? `order ${["uv", "vu"][run.order[row]]}, ` : "") + `repeat ${run.replicate[row]}`), ": ", verdict(run, row), " ", tags(run, row)), reply(run, row)))))]),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Replies, judge by order" }, h("table", { class: "said" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "judge"), columns.map(([, title]) => h("th", { scope: "col" }, title)))),
+      h("tbody", {}, [...arms.values()].map((arm, place, every) => [
+        run.isBaseline(arm[0]) && place > 0 && !run.isBaseline(every[place - 1][0]) && h("tr", { class: "apart" }, h("th", { scope: "rowgroup", colspan: columns.length + 1 }, "Baselines")),
+        h("tr", { class: "arm" }, h("th", { scope: "row" }, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]]), h("small", {}, run.reasons[run.why[arm[0]]])),
+          columns.map(([order, title]) => h("td", { "data-label": title }, arm.filter((row) => order === null || run.order[row] === order).map((row) => h("div", {},
+            h("a", { href: address({ call: run.ids[row] }) }, verdict(run, row)), arm.length > columns.length && h("span", { class: "hint" }, ` repeat ${run.replicate[row]} `), " ", tags(run, row),
+            h("details", { class: "rest" }, h("summary", {}, "reply"), reply(run, row)))))))])))),
   ];
 }
 

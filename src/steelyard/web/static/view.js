@@ -8,7 +8,9 @@ const copy = document.getElementById("copy");
 if (copy && navigator.clipboard) {
   copy.hidden = false;
   copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(location.href);
+    // Of a page on a disk, the address inside its folder, which whoever has the folder can open.
+    const place = location.protocol === "file:" ? location.pathname.split("/").pop() + location.hash : location.href;
+    await navigator.clipboard.writeText(place);
     document.getElementById("say").textContent = "Link copied.";
   });
 }

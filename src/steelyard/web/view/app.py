@@ -50,6 +50,7 @@ from steelyard.web.view.calls import (
     of_outcome,
     passing,
     passing_rows,
+    remedied_calls,
 )
 from steelyard.web.view.differing import RIGHT, ComparedSide, DifferingPairs
 from steelyard.web.view.history import History, history, questions_of
@@ -64,6 +65,7 @@ SIDE_BY_SIDE = 8
 """Calls that a comparison shows with both replies; a page of their own has all."""
 FILTERS = ("find", "verdict", "study", "certificate", "sort")
 """Conditions of the overview, and its order."""
+ORDER_TITLES = (("uv", "u first, v second"), ("vu", "v first, u second"))
 
 
 class ViewPages:
@@ -265,6 +267,7 @@ class ViewPages:
                 home="/",
                 pages=(("Datasheet", links.sheet()), ("Calls", links.calls()), ("Map", links.map)),
                 chart_file=links.chart_file,
+                calls_remedied=None if self._still else links.remedied,
             )
             self._sheets[links.run] = published.written, text
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
@@ -273,6 +276,9 @@ class ViewPages:
         if self._still:
             return self._page(request, "view_bundle.html.j2", run, links)
         loaded, wanted = run.load(), CallFilter.of(request.query_params)
+        remedy = request.query_params.get("remedy", "") if wanted.figure else ""
+        links = replace(links, remedy=remedy)
+        with_remedy = remedied_calls(run, loaded, run.figure(wanted.figure), remedy) if remedy else None
         keep = passing(run, loaded, wanted)
         # Calls behind the figure that the list is of, whatever else it is filtered by.
         behind = calls_behind(run.figure(wanted.figure), loaded.index).sum() if wanted.figure else 0
@@ -287,6 +293,7 @@ class ViewPages:
             run,
             links,
             wanted=wanted,
+            with_remedy=with_remedy,
             figure=figure_sentence(run.figure(wanted.figure), int(behind)) if wanted.figure else None,
             index=loaded.index,
             counts=loaded.index.counts(keep),
@@ -298,6 +305,7 @@ class ViewPages:
             number=number,
             last=last,
             details=viewed_run.details(run, loaded, chosen, explained=False),
+            chosen_rows=chosen,
             reference_label=reference_label,
         )
 
@@ -349,6 +357,7 @@ class ViewPages:
             messages=run_messages(shown),
             arms=dict(sorted(arms.items(), key=lambda arm: arm[0][0] in baselines)),
             baselines=baselines,
+            columns=ORDER_TITLES if len(shown.texts) == 2 else (("", "answers"),),
             family=family,
             reference_label=reference_label,
         )

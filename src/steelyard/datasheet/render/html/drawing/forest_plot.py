@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, NameScale, Scale, draw
-from steelyard.datasheet.render.html.drawing.chart import interval_ends
+from steelyard.datasheet.render.html.drawing.chart import interval_ends, marking
 from steelyard.datasheet.sections.first_screen import Row
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
@@ -38,6 +38,8 @@ class IntervalRow:
     """Ends of a narrower interval, drawn thick."""
     text: str = ""
     """What stands at the right of the row."""
+    estimate: Estimate | None = None
+    """The figure that the marker stands for, where it is one of a datasheet."""
 
 
 def interval_row(
@@ -46,7 +48,7 @@ def interval_row(
     """The row of a defined estimate."""
     ends = None if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
     value = estimate.value if estimate.censored is None else None
-    return IntervalRow(name, value, ends, role, shape, hollow)
+    return IntervalRow(name, value, ends, role, shape, hollow, estimate=estimate)
 
 
 def forest_plot(
@@ -111,11 +113,10 @@ def _row(row: IntervalRow, x: Scale, y: float) -> list[svg.SvgElement]:
             drawn.append(svg.draw_marker(shape, (x(edge), y), role=row.role, size=70, outline=row.role))
     if row.value is not None:
         place = (x(row.value), y)
-        drawn.append(
-            svg.draw_marker(
-                row.shape, place, role=row.role, size=70, hollow=row.hollow, edge=1.8, outline=row.role
-            )
+        marker = svg.draw_marker(
+            row.shape, place, role=row.role, size=70, hollow=row.hollow, edge=1.8, outline=row.role
         )
+        drawn.append(marking(marker, row.estimate))
     if row.text:
         drawn.append(svg.draw_text(row.text, (x.length + 14, y), size=12, align="left"))
     return drawn
