@@ -43,6 +43,7 @@ import steelyard
 from steelyard import errors
 from steelyard.cli.help import COMMANDS
 from steelyard.cli.main import cli
+from steelyard.commands import demo
 from steelyard.commands.gate.policy import (
     ALLOW,
     CLEAR_ON_SHEET,
@@ -52,6 +53,7 @@ from steelyard.commands.gate.policy import (
     Policy,
     find_policy,
 )
+from steelyard.commands.report import publish
 from steelyard.core.registry import Spec
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.datasheet.words.numbers import condition
@@ -145,7 +147,7 @@ METRICS_HEAD = """\
 For readers who look a figure up.
 Every metric id of `datasheet.json`, with its name in reports, the term in brackets, and what it means. The
 limit applies unless a policy sets another. Where units are counted, `compare`
-pairs two judges on them, and `--decide` takes those of the built-in pairs.
+pairs two judges on them, and `--until` takes those of the built-in pairs.
 
 | metric | name | meaning | limit | of | counted on |
 | :-- | :-- | :-- | :-- | :-- | :-- |
@@ -546,6 +548,19 @@ def main() -> None:
     for path, text in pages().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.relative_to(DOCS.parent)}")
+    _write_demo()
+
+
+def _write_demo() -> None:
+    """The datasheet of the recorded run that ships, as this version publishes it."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-demo-") as folder:
+        run = demo.unpack_demo(Path(folder) / "run")
+        shipped = demo.published_demo()
+        publish(run, anew=True)
+        if {name: (run / name).read_bytes() for name in shipped} != shipped:
+            path = Path(demo.__file__).with_name(demo.PUBLISHED)
+            path.write_bytes(demo.pack_published(run))
             print(f"wrote {path.relative_to(DOCS.parent)}")
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import lzma
+import contextlib
 import os
 import pty
 import re
 import shlex
 import subprocess
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -20,7 +18,7 @@ import yaml
 from commands import Command, run_command
 from steelyard.cli.help import COMMANDS
 from steelyard.cli.main import cli
-from steelyard.commands.demo import SHEET, unpack_demo
+from steelyard.commands.demo import published_demo, unpack_demo
 from steelyard.commands.report import publish
 
 # The recorded run
@@ -57,12 +55,9 @@ def test_the_record_behind_it_is_a_run_like_any_other(shown: Path) -> None:
 def test_the_sheet_that_ships_is_what_its_record_says(tmp_path: Path) -> None:
     """`make docs` writes it again where words or figures have changed."""
     folder = unpack_demo(tmp_path / "demo")
+    shipped = published_demo()
     publish(folder, anew=True)
-    rebuilt = json.loads((folder / "datasheet.json").read_text(encoding="utf-8"))
-    shipped = json.loads(lzma.decompress((files("steelyard.commands") / SHEET).read_bytes()))
-    for body in (rebuilt, shipped):
-        body.pop("run")
-    assert shipped == rebuilt, "run `make docs`"
+    assert {name: (folder / name).read_bytes() for name in shipped} == shipped, "run `make docs`"
 
 
 def test_another_run_is_not_overwritten(command: Command, tmp_path: Path) -> None:
@@ -135,6 +130,13 @@ def test_the_scale_follows_from_the_rows(
     assert columns.items() <= body["data"]["columns"].items()
 
 
+def test_a_prompt_that_shows_one_answer_scores_the_built_in_texts(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("{request} {response} Is it right? Reply 1 or 0.\n")
+    done = command("init", "-j", "planted/rater", "--prompt", "one.md")
+    assert done.code == 0, done.err
+    assert yaml.safe_load((tmp_path / "study.yaml").read_text())["task"] == {"scale": "binary"}
+
+
 def test_without_data_the_built_in_texts_are_named(command: Command, tmp_path: Path) -> None:
     done = command("init", "-j", "planted/probit")
     assert done.code == 0, done.err
@@ -150,14 +152,14 @@ def test_without_data_the_built_in_texts_are_named(command: Command, tmp_path: P
         (("-j", "planted/rater", "--data", "nope.csv"), "nope.csv: no such file in "),
         (
             ("-j", "planted/rater", "--data", "odd.csv"),
-            "odd.csv: found the columns 'a', 'b', none of which is",
+            "found the columns 'a', 'b', none of which is",
         ),
         (("-j", "planted/rater", "--data", "odd_labels.csv"), "holds 'blue' and 'red', expected"),
-        (("-j", "planted/rater", "--prompt", "nope.md"), "nope.md"),
+        (("-j", "planted/probit", "--prompt", "nope.md"), "nope.md"),
         (("-j", "plantd/rater"), "did you mean"),
         (
             ("-j", "planted/probit", "--out", "there.yaml"),
-            "there.yaml: is there already; choose another --out.",
+            "there.yaml: is there already;",
         ),
     ],
 )
@@ -177,21 +179,21 @@ def test_what_cannot_be_a_study_leaves_no_file(
 def test_a_terminal_is_asked_what_was_not_said(tmp_path: Path, environment: dict[str, str]) -> None:
     answers(tmp_path)
     ours, theirs = pty.openpty()
-    os.write(ours, b"planted/rater\nanswers.csv\n\ngate\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "steelyard", "init"],
-        cwd=tmp_path,
-        env=environment,
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    asked = [sys.executable, "-m", "steelyard", "init"]
+    answers_typed = iter(("planted/rater\n", "answers.csv\n", "\n", "gate\n"))
+    seen = ""
+    with subprocess.Popen(
+        asked, cwd=tmp_path, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as run:
+        os.close(theirs)
+        with contextlib.suppress(OSError):  # the end of the process ends the terminal
+            while piece := os.read(ours, 65536).decode():
+                seen += piece
+                if seen.endswith(": "):
+                    os.write(ours, next(answers_typed).encode())
     os.close(ours)
-    os.close(theirs)
-    assert done.returncode == 0, done.stdout
-    assert [line.partition(" (")[0] for line in done.stdout.split(": ")][:1] == ["Judge"]
+    assert run.returncode == 0, seen
+    assert seen.startswith("Judge (such as openai/gpt-4o-mini")
     body = yaml.safe_load((tmp_path / "study.yaml").read_text())
     assert body["data"]["path"] == "answers.csv"
     assert body["profile"] == "standard"

@@ -37,6 +37,7 @@ def demo(out: Path | str, full: bool) -> None:
     click.echo("Your own judge: steelyard init")
 
 
+PURPOSE = OneOf(["look", "gate", "compare", "score"])
 QUESTIONS = {
     "judge": "Judge (such as openai/gpt-4o-mini, or python/FILE.py:FUNCTION)",
     "data": "Table of answers that it judged or will judge (empty: built-in texts)",
@@ -51,7 +52,7 @@ QUESTIONS = {
 @option(
     "--for",
     "purpose",
-    type=OneOf(["look", "gate", "compare", "score"]),
+    type=PURPOSE,
     metavar="PURPOSE",
     help="What it is measured for: look, gate, compare or score [look].",
 )
@@ -73,7 +74,7 @@ def init(
         judge = judge or click.prompt(QUESTIONS["judge"])
         data = data or _file(QUESTIONS["data"])
         prompt = prompt or _file(QUESTIONS["prompt"])
-        purpose = purpose or click.prompt("What for", OneOf(["look", "gate", "compare", "score"]), "look")
+        purpose = purpose or click.prompt("What for", default="look", type=PURPOSE)
     if not judge:
         raise ConfigError("init: no judge is named; add --judge JUDGE, such as openai/gpt-4o-mini.")
     study = NewStudy(judge, data, prompt, purpose or "look")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os.path import relpath
@@ -75,8 +76,19 @@ class NewStudy:
         yield "# probes: [reliability]  # what is tried beside the rows as they are; see `steelyard probes`"
 
     def _without_data(self) -> Iterator[str]:
+        if self.prompt is not None and "response" in _fields(self.prompt):
+            yield "task: {scale: binary}  # the prompt shows one answer; or a range, such as 1-5"
         yield "# Without data the judge is asked about built-in texts. Yours:"
         yield "# data: {path: answers.csv, columns: {request: question, response: answer, label: human}}"
+
+
+def _fields(prompt: Path) -> set[str | None]:
+    """What the names in braces of a prompt certainly mean."""
+    try:
+        text = prompt.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return set()  # whoever reads the judge says what is wrong with it
+    return {known(name) for name in re.findall(r"{{?\s*([A-Za-z_]\w*)\s*}", text)}
 
 
 def _flow(value: Any) -> str:
@@ -98,15 +110,15 @@ def _columns(table: Table) -> dict[str, str]:
     pair = {"response_1", "response_2"} <= set(found)
     if not pair and "response" not in found:
         raise DataError(
-            f"{table.name}: found the columns {', '.join(map(repr, table.columns))}, none of which is certainly "
-            "the answer; call one of them response, or two of them response_1 and response_2."
+            f"{table.name}: found the columns {', '.join(map(repr, table.columns))}, none of which is "
+            "certainly the answer; call one of them response, or two of them response_1 and response_2."
         )
     left = {"response"} if pair else {"response_1", "response_2"}
     return {part: found[part] for part in PARTS if part in found and part not in left}
 
 
 def _values(table: Table, column: str) -> Iterator[str]:
-    cells = (record.cells.get(column) for record in table.records)
+    cells = (record.values.get(column) for record in table.records)
     return iter(sorted({normal(cell) for cell in cells if not is_missing(cell)}))
 
 
@@ -119,9 +131,8 @@ def _scale(name: str, column: str, labels: tuple[str, ...]) -> tuple[str, dict[s
     unknown = [label for label in labels if label not in WORDS]
     if unknown:
         raise DataError(
-            f"{name}: column {column!r} holds {' and '.join(map(repr, unknown[:2]))}, expected whole numbers or "
-            "words such as good and bad; replace them, or give the column another name to leave it out."
+            f"{name}: column {column!r} holds {' and '.join(map(repr, unknown[:2]))}, expected whole numbers "
+            "or words such as good and bad; replace them, or give the column another name to leave it out."
         )
-    return "binary", {
-        label: int(WORDS[label]) for label in sorted(labels, key=lambda each: -int(WORDS[each]))
-    }
+    better_first = sorted(labels, key=lambda label: WORDS[label], reverse=True)
+    return "binary", {label: int(WORDS[label]) for label in better_first}
