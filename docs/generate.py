@@ -41,7 +41,8 @@ import verdict_tables
 
 import steelyard
 from steelyard import errors
-from steelyard.cli.main import COMMANDS, cli
+from steelyard.cli.help import COMMANDS
+from steelyard.cli.main import cli
 from steelyard.commands.gate.policy import (
     ALLOW,
     CLEAR_ON_SHEET,

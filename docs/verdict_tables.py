@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parent / "verdicts.json"
-USELESS, EXCELLENT, GOOD = "useless", "excellent", "good"
+USELESS, EXCELLENT, GOOD, RIGHT = "useless", "excellent", "good", "right"
+BY_LENGTH = "longer-"
+"""How kinds of natural pairs begin of which people prefer the longer text in a known share."""
 USABLE = "CN"
 """Letters of words that let a judge be used."""
 TOLERATED, WANTED = 0.01, 0.9
 """Most wrong words of a useless or excellent judge, and least right words of an excellent or good one."""
+ERRORS = 2
+"""Standard errors by which a share of right words may fall with more data."""
 POLICIES = ("smoke", "default", "strict")
 RESULTS = {"PASS": "P", "FAIL": "F", "INCONCLUSIVE": "I"}
 UNTIL_KIND = "catalogue"
@@ -23,7 +27,6 @@ UNTIL_KIND = "catalogue"
 _LUCK = "one run of 100; the limits on natural pairs let such a judge through in about one run of 400."
 REMARKS: Mapping[str, str] = {
     "natural, a coin for each pair, full, smoke": _LUCK,
-    "longer, the longest wins, but for 20 % at random, full, smoke": _LUCK,
 }
 """Place that breaks a requirement to the reason, in a sentence."""
 
@@ -92,6 +95,12 @@ def requirements(body: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
         "An excellent judge is called unfit in at most 1 % of runs": [
             (said.place, said.share("U")) for said in of[EXCELLENT] if said.share("U") > TOLERATED
         ],
+        "A judge that is right in 88 % and more of natural pairs, whichever text is longer, is never unfit": [
+            (said.place, said.share("U"))
+            for said in told
+            if said.kind.startswith(BY_LENGTH) and said.planted["class"] in (RIGHT, EXCELLENT)
+            if said.share("U")
+        ],
         "An excellent judge gets its word at the smallest size in at least 90 % of runs": [
             (said.place, said.share("N"))
             for said in of[EXCELLENT]
@@ -102,7 +111,9 @@ def requirements(body: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
             for said in of[GOOD]
             if said.size == 1 and said.share("N") < WANTED and said.due == "N"
         ],
-        "Words do not get worse with more data": list(_worse(told)),
+        "The share of right words does not fall with more data by more than two standard errors": list(
+            worse(told)
+        ),
         "No fault found and a FAIL of the default policy never stand on one sheet": [
             (said.place, said.body["contradictions"] / said.runs)
             for said in told
@@ -122,15 +133,15 @@ def broken_places(body: Mapping[str, Any]) -> set[str]:
     return {place for broken in requirements(body).values() for place, _ in broken}
 
 
-def _worse(told: Sequence[Said]) -> Iterator[tuple[str, float]]:
-    """Where the share of words that are due at the largest size falls, beyond three standard errors."""
+def worse(told: Sequence[Said]) -> Iterator[tuple[str, float]]:
+    """Where the share of words that are due at the largest size falls, beyond so many standard errors."""
     for smaller, larger in pairwise(told):
         if larger.size == 0:
             continue
         due = larger.planted["due"][-1]
         before, after = smaller.share(due), larger.share(due)
         error = sqrt(sum(max(p * (1 - p), 0.01) / n.runs for p, n in ((before, smaller), (after, larger))))
-        if before - after > 3 * error:
+        if before - after > ERRORS * error:
             yield larger.place, after - before
 
 
@@ -297,7 +308,8 @@ HEAD = """\
 noise were drawn anew every time; the gate ruled on {gated} of them. Each judge answers the built-in stimuli
 once, and its verdicts go through the same code as a real run. A thing that never happened in n runs may still
 happen in up to 3/n of them. `tests/calibration` made the runs on {date}; `make calibrate` makes 100 of each,
-and `docs/verdicts.json` has every count. Steelyard {steelyard}, Python {python}, numpy {numpy}, {machine}.
+300 of a useless judge, and `docs/verdicts.json` has every count. Steelyard {steelyard}, Python {python},
+numpy {numpy}, {machine}.
 """
 
 SHARES = """\

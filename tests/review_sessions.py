@@ -75,9 +75,9 @@ def lines(folder: RunFolder) -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def serving(app_of: Callable[[Server], ASGIApp], usual_port: int = 0) -> Iterator[Server]:
+def serving(app_of: Callable[[Server], ASGIApp], *about: str | Path) -> Iterator[Server]:
     """A real server on a free port of loopback, in a thread."""
-    server = Server("127.0.0.1", 0, usual_port)
+    server = Server("127.0.0.1", 0, *about)
     ready = threading.Event()
     app = app_of(server)
     thread = threading.Thread(target=server.serve, args=(app, lambda _: ready.set()), daemon=True)

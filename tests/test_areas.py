@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from calibration.answers import PairAnswers, PairCalls, inverted, sees
+from calibration.answers import PairAnswers, PairCalls, in_areas, inverted, sees
 from calibration.words import sheet_of
 from calibration.worlds import World
 from steelyard.commands.gate.policy import find_policy
@@ -26,14 +26,8 @@ MIDDLING = sees((0.6, 0.75, 0.85, 0.9, 0.95), equals=0.1, wrong=0.5)
 AREAS = ("cooking", "money")
 
 
-def reversed_in(world: World, judge: PairAnswers, areas: tuple[str, ...] = AREAS) -> PairAnswers:
-    there = np.isin(world.shown.stratum, areas)[world.stimulus]
-
-    def answer(calls: PairCalls, chance: np.random.Generator) -> np.ndarray:
-        given = judge(calls, chance)
-        return np.where(there, inverted(lambda *_: given)(calls, chance), given)
-
-    return answer
+def reversed_in(judge: PairAnswers, areas: tuple[str, ...] = AREAS) -> PairAnswers:
+    return in_areas(areas, inverted(judge), judge)
 
 
 def named(sheet: Datasheet) -> set[str]:
@@ -48,7 +42,7 @@ def standard() -> World:
 
 @pytest.fixture(scope="module")
 def sheet(standard: World) -> Datasheet:
-    return sheet_of(standard, {"judge": reversed_in(standard, EXCELLENT)}, 1)
+    return sheet_of(standard, {"judge": reversed_in(EXCELLENT)}, 1)
 
 
 def test_areas_that_are_reversed_are_named_in_the_verdict(sheet: Datasheet) -> None:
@@ -79,7 +73,7 @@ def test_the_gate_fails_areas_that_are_reversed(sheet: Datasheet) -> None:
 def test_quick_names_none() -> None:
     world = World.of("catalogue", 0, 7)
     areas = tuple(sorted(set(world.shown.stratum.tolist()))[:2])
-    sheet = sheet_of(world, {"judge": reversed_in(world, EXCELLENT, areas)}, 1)
+    sheet = sheet_of(world, {"judge": reversed_in(EXCELLENT, areas)}, 1)
     assert not [e for e in sheet.estimates if e.metric == "area_merit"]
     assert sheet.verdict.word == TOO_LITTLE
 
@@ -101,7 +95,7 @@ def points_of(
 
 
 def test_reversed_areas_are_named_in_95_of_100_runs(standard: World) -> None:
-    judge, hits = reversed_in(standard, EXCELLENT), 0
+    judge, hits = reversed_in(EXCELLENT), 0
     for seed in range(40):
         points, calls, area, names = points_of(standard, judge, seed)
         hits += {names[each] for each in low_areas(points, calls, area, seed)} == set(AREAS)

@@ -378,7 +378,7 @@ class TestReview:
         assert made.report[0].rejected == {"by a person": 1}
         assert made.pending == 1
         assert (
-            "label_flip: 4 asked, 2 usable, 1 of them changed by reviewers, 1 waiting"
+            "label_flip: 4 asked, 2 usable, 1 of 2 texts changed by reviewers, 1 waiting"
             in made.report[0].sentence()
         )
         done = self.author(server, tmp_path, accept_all=True)

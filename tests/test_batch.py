@@ -255,7 +255,7 @@ def test_an_unreadable_judge_is_stopped_by_its_preflight_and_nothing_is_submitte
 
 
 def test_batches_and_sequential_decisions_do_not_go_together(command: Command) -> None:
-    done = command("measure", "--batch", "--decide", "dark_current<0.1", "-j", "planted/coin")
+    done = command("measure", "--batch", "--until", "dark_current<0.1", "-j", "planted/coin")
     assert done.code == 2
     assert "--batch" in done.err
 

@@ -361,7 +361,7 @@ def rotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 REFUSED = [
-    ("measure study.json --decide accuracy>0.5", "draws pairs or single texts, found rows of several"),
+    ("measure study.json --until accuracy>0.5", "draws pairs or single texts, found rows of several"),
     ("measure study.json --until verdict", "does not change how many rows of your data are judged"),
     ("import out/results.csv --columns item=id,score=verdict --scale best-of-4 --out i", "every rotation"),
     ("import out/results.jsonl --out i", "a line of a run's results"),

@@ -285,7 +285,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
         "probe 'label_flip': needs a text written for each item of the data, and the study names no author",
     ),
     "judge of pairs": ((*BINARY, "-j", "planted/probit"), "compares two texts and gives no score"),
-    "decision": ((*BINARY, "--decide", "dark_current<0.1"), "dark_current belongs to the built-in pairs"),
+    "decision": ((*BINARY, "--until", "dark_current<0.1"), "dark_current belongs to the built-in pairs"),
 }
 
 

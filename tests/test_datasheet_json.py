@@ -168,7 +168,14 @@ def test_a_sheet_with_everything_on_it_comes_back_and_looks_the_same() -> None:
     assert html.render(again) == html.render(sheet)
     assert "2 waiting for review" in markdown.render(again)
     assert "4 of them changed by reviewers" in markdown.render(again)
-    assert "6 (4 changed by reviewers)" in html.render(again)
+    assert "6 (4 of them changed by reviewers)" in html.render(again)
+
+
+def test_a_review_that_changed_nothing_is_on_the_sheet() -> None:
+    report = ProbeReport("typos", 9, 6, 0, {}, {}, reviewed=6)
+    sheet = Datasheet.from_json(to_json(concluded(replace(example(), authored=(report,)))))
+    for page in (markdown.render(sheet), html.render(sheet), on_a_terminal(sheet)):
+        assert "0 of 6 texts changed by reviewers" in " ".join(page.split())
 
 
 RATERS = ["planted/rater?noise=0.1", "planted/rater?noise=0.3"]

@@ -42,8 +42,8 @@ def test_rules_are_parsed_and_spelled_back() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("dark_current", "expected metric<limit"),
-        ("dark_current<=0.1", "expected metric<limit|expected a number"),
+        ("dark_current", "expected verdict, or a rule"),
+        ("dark_current<=0.1", "expected verdict, or a rule|expected a number"),
         ("kappa<0.1", "unknown metric 'kappa' of the built-in pairs; known: dark_current"),
         ("dark_current<1.5", "expected a number between 0 and 1"),
         ("dark_current<0", "expected a number between 0 and 1"),
@@ -80,7 +80,7 @@ def test_a_log_with_the_old_status_word_is_read_with_the_new_one(tmp_path: Path)
 
 def test_each_judge_stops_on_its_own(steelyard, tmp_path: Path) -> None:
     judges = ["-j", "planted/tie", "-j", "planted/first", "-j", "planted/probit?tau=2.2"]
-    arguments = ("measure", "--decide", RULE, *judges, "--cap", "60", "--out", "run")
+    arguments = ("measure", "--until", RULE, *judges, "--cap", "60", "--out", "run")
     done = steelyard(*arguments)
     assert done.returncode == 0, done.stderr
     found = log(tmp_path / "run")
@@ -102,7 +102,7 @@ def test_each_judge_stops_on_its_own(steelyard, tmp_path: Path) -> None:
 def test_a_worth_is_decided_at_a_step_of_quality(steelyard, tmp_path: Path) -> None:
     rule = "cue_worth@cue=padding<1"
     judges = ["-j", "planted/probit?s=3&worth=0", "-j", "planted/probit?s=3&worth=3"]
-    steelyard("measure", "--decide", rule, *judges, "--out", "run")
+    steelyard("measure", "--until", rule, *judges, "--out", "run")
     found = [(entry["verdict"], entry["holds"]) for entry in log(tmp_path / "run", rule).values()]
     assert found == [("below", True), ("above", False)]
     assert all(entry["calls"] <= 48 for entry in log(tmp_path / "run", rule).values())
@@ -114,7 +114,7 @@ def test_a_measurement_finds_the_calls_of_a_decision_paid(steelyard, tmp_path: P
     P(N > τ − .4) + P(N < −τ − .4) = .086 at τ = 1.85; with lapses the dark current is .097, on the limit.
     """
     judge = ["-j", "planted/probit?tau=1.85", "--out", "run"]
-    steelyard("measure", "--decide", RULE, *judge)
+    steelyard("measure", "--until", RULE, *judge)
     done = steelyard("measure", *judge, "-p", "vacuum", "--profile", "full")
     assert "No calls: every trial was answered before." in done.stdout
     (row,) = [
@@ -126,7 +126,7 @@ def test_a_measurement_finds_the_calls_of_a_decision_paid(steelyard, tmp_path: P
     assert (decided["verdict"], decided["units"], decided["cap"]) == ("inconclusive", 144, 144)
     assert [look["units"] for look in decided["looks"]] == [*range(5, 145, 5), 144]
     assert row["value"] == pytest.approx(decided["total"] / decided["units"])
-    free = steelyard("measure", "--decide", "dark_current<0.5", *judge)
+    free = steelyard("measure", "--until", "dark_current<0.5", *judge)
     assert "No calls: every trial was answered before." in free.stdout
     assert log(tmp_path / "run") == {"planted/probit": decided}
     assert log(tmp_path / "run", "dark_current<0.5")["planted/probit"]["verdict"] == "below"
@@ -137,7 +137,7 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
 ) -> None:
     monkeypatch.chdir(tmp_path)
     judges = ["-j", "planted/first", "--out", "run"]
-    command("measure", "--decide", RULE, *judges)
+    command("measure", "--until", RULE, *judges)
     told = command("report", "run")
     assert "as dark_current<0.1 was to be decided: intervals of what was looked at" in " ".join(
         told.out.split()
@@ -160,7 +160,7 @@ def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_
 
 def test_one_folder_takes_rules_of_several_probes(steelyard, tmp_path: Path) -> None:
     for rule in (RULE, "positional_false_preference<0.2"):
-        done = steelyard("measure", "--decide", rule, "-j", "planted/first", "--out", "run")
+        done = steelyard("measure", "--until", rule, "-j", "planted/first", "--out", "run")
         assert done.returncode == 0, done.stderr
     found = log(tmp_path / "run", "positional_false_preference<0.2")["planted/first"]
     assert (found["verdict"], found["total"], found["units"]) == ("above", 5.0, 5)
@@ -192,7 +192,7 @@ class Teller:
 
 def start(tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str) -> StartedCommand:
     judge = f"openai/scripted?base_url={server.url}"
-    options = ["--decide", RULE, "-j", judge, "--concurrency", "4", "--out", out]
+    options = ["--until", RULE, "-j", judge, "--concurrency", "4", "--out", out]
     return StartedCommand(["measure", *options], tmp_path, environment)
 
 
@@ -229,7 +229,7 @@ def test_pairs_without_a_verdict_are_excluded_and_told(steelyard, tmp_path: Path
 
     with ScriptedServer(script) as server:
         done = steelyard(
-            "measure", "--decide", RULE, "-j", f"openai/scripted?base_url={server.url}", "--out", "run"
+            "measure", "--until", RULE, "-j", f"openai/scripted?base_url={server.url}", "--out", "run"
         )
     assert done.returncode == 0, done.stderr
     (entry,) = log(tmp_path / "run").values()
@@ -245,7 +245,7 @@ def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -
     with ScriptedServer(says("No comment.")) as server:
         judge = f"openai/scripted?base_url={server.url}"
         done = steelyard(
-            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run", "--no-preflight"
+            "measure", "--until", RULE, "-j", judge, "--cap", "10", "--out", "run", "--no-preflight"
         )
     assert done.returncode == 1
     assert "no readable verdict in 20 calls" in done.stderr
@@ -262,7 +262,7 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
     with ScriptedServer(says("No comment.")) as server:
         arguments = (
             "measure",
-            "--decide",
+            "--until",
             RULE,
             "-j",
             f"openai/scripted?base_url={server.url}",
@@ -285,11 +285,13 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--cap", "5"], "--cap: works only with --decide"),
-        (["--decide", "speed<0.1"], "unknown metric 'speed'"),
-        (["--decide", RULE, "-p", "ladder"], "remove --probe"),
-        (["--decide", RULE, "--profile", "quick"], "remove --profile"),
-        (["--decide", "wrong_choice@delta=7<0.1"], "no step of this size"),
+        (["--cap", "5"], "--cap: works only with a rule, as in --until"),
+        (["--until", "dark_current"], "expected verdict, or a rule such as dark_current<0.10"),
+        (["--until", RULE, "--batch"], "--batch: cannot be combined with a rule of --until"),
+        (["--until", "speed<0.1"], "unknown metric 'speed'"),
+        (["--until", RULE, "-p", "ladder"], "remove --probe"),
+        (["--until", RULE, "--profile", "quick"], "remove --profile"),
+        (["--until", "wrong_choice@delta=7<0.1"], "no step of this size"),
     ],
 )
 def test_what_would_be_ignored_is_refused(steelyard, arguments: list[str], told: str) -> None:
@@ -299,8 +301,20 @@ def test_what_would_be_ignored_is_refused(steelyard, arguments: list[str], told:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_dry_run_says_the_most_it_can_take(steelyard, tmp_path: Path) -> None:
+def test_the_earlier_spelling_decides_and_says_so(steelyard) -> None:
     done = steelyard("measure", "-j", "planted/tie", "--decide", RULE, "--cap", "20", "--dry-run", "--json")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "steelyard: warning: --decide: earlier spelling, which goes with the next release; write "
+        f"--until '{RULE}'.\n"
+    )
+    planned = steelyard("plan", "-j", "planted/tie", "--until", RULE, "--json")
+    (row,) = json.loads(planned.stdout)["rows"]
+    assert row["calls"] == 288
+
+
+def test_dry_run_says_the_most_it_can_take(steelyard, tmp_path: Path) -> None:
+    done = steelyard("measure", "-j", "planted/tie", "--until", RULE, "--cap", "20", "--dry-run", "--json")
     (row,) = json.loads(done.stdout)["rows"]
     assert (row["judge"], row["calls"]) == ("planted/tie", 40)
     assert not (tmp_path / "steelyard-runs").exists()

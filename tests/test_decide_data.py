@@ -53,7 +53,7 @@ def least(limit: float) -> int:
 def test_accuracy_on_single_texts_is_decided_row_by_row(command: Command, files: Path) -> None:
     right = "planted/rater?sensitivity=1&specificity=1&noise=0&name=right"
     judges = ("-j", right, "-j", "planted/constant?value=1")
-    asked = ("measure", "--decide", "accuracy>0.8", *ROWS, "--columns", LABEL, *judges, "--out", "d")
+    asked = ("measure", "--until", "accuracy>0.8", *ROWS, "--columns", LABEL, *judges, "--out", "d")
     outcome = decided(command(*asked, "--json"))
     rows = least(0.8)
     assert outcome["right"] == ("above", rows, rows)  # one call a row
@@ -65,17 +65,17 @@ def test_accuracy_on_single_texts_is_decided_row_by_row(command: Command, files:
 
 def test_pairs_of_the_data_are_drawn_in_both_orders(command: Command, files: Path) -> None:
     arguments = (*PAIRS, "--columns", PAIRED, "-j", "planted/longest", "-j", "planted/first", "--json")
-    right = decided(command("measure", "--decide", "accuracy>0.8", *arguments, "--out", "a"))
+    right = decided(command("measure", "--until", "accuracy>0.8", *arguments, "--out", "a"))
     pairs = least(0.8)
     assert right["planted/longest"] == ("above", pairs, 2 * pairs)
     assert right["planted/first"][0] == "below"
-    stays = decided(command("measure", "--decide", "order_consistency>0.5", *arguments, "--out", "b"))
+    stays = decided(command("measure", "--until", "order_consistency>0.5", *arguments, "--out", "b"))
     assert (stays["planted/longest"][0], stays["planted/first"][0]) == ("above", "below")
 
 
 def test_rows_without_a_label_decide_no_accuracy(command: Command, files: Path) -> None:
     done = command(
-        *("measure", "--decide", "accuracy>0.8", *ROWS, "--columns", NO_LABEL),
+        *("measure", "--until", "accuracy>0.8", *ROWS, "--columns", NO_LABEL),
         *("-j", "planted/random", "--out", "d"),
     )
     assert done.code == 2

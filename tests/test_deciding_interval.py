@@ -65,7 +65,7 @@ def test_worths_of_cues_on_pairs_agree_with_their_intervals() -> None:
     assert [e for e in found if not agrees(e)] == []
 
 
-@pytest.mark.parametrize("kind", ["catalogue", "longer", "runs"])
+@pytest.mark.parametrize("kind", ["catalogue", "longer-90", "runs"])
 def test_every_status_of_a_whole_sheet_agrees_with_its_interval(kind: str) -> None:
     judges = {name: judge.answers for name, judge in list(KINDS[kind].judges.items())[:6]}
     with verdicts_only(remedies=False):

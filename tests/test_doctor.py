@@ -78,6 +78,7 @@ def test_a_judge_of_the_command_line(command: Command, answer: Answer, code: int
         assert len(server.requests) == 1
     assert done.code == code, done.err
     assert said in done.err
+    assert done.out.index("judge openai/m: protocol base:") < done.out.index("what was found")
     assert "judge planted/first: protocol base: ok" in done.out
 
 

@@ -13,7 +13,8 @@ import pytest
 from commands import Command
 from docs_world import Vendor
 from servers import ScriptedServer
-from steelyard.cli.main import COMMANDS, EXAMPLES, cli
+from steelyard.cli.help import COMMANDS, EXAMPLES
+from steelyard.cli.main import cli
 from steelyard.probes.probe import PROBES
 
 ITEMS = "question,answer,ok\n" + "".join(f"how {n}?,so {n},{n % 2}\n" for n in range(6))
@@ -124,6 +125,47 @@ def prepare(name: str, command: Command, folder: Path) -> None:
         assert command("labels", "add", "labels", sheet).code == 0
 
 
+# Order
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """Heading to the names that stand under it."""
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in text.splitlines():
+        if heading := re.match(r"(\w.*):$", line):
+            names = found.setdefault(heading[1], [])
+        elif name := re.match(r"  (?:-\w, )?(\S+)", line):
+            names.append(name[1])
+    return found
+
+
+def test_commands_stand_in_groups_in_the_order_of_use(command: Command) -> None:
+    groups = sections(command("--help").out)
+    assert groups["Start"] == ["init", "demo", "measure", "plan", "view", "show"]
+    assert groups["Decide"][:4] == ["compare", "gate", "estimate", "trust"]
+    assert {"import", "export", "labels"} <= set(groups["Data"])
+    assert {"selftest", "serve-planted"} <= set(groups["Laboratory"])
+    listed = [name for group in ("Start", "Decide", "Data", "Laboratory") for name in groups[group]]
+    assert sorted(listed) == sorted({name.partition(" ")[0] for name in COMMANDS})
+
+
+def test_what_most_users_need_of_measure_stands_on_the_first_screen(command: Command) -> None:
+    text = command("measure", "--help").out
+    options = sections(text)
+    common = options["Options"]
+    assert len(common) <= 16
+    assert common[:3] == ["--judge", "--prompt", "--data"]
+    assert {"--columns", "--scale", "--until", "--budget", "--out", "--dry-run"} <= set(common)
+    assert "--backoff" in options["How calls are made"]
+    assert "--stratify" in options["Which rows, and how they are read"]
+    shown = [name for names in options.values() for name in names if name.startswith("--")]
+    measure = cli.get_command(click.Context(cli), "measure")
+    assert measure is not None
+    known = [p.opts[0] for p in measure.params if isinstance(p, click.Option) and not p.hidden]
+    assert sorted(shown) == sorted({*known, "--help"})
+
+
 # Mistyped
 
 
@@ -132,7 +174,7 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     [
         (("mesure",), "no command 'mesure': did you mean 'measure'; see `steelyard --help`."),
         (("raport", "run"), "did you mean 'report'"),
-        (("xyz",), "no command 'xyz': known: measure, plan,"),
+        (("xyz",), "no command 'xyz': known: init, demo, measure,"),
         (("measure", "--profle", "quick"), "no option '--profle': did you mean '--profile'; see"),
         (("plan", "--zzz"), "no option '--zzz'; see `steelyard plan --help`."),
     ],

@@ -217,12 +217,32 @@ def test_the_status_of_a_folder_without_a_draw_draws_nothing(
     assert command("review", "nowhere", "--label", "--status").code == 2
 
 
+def test_labels_are_exported_without_a_server(
+    command: Command, tmp_path: Path, session: LabelSession
+) -> None:
+    first, second, *_ = session.order("Ada")
+    session.label(first, "Ada", "1")
+    session.label(second, "Grace", "0")
+    done = command("review", "run", "--label", "--export", "out.jsonl")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "Labels: out.jsonl\n2 of 4 items labelled; annotators: Ada 1, Grace 1.\n"
+    assert (tmp_path / "out.jsonl").read_text().splitlines() == [line.strip() for line in session.lines()]
+
+
+def test_labels_of_a_folder_without_a_draw_are_not_exported(command: Command, tmp_path: Path) -> None:
+    before = files(folder_of(tmp_path / "run"))
+    done = command("review", "run", "--label", "--export", "out.jsonl")
+    assert done.code == 1
+    assert "no items drawn for labelling yet" in done.err
+    assert not (tmp_path / "out.jsonl").exists()
+    assert files(tmp_path / "run") == before
+
+
 @pytest.mark.parametrize(
     ("option", "told"),
     [
         (("--reviewers", "2"), "--reviewers: works on generated texts under review, not with --label"),
         (("--blind",), "--blind: works on generated texts"),
-        (("--export", "out.jsonl"), "--export: works on generated texts"),
         (("--import", "in.jsonl"), "--import: works on generated texts"),
         (("--finish",), "--finish: works on generated texts"),
         (("--finish", "--status"), "--finish: works on generated texts"),
@@ -262,6 +282,27 @@ def test_keys_label_skip_and_undo_in_a_browser(browser: Browser, session: LabelS
         page.locator("text=All done").wait_for()
         assert complaints_in_every_look(page, LOOKS[:2]) == []
     assert [line["label"] for line in labels(session)].count("0") == 3
+
+
+@pytest.mark.browser
+def test_the_rubric_folds_once_it_was_read(browser: Browser, tmp_path: Path) -> None:
+    """An item with a rubric of its own opens it again."""
+    (tmp_path / "run").mkdir()
+    made = [replace(original_of(item, TASK), rubric="Is the sky right?") for item in items(3)]
+    write_stimuli(tmp_path / "run" / "stimuli.jsonl", [*made[:2], replace(made[2], rubric="Is it short?")])
+    session = LabelSession(tmp_path / "run")
+    kinds = [item.rubric for name in session.order("Ada") if (item := session.item(name))]
+    with (
+        serving(lambda _: LabelPages(session, "Ada").app()) as server,
+        opened(browser, server.access.url()) as page,
+    ):
+        for place, kind in enumerate(kinds):
+            page.locator("html[data-ready]").locator(f"text={place} of 3").wait_for()
+            shown = page.get_by_text(str(kind)).is_visible()
+            assert shown == (kind not in kinds[:place])
+            page.keyboard.press("1")
+        page.locator("text=All done").wait_for()
+    session.close()
 
 
 RUN = Transcript(

@@ -416,10 +416,10 @@ def test_a_difference_after_an_early_stop_has_the_interval_that_holds_at_every_l
         for system, share in (("p", 0.8), ("q", 0.6))
     }
     rows = [
-        f"{item},{system},{label if rng.random() < 0.9 else 1 - label}\n"
+        f"{item},{system},{label if rng.random() < 0.9 else 1 - label},{item} by {system}\n"
         for (item, system), label in said.items()
     ]
-    (tmp_path / "two.csv").write_text("item,system,verdict\n" + "".join(rows))
+    (tmp_path / "two.csv").write_text("item,system,verdict,answer\n" + "".join(rows))
     given = ("two.csv", "--judge", "verdict")
     done = command("labels", "draw", *given, "-n", 600, "--design", "random", "--stop", "0.2", "--out", "d")
     assert done.code == 0, done.err
@@ -454,7 +454,9 @@ def test_a_difference_after_an_early_stop_has_the_interval_that_holds_at_every_l
 def test_scores_are_drawn_by_share_with_five_of_each(command: Command, tmp_path: Path) -> None:
     sizes = {1: 10, 2: 20, 3: 30, 4: 140, 5: 800}
     verdicts = [score for score, count in sizes.items() for _ in range(count)]
-    (tmp_path / "s.csv").write_text("item,j\n" + "".join(f"{n},{v}\n" for n, v in enumerate(verdicts)))
+    (tmp_path / "s.csv").write_text(
+        "item,answer,j\n" + "".join(f"{n},text,{v}\n" for n, v in enumerate(verdicts))
+    )
     done = command("labels", "draw", "s.csv", "--judge", "j", "-n", 60, "--out", "d")
     assert done.code == 0, done.err
     # 45 labels for 940 items of 4 and 5: 6.7 and 38.3.
@@ -670,7 +672,7 @@ def test_a_cut_draw_leaves_no_folder(
 
 def test_a_sheet_that_a_spreadsheet_wrote_is_added_once(command: Command, tmp_path: Path) -> None:
     """With moved rows, a blank one, semicolons and a byte order mark."""
-    (tmp_path / "k.csv").write_text("item,j\n" + "".join(f"{n},{n % 2}\n" for n in range(80)))
+    (tmp_path / "k.csv").write_text("item,answer,j\n" + "".join(f"{n},so {n},{n % 2}\n" for n in range(80)))
     command("labels", "draw", "k.csv", "--judge", "j", "-n", 80, "--design", "random", "--out", "d")
     sheet = tmp_path / "d" / "sheet.csv"
     rows = [{**row, "label": "1"} for row in csv.DictReader(sheet.read_text().splitlines())]
@@ -757,11 +759,11 @@ def test_verdicts_that_carry_no_draw_are_refused(
 
 
 def test_labels_that_carry_no_figure_are_refused(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "v.csv").write_text("item,j\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
+    (tmp_path / "v.csv").write_text("item,answer,j\n" + "".join(f"{n},so {n},{n % 2}\n" for n in range(40)))
     told = ("v.csv", "--judge", "j")
-    (tmp_path / "l.csv").write_text("id,label\n1,1\n")
+    (tmp_path / "l.csv").write_text("chat,label\n1,1\n")
     (tmp_path / "bare").mkdir()
-    for labels, sentence in (("l.csv", "no column 'item' for labels"), ("bare", "neither draw.json nor")):
+    for labels, sentence in (("l.csv", "no column is the id for certain"), ("bare", "neither draw.json nor")):
         done = command("estimate", *told, "--labels", labels, "--design", "random")
         assert (done.code, done.out) == (2, "")
         assert sentence in done.err
@@ -780,7 +782,7 @@ def test_labels_that_carry_no_figure_are_refused(command: Command, tmp_path: Pat
 
 
 def test_a_kill_after_the_opening_leaves_the_labels_readable(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "v.csv").write_text("item,j\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
+    (tmp_path / "v.csv").write_text("item,answer,j\n" + "".join(f"{n},so {n},{n % 2}\n" for n in range(40)))
     command("labels", "draw", "v.csv", "--judge", "j", "-n", 20, "--design", "random", "--out", "d")
     fill(tmp_path / "d", lambda item: 1)
     command("labels", "add", "d", "d/sheet.csv")
@@ -793,8 +795,8 @@ def test_a_kill_after_the_opening_leaves_the_labels_readable(command: Command, t
 
 
 def test_the_draw_that_a_plan_names_reads_the_file_as_the_plan_did(command: Command, tmp_path: Path) -> None:
-    rows = "".join(f"i{n},{'bad' if n % 3 else 'good'}\n" for n in range(60))
-    (tmp_path / "own.csv").write_text(f"uid,j\n{rows}", encoding="utf-8")
+    rows = "".join(f"i{n},so {n},{'bad' if n % 3 else 'good'}\n" for n in range(60))
+    (tmp_path / "own.csv").write_text(f"uid,answer,j\n{rows}", encoding="utf-8")
     given = ("own.csv", "--judge", "j", "--columns", "item=uid", "--values", "good=1,bad=0")
     done = command("labels", "plan", *given, "--assume", "sensitivity=1,specificity=1")
     *_, named = done.out.splitlines()

@@ -20,7 +20,10 @@ from steelyard.review.labelling import LabelSession
 from steelyard.web.review.label_app import LabelPages
 
 ITEMS = 40
-DRAW = ("labels", "draw", "v.csv", "--judge", "j", "-n", ITEMS, "--design", "random", "--out", "d")
+DRAW = (
+    *("labels", "draw", "v.csv", "--judge", "j", "--texts", "response=item"),
+    *("-n", ITEMS, "--design", "random", "--out", "d"),
+)
 
 
 @pytest.fixture

@@ -231,7 +231,7 @@ def test_a_worth_of_single_texts_is_decided_on_rows_that_differ_by_levels(comman
     judges = [f"{JUDGE}?noise=0&sensitivity=1&specificity=1&worth={worth}" for worth in (0, 3)]
     given = {**study(tmp_path, "1-7", ["padding"]), "judges": judges}
     (tmp_path / "study.yaml").write_text(json.dumps(given), encoding="utf-8")
-    assert command("measure", "study.yaml", "--decide", "cue_worth@cue=padding<1", "--out", "run").code == 0
+    assert command("measure", "study.yaml", "--until", "cue_worth@cue=padding<1", "--out", "run").code == 0
     made = json.loads((tmp_path / "run" / "decision.json").read_text(encoding="utf-8"))["decisions"]
     assert [(body["verdict"], body["holds"]) for body in made] == [("below", True), ("above", False)]
     assert all(body["calls"] == 2 * body["units"] <= 40 for body in made)

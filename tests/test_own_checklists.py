@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
@@ -131,6 +132,18 @@ def test_the_ladder_is_as_deep_as_the_file_and_report_needs_no_file(command: Com
     assert published["run"]["checklists"]["elements"] == DEPTH
     for file in ("datasheet.md", "datasheet.html"):
         assert told in (tmp_path / "run" / file).read_text(encoding="utf-8").replace("\\", "")
+
+
+def test_advice_on_more_data_counts_the_pairs_of_the_file(command: Command, tmp_path: Path) -> None:
+    """Six subjects of five elements have 444 calls of the ladder at full, the built-in ones 1,696."""
+    write(tmp_path, body(5))
+    study(tmp_path, judge="planted/probit?s=1&tau=0.5&lapse=0&sigma=0&beta=0")
+    command("measure", "study.yaml", "--profile", "quick", "--out", "run")
+    told = command("report", "run", "--full").out
+    asked = re.findall(r"profile\s+(\w+)\s+\(([\d,]+)\s+calls\s+of\s+this", told)
+    # No kind of pairs of the file has more than 120 calls, half steps at full.
+    assert all(int(calls.replace(",", "")) <= 120 for _, calls in asked), asked
+    assert re.search(r"add\s+checklists\s+on\s+about\s+\d+\s+subjects\s+more\s+to\s+the\s+file", told)
 
 
 def test_all_probes_of_the_catalogue_take_a_short_ladder(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_metric_of_a_plugin_stands_wherever_a_built_in_one_does(
         assert ruling.returncode == code, ruling.stderr
         assert label in ruling.stdout
     assert "capitals_preference" in steelyard("probes", "example_probe", PYTHONPATH=installed).stdout
-    decided = ("--decide", "capitals_preference<0.1", "--out", "early")
+    decided = ("--until", "capitals_preference<0.1", "--out", "early")
     early = steelyard("measure", "-j", "planted/first", *decided, PYTHONPATH=installed)
     assert early.returncode == 0, early.stderr
     assert "above" in early.stdout

@@ -355,7 +355,7 @@ def test_replies_in_the_schema_that_was_asked_for_are_not_those_of_another_reque
 def test_a_decision_leaves_a_judge_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
     with ScriptedServer(lambda _: says("neither")) as server:
         judge = f"openai/m?base_url={server.url}"
-        done = command("measure", "-j", judge, "--decide", "dark_current<0.10", "--out", "run", *FAST)
+        done = command("measure", "-j", judge, "--until", "dark_current<0.10", "--out", "run", *FAST)
         assert len(server.requests) == PREFLIGHT_CALLS
     assert done.code == 1
     assert "stopped after 8 replies" in done.err

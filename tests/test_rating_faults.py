@@ -60,8 +60,8 @@ def test_labels_have_a_map_of_columns_of_their_own(command: Command, two_files: 
     assert found(command, *VERDICTS, "--labels", "bare.csv")["people"] == ["people"]
     told = command("estimate", *VERDICTS, "--labels", "own.csv", "--design", "random")
     assert told.code == 2
-    assert "own.csv: no column 'item' for labels" in told.err
-    assert "add --label-columns item=COLUMN" in told.err
+    assert "own.csv: no column is the id for certain; found: 'chat', 'who', 'mark'; name it" in told.err
+    assert "as in --label-columns item=chat,value=mark." in told.err
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,8 @@ def test_after_an_early_stop_the_first_sentence_has_the_limits_of_every_look(
     said = np.where(rng.random(600) < 0.9, truth, ~truth)
     write_rows(tmp_path, "item,j", [(n, int(said[n])) for n in range(600)])
     file = ("r.csv", "--judge", "j")
-    command("labels", "draw", *file, "-n", 400, "--design", "random", "--stop", "0.1", "--out", "d")
+    shown = ("--texts", "response=item")
+    command("labels", "draw", *file, *shown, "-n", 400, "--design", "random", "--stop", "0.1", "--out", "d")
     units = {
         unit["key"]: unit["item"] for unit in json.loads((tmp_path / "d/draw.json").read_text())["units"]
     }

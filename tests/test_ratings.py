@@ -106,7 +106,10 @@ def test_repeats_of_a_judge_are_numbered(tmp_path: Path) -> None:
         ("item,rater,kind,value\n1,g,judge,1e16\n", "expected a number up to 1e+15"),
         ("item,rater,kind,value,run\n1,g,judge,1,a\n1,g,judge,0,a\n", "twice in run 'a'"),
         ("item,rater,kind,value,p_drawn\n1,g,judge,1,0\n", "p_drawn is '0', expected the item's chance"),
-        ("id,verdict\n1,1\n", "no columns rater and kind, expected who rated"),
+        ("id,mark\n1,1\n", "no columns rater and kind, expected who rated"),
+        ("id,mark\n1,1\n", "found: 'id', 'mark'; name the judge's column and people's, as in --judge mark"),
+        ("id,verdict,score\n1,1,0\n", "columns 'verdict' and 'score' could each be the judge's"),
+        ("id,mark,verdict,human,expert\n1,1,1,1,0\n", "say which with --people human"),
     ],
 )
 def test_a_table_that_says_too_little_is_refused(tmp_path: Path, text: str, told: str) -> None:

@@ -252,7 +252,7 @@ def test_what_is_in_doubt_stays_in_the_file_and_gives_way_to_what_is_newer(tmp_p
 def test_a_decision_counts_no_reply_that_was_withdrawn(
     command: Command, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    words = "--decide", "dark_current<0.65", "--cap", 20
+    words = "--until", "dark_current<0.65", "--cap", 20
     with SlidingServer(patience=9) as server:  # in the first look
         server.varies = True
         asked = killed(server, tmp_path, environment, *words)

@@ -198,6 +198,26 @@ def test_what_is_typed_while_the_server_is_away_is_not_lost(browser: Browser, fo
         assert page.evaluate("Object.keys(localStorage).filter((key) => key.includes('draft')).length") == 0
 
 
+def test_the_link_and_the_open_page_outlive_a_kill_of_the_server(
+    browser: Browser, folder: RunFolder, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    script = ["review", folder.path, "--no-browser", "--reviewer", "Ada"]
+    first = StartedCommand(script, tmp_path, environment)
+    link = first.first_lines()[0].split()[-1]
+    with opened(browser, link) as page:
+        shows(page, FLIP)
+        first.kill()
+        said(page, "does not answer")
+        second = StartedCommand(script, tmp_path, environment)
+        try:
+            assert second.first_lines()[0].split()[-1] == link
+            said(page, "Connected again")
+            page.keyboard.press("a")
+            said(page, "accepted")
+        finally:
+            second.kill()
+
+
 def test_own_votes_show_whoever_else_must_vote(browser: Browser, folder: RunFolder) -> None:
     with session_of(folder, reviewers=2) as (_, server), opened(browser, server.access.url()) as page:
         shows(page, FLIP)

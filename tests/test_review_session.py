@@ -25,6 +25,7 @@ from steelyard.review.votes import BY_HAND, add_arrival, in_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.store.review_log import ReviewLog, StaleError
+from steelyard.web.access import Access
 from steelyard.web.review.app import LISTED, ReviewPages
 from steelyard.web.server import Server, usual_port
 
@@ -186,17 +187,29 @@ def test_two_reviewers_must_say_the_same_or_somebody_settles_it(folder: RunFolde
     session.close()
 
 
-def test_a_review_comes_back_at_its_port_and_elsewhere_where_that_is_taken(tmp_path: Path) -> None:
+def test_a_review_comes_back_at_its_link_and_elsewhere_where_the_port_is_taken(tmp_path: Path) -> None:
     """What a browser keeps of a text belongs to the port; two reviews at once still both start."""
-    port = usual_port(tmp_path)
-    assert port == usual_port(tmp_path / "x" / "..")
-    assert port != usual_port(tmp_path / "other")
-    with serving(lambda _: Starlette(), usual_port=port) as first:
+    port = usual_port("review", tmp_path)
+    assert port == usual_port("review", tmp_path / "x" / "..")
+    assert port not in (usual_port("review", tmp_path / "other"), usual_port("view", tmp_path))
+    with serving(lambda _: Starlette(), "review", tmp_path) as first:
         assert first.access.port == port
-        with serving(lambda _: Starlette(), usual_port=port) as second:
+        with serving(lambda _: Starlette(), "review", tmp_path) as second:
             assert second.access.port not in (0, port)
-    with serving(lambda _: Starlette(), usual_port=port) as again:
-        assert again.access.port == port
+        with serving(lambda _: Starlette(), "view", tmp_path) as other:
+            assert other.access.token != first.access.token
+    with serving(lambda _: Starlette(), "review", tmp_path) as again:
+        assert again.access == first.access
+        assert len({again.access.token, again.access.session, again.access.csrf}) == 3
+    with serving(lambda _: Starlette()) as unnamed, serving(lambda _: Starlette()) as another:
+        assert unnamed.access.token != another.access.token
+
+
+def test_a_link_without_a_place_for_its_key_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "file"))
+    first, second = (Access.lasting("127.0.0.1", 1, "review") for _ in range(2))
+    assert first.token != second.token
 
 
 def test_a_file_of_decisions_that_cannot_be_written_is_told(folder: RunFolder) -> None:

@@ -260,7 +260,7 @@ def test_a_rule_and_a_certificate_refuse_too(command: Command, foreign: Path, se
     path = study(foreign, server, task={"rubric": "../private/x.md"})
     (foreign / "certificate.json").write_text("{}")
     for words in (
-        ["measure", path, "--decide", "accuracy>0.1"],
+        ["measure", path, "--until", "accuracy>0.1"],
         ["gate", path, "--certificate", foreign / "certificate.json"],
     ):
         done = command(*words)

@@ -17,9 +17,10 @@ from servers import Answer, Received, ScriptedServer, says
 from steelyard.errors import CertificateError, ConfigError
 from steelyard.tasks.scale import Binary
 from steelyard.trials.reply import Reply
-from steelyard.trust.reply_signals import stated_confidence, token_probability
-from steelyard.trust.run_verdicts import Call, plurality, read_run, same_winner
+from steelyard.trust.run_verdicts import read_run
 from steelyard.trust.trusted import AskedJudge, TrustedJudge
+from steelyard.verdicts.confidence import stated_confidence, token_probability
+from steelyard.verdicts.item_answers import CallAnswer, most_frequent, same_winner
 from steelyard.verdicts.readers import LogprobReader
 
 ITEMS = 60
@@ -129,14 +130,14 @@ def test_a_judge_that_has_changed_is_refused(repeated: Path, monkeypatch: pytest
     ],
 )
 def test_the_most_frequent_answer(answers: tuple[str | None, ...], voted: tuple[str | None, float]) -> None:
-    assert plurality(answers) == voted
+    assert most_frequent(answers) == voted
 
 
 def test_orders_by_hand() -> None:
-    assert same_winner([Call("u", "uv"), Call("u", "vu")]) == 1.0
-    assert same_winner([Call("u", "uv"), Call("v", "vu")]) == 0.5
-    assert same_winner([Call("u", "uv"), Call(None, "vu")]) is None
-    assert same_winner([Call("u", "uv")]) is None
+    assert same_winner([CallAnswer("u", "uv"), CallAnswer("u", "vu")]) == 1.0
+    assert same_winner([CallAnswer("u", "uv"), CallAnswer("v", "vu")]) == 0.5
+    assert same_winner([CallAnswer("u", "uv"), CallAnswer(None, "vu")]) is None
+    assert same_winner([CallAnswer("u", "uv")]) is None
 
 
 def test_a_function_is_asked_in_both_orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
 from math import exp
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +14,11 @@ from scipy.stats import beta
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
+from published_data import BESIDE
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.confidence import (
     auroc,
-    bootstrap_limits,
+    auroc_limits,
     brier,
     calibration_error,
     recalibrated,
@@ -38,22 +37,20 @@ from steelyard.trust.thresholds import (
 )
 from steelyard.trust.verdict_table import JudgeVerdicts, Signal, VerdictTable
 
-PUBLISHED = os.environ.get("STEELYARD_TRUST_DATA", "")
+PUBLISHED = BESIDE / "data" / "trust" / "verdicts.csv"
 """The 500 published pairs of arXiv 2407.18370, which come without a licence and so not with the tests."""
 
 
 # The paper's walk
 
 
-@pytest.mark.skipif(
-    not PUBLISHED, reason="the published rows have no licence: name them in STEELYARD_TRUST_DATA"
-)
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published rows have no licence: shared/data/trust")
 @pytest.mark.parametrize(
     ("judge", "threshold", "accepted"),
     [("gpt-3.5", 0.7928, 275), ("gpt-4", 0.9122, 356), ("mistral", None, 0)],
 )
 def test_published_thresholds(judge: str, threshold: float | None, accepted: int) -> None:
-    with Path(PUBLISHED).open(newline="") as file:
+    with PUBLISHED.open(newline="") as file:
         rows = list(csv.DictReader(file))
     first = np.array([float(row[f"p_first_{judge}"]) for row in rows])
     wrong = np.where(first > 0.5, "1", "2") != np.array([row["human"] for row in rows])
@@ -328,9 +325,7 @@ def test_limits_of_the_area_cover_it() -> None:
     covered = 0
     for seed in range(60):
         signal, wrong, clusters = clustered(np.random.default_rng([seed, 11]), 400)
-        limits = bootstrap_limits(
-            lambda rows, s=signal, w=wrong: auroc(s[rows], ~w[rows]), clusters, seed, 200
-        )
+        limits = auroc_limits(signal, ~wrong, clusters)
         covered += limits is not None and limits[0] <= true <= limits[1]
     assert covered >= 52
 

@@ -201,7 +201,8 @@ def test_a_budget_ends_within_a_look_and_a_larger_one_goes_on(command: Command, 
     ("more", "told"),
     [
         (("--profile", "quick"), "--until: sets the profile itself; remove --profile."),
-        (("--decide", "dark_current<0.1"), "--until: cannot be combined with --decide"),
+        (("--decide", "dark_current<0.1"), "--decide: earlier spelling of --until, which is given too;"),
+        (("--cap", "5"), "--cap: works only with a rule, as in --until"),
     ],
 )
 def test_one_way_to_say_how_far_to_go(command: Command, more: tuple[str, ...], told: str) -> None:

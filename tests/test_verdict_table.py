@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,45 @@ import pytest
 import verdict_tables
 
 from calibration import changes, words
-from calibration.answers import FIRST, SECOND, TIE, agreeing, guessing, knows, longest, probit, sees
-from calibration.judges import EXCELLENT, LETTERS, USELESS, PlantedJudge
+from calibration.answers import (
+    FIRST,
+    SECOND,
+    TIE,
+    agreeing,
+    guessing,
+    in_areas,
+    inverted,
+    knows,
+    longest,
+    probit,
+    sees,
+)
+from calibration.judges import EXCELLENT, LETTERS, RIGHT, USELESS, PlantedJudge
 from calibration.words import LETTER
-from calibration.worlds import KINDS, World, stream
+from calibration.worlds import KINDS, LONGER, Kind, World, stream
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.metrics.common import MERIT
+from steelyard.metrics.findings import CLEAR
+from steelyard.metrics.merit import merit_estimates
 
 WRONG = {USELESS: "CN", EXCELLENT: "U"}
 """Letters of the words that are wrong at every size, by class."""
 RUNS, FEWER = 100, {"catalogue": 12, "counters": 20, "runs": 10}
+FEWER |= dict.fromkeys((kind for kind in KINDS if kind.startswith("longer-")), 2)
+FEWER |= dict.fromkeys(("areas", "together", "flips", "several", "levels"), 2)
 """Least runs of a judge at a size, of which `make calibrate` makes a hundred; some kinds have fewer."""
 FIRST_SEED = 1_000_000
 """Of the reduced simulation: none of those that the file counts."""
+
+
+IN_SUITE = 40
+"""Runs of each useless judge that the suite makes; `make calibrate` makes three hundred at every size."""
+SMALLEST_ALONE = ("counters", "binary", "skewed", "several", "ordinal", "runs")
+"""Kinds whose larger sizes, of which making the texts takes a second, are left to `make calibrate`."""
+
+
+def useless_of(table: Kind) -> dict[str, Any]:
+    return {name: judge.answers for name, judge in table.judges.items() if judge.class_ == USELESS}
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +91,30 @@ def test_equal_judges_are_told_apart_in_one_run_in_twenty_and_changed_ones_at_st
             assert min(shares[1:]) >= 0.8 - 2 * (0.8 * 0.2 / sizes[0]["runs"]) ** 0.5, name
 
 
+def test_a_share_that_falls_is_told_beyond_two_standard_errors() -> None:
+    """Of 100 runs, 90 and then 81: the error is √(.09 + .1539)/10 = .0494, and .09 is less than two of it.
+
+    With 79 it is .0505, and .11 is more.
+    """
+    planted = {"due": ["N", "N", "N"], "class": ""}
+    for after, broken in ((81, False), (79, True)):
+        sizes = [{"runs": 100, "words": {"N": right, "T": 100 - right}} for right in (90, after, after)]
+        told = [verdict_tables.Said("pairs", "j", size, each, planted) for size, each in enumerate(sizes)]
+        assert bool(list(verdict_tables.worse(told))) is broken
+
+
+def test_useless_judges_get_three_times_as_many_runs_and_more_go_on_where_the_last_ended() -> None:
+    jobs = list(words.jobs_of("flips", 2, {}))
+    runs = Counter(name for _, size, _, names in jobs if size == 0 for name in names)
+    classes = {name: judge.class_ for name, judge in KINDS["flips"].judges.items()}
+    assert runs == {name: 6 if class_ == USELESS else 2 for name, class_ in classes.items()}
+    assert words.SEEDS * words.TIMES[USELESS] == 300
+    held = {(name, size): words.Tally(runs=count) for name, count in runs.items() for size in range(3)}
+    further = [(seed, name) for _, size, (seed,), names in words.jobs_of("flips", 1, held) for name in names]
+    assert {seed for seed, name in further if classes[name] == USELESS} == {6, 7, 8}
+    assert {seed for seed, name in further if classes[name] != USELESS} == {2}
+
+
 def test_every_judge_was_measured_at_each_size(body: dict[str, Any]) -> None:
     told = list(verdict_tables.every(body))
     assert len({(said.kind, said.judge) for said in told}) >= 40
@@ -82,9 +134,13 @@ def test_a_requirement_that_is_broken_is_told() -> None:
     tally = {"runs": 10, "words": {"U": 9, "C": 1}, "gate": gates, "contradictions": 0}
     worse = {**tally, "words": {"T": 10}, "gate": {name: {"FAIL": 10} for name in gates}}
     judges = {"a coin": {**planted, "sizes": [tally, worse, worse]}}
-    found = verdict_tables.requirements({"kinds": {"pairs": {"judges": judges}}})
+    right = {**planted, "due": ["N", "N", "NU"], "class": RIGHT, "sizes": [worse, worse, tally]}
+    kinds = {"pairs": judges, "longer-90": {"88 % right": right}, "natural": {"88 % right": right}}
+    body = {"kinds": {kind: {"judges": planted} for kind, planted in kinds.items()}}
+    found = verdict_tables.requirements(body)
     assert [broken for broken in found.values() if broken] == [
         [("pairs, a coin, quick", 0.1)],
+        [("longer-90, 88 % right, full", 0.9)],
         [("pairs, a coin, standard", -0.9)],
         [("pairs, a coin, quick, smoke", 0.1)],
     ]
@@ -105,7 +161,7 @@ def test_a_reduced_simulation_holds_and_what_it_leaves_out_decides_no_word(kind:
     world = World.of(kind, 0, FIRST_SEED)
     with words.verdicts_only(remedies=False):
         fast = words.sheet_of(world, answers, FIRST_SEED).verdicts
-    assert {judges[said.judge].class_ for said in fast} == set(WRONG)
+    assert {said.judge for said in fast} == set(answers)
     assert [said.judge for said in fast if LETTER[said.word] in WRONG[judges[said.judge].class_]] == []
     if kind in ("catalogue", "natural", "ordinal", "runs"):
         name = next(iter(answers))
@@ -117,6 +173,26 @@ def test_a_reduced_simulation_holds_and_what_it_leaves_out_decides_no_word(kind:
 
 def told(sheet: Datasheet) -> dict[str, Any]:
     return {verdict.judge: (verdict.word, verdict.facts, verdict.advice.value) for verdict in sheet.verdicts}
+
+
+@pytest.mark.parametrize("kind", [kind for kind, table in KINDS.items() if useless_of(table)])
+def test_no_useless_judge_is_usable_in_forty_runs(kind: str) -> None:
+    """A judge whose merit is not shown is not usable: only where it is, the whole sheet is made."""
+    judges = useless_of(KINDS[kind])
+    for size in range(1 if kind in SMALLEST_ALONE else 3):
+        usable: Counter[str] = Counter()
+        for seed in range(FIRST_SEED, FIRST_SEED + IN_SUITE):
+            world = World.of(kind, size, seed)
+            seen = world.observe({**judges, **world.baselines}, seed)
+            beside = {name: seen.of_judge(name) for name in world.baselines}
+            for name, answers in judges.items():
+                merits = merit_estimates(name, seen.of_judge(name), beside, world.study.seed)
+                if any(each.status == CLEAR for each in merits if each.metric == MERIT.id):
+                    with words.verdicts_only(remedies=False):
+                        (said,) = words.sheet_of(world, {name: answers}, seed).verdicts
+                    usable[name] += LETTER[said.word] in WRONG[USELESS]
+        assert max(usable.values(), default=0) <= 1, (size, usable)
+        assert usable.total() <= 0.01 * IN_SUITE * len(judges), (size, usable)
 
 
 @pytest.mark.calibrate
@@ -170,10 +246,28 @@ def test_who_knows_a_pair_names_the_same_text_in_both_orders() -> None:
     assert right.mean() == pytest.approx(0.8, abs=0.08)
 
 
-def test_people_prefer_the_longer_text_of_six_pairs_in_ten() -> None:
-    shown = calls("natural", 2)
+@pytest.mark.parametrize("share", LONGER)
+def test_people_prefer_the_longer_text_of_a_known_share_of_pairs(share: float) -> None:
+    shown = calls(f"longer-{round(100 * share)}", 2)
     named = longest(shown, np.random.default_rng(0)) == np.where(shown.gap > 0, FIRST, SECOND)
-    assert named.mean() == pytest.approx(0.6, abs=0.08)
+    assert named.mean() == pytest.approx(share, abs=0.06)
+
+
+def test_rows_keep_their_label_and_written_texts_have_the_one_that_they_earn() -> None:
+    flips, levels = calls("flips", 0), calls("levels", 0)
+    own = dict(zip(flips.item[~flips.written].tolist(), flips.label[~flips.written].tolist(), strict=True))
+    changed = zip(flips.item[flips.written].tolist(), flips.label[flips.written].tolist(), strict=True)
+    assert all(label == 1 - own[item] for item, label in changed)
+    assert np.bincount(levels.label[levels.written]).tolist() == [20] * 5
+    assert set(np.bincount(levels.item[levels.written])) == {5}
+
+
+def test_a_judge_of_areas_is_another_one_there_alone() -> None:
+    shown, chance = calls(size=1), np.random.default_rng(6)
+    answers = in_areas(2, inverted(sees((1,) * 5)), sees((1,) * 5))(shown, chance)
+    areas = np.array([one.stratum for one in shown.stimuli])[shown.pair]
+    wrong = (answers == np.where(shown.gap > 0, SECOND, FIRST)) & (shown.gap != 0)
+    assert sorted(set(areas[wrong].tolist())) == sorted(set(areas.tolist()))[:2]
 
 
 def test_an_agreeing_rater_has_its_kappa_and_its_informedness() -> None:

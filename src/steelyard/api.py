@@ -26,6 +26,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
 from steelyard.providers.function.frameworks.adapter import adapter_for
 from steelyard.providers.function.python_function import judge_model
+from steelyard.run_folder.resume import with_found_readers
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
@@ -278,7 +279,7 @@ def _open_study(
     consent = consent_to(arguments["consent"])
     opened = open_study(path, {**keys, **named}, "arguments", consent, calls=calls)
     folder = RunFolder(Path(out)) if out else RunFolder.default(opened.study)
-    return opened.study, folder, opened.generation
+    return with_found_readers(opened.study, folder), folder, opened.generation
 
 
 def _judge_spec(judge: JudgeLike) -> str | dict[str, Any]:

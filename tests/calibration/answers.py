@@ -63,6 +63,8 @@ class ScoreCalls:
     """Length of the text."""
     middle: Mask
     """True where an edit changed the middle third of an agent's run."""
+    written: Mask
+    """True where the text was changed or written to earn its answer."""
     levels: int
     """Levels of the scale."""
 
@@ -183,6 +185,18 @@ def where_longer(judge: PairAnswers, *, equal_only: bool) -> PairAnswers:
     return answer
 
 
+def in_areas(areas: int | Sequence[str], there: PairAnswers, judge: PairAnswers) -> PairAnswers:
+    """Another judge in these areas of the catalogue, or in the first so many of the alphabet."""
+
+    def answer(calls: PairCalls, chance: np.random.Generator) -> Ints:
+        every = np.array([one.stratum for one in calls.stimuli])
+        named = sorted(set(every.tolist()))[:areas] if isinstance(areas, int) else areas
+        odd = np.isin(every, named)[calls.pair] & ~calls.empty
+        return np.where(odd, there(calls, chance), judge(calls, chance))
+
+    return answer
+
+
 def mixed(share: float, odd: PairAnswers, judge: PairAnswers) -> PairAnswers:
     """Another judge in a share of calls."""
 
@@ -285,6 +299,15 @@ def compressed(calls: ScoreCalls, chance: np.random.Generator) -> Ints:
     """Never an end of the scale."""
     del chance
     return np.clip(calls.label, 1, calls.levels - 2)
+
+
+def on_written(written: ScoreAnswers, judge: ScoreAnswers) -> ScoreAnswers:
+    """One judge for texts that were changed or written to earn an answer, another for rows as they are."""
+
+    def answer(calls: ScoreCalls, chance: np.random.Generator) -> Ints:
+        return np.where(calls.written, written(calls, chance), judge(calls, chance))
+
+    return answer
 
 
 def skips_middle(calls: ScoreCalls, chance: np.random.Generator) -> Ints:

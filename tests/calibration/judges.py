@@ -23,10 +23,12 @@ from calibration.answers import (
     counting,
     grader,
     guessing,
+    in_areas,
     inverted,
     knows,
     longest,
     mixed,
+    on_written,
     probit,
     rater,
     sees,
@@ -40,7 +42,7 @@ from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
 
 LETTERS = {"U": UNFIT, "C": CARE, "N": NO_FAULT, "T": TOO_LITTLE}
 """Words by the letter that stands for them below and in the table."""
-USELESS, EXCELLENT, GOOD = "useless", "excellent", "good"
+USELESS, EXCELLENT, GOOD, RIGHT = "useless", "excellent", "good", "right"
 """Classes of judges that the requirements speak of."""
 
 
@@ -55,7 +57,7 @@ class PlantedJudge:
     faults: tuple[str, ...] = ()
     """Titles of which one has to stand first among its facts; none where no fault has to be named."""
     class_: str = ""
-    """`useless`, `excellent`, `good`, or neither."""
+    """`useless`, `excellent`, `good`, `right` in both parts of natural pairs, or neither."""
     remedy: str = ""
     """How the remedy begins that one would expect; empty where one would expect none."""
 
@@ -155,6 +157,50 @@ COUNTERS: Mapping[str, PlantedJudge] = {
 }
 """The built-in catalogue, judged by one count of each text."""
 
+_REVERSED = inverted(_EXCELLENT)
+AREAS: Mapping[str, PlantedJudge] = {
+    "excellent, reversed in two areas of twelve": _judge(
+        in_areas(2, _REVERSED, _EXCELLENT), "TC C C", "Strata"
+    ),
+    "excellent, reversed in one area": _judge(in_areas(1, _REVERSED, _EXCELLENT), "NTC C C", "Strata"),
+    "excellent, a coin in two areas": _judge(in_areas(2, _COIN, _EXCELLENT), "NTC NTC NC"),
+    "excellent, reversed in six areas": _judge(in_areas(6, _REVERSED, _EXCELLENT), "TU U U", class_=USELESS),
+    "the longest wins, excellent in two areas": _judge(
+        in_areas(2, _EXCELLENT, longest), "TU U U", class_=USELESS
+    ),
+}
+"""The built-in catalogue, judged in some areas otherwise than in the others."""
+
+TOGETHER: Mapping[str, PlantedJudge] = {
+    "lean and wordings": _judge(
+        probit(5, 2.5, 2.2, wording=3.0), "NTC C C", "Position", "Surface", "Dark current"
+    ),
+    "lean and 20 % unreadable": _judge(
+        mixed(0.2, always(UNREADABLE), probit(4.2, 2.5, 1.9)),
+        "TC C C",
+        "Position",
+        "Failures",
+        "Dark current",
+    ),
+    "first in 30 % of calls, length breaks every tie": _judge(
+        mixed(0.3, always(FIRST), where_longer(_EXCELLENT, equal_only=True)), "TC C C", "Position", "Length"
+    ),
+    "first in 20 %, a coin in 20 %, 10 % unreadable": _judge(
+        mixed(0.1, always(UNREADABLE), mixed(0.2, always(FIRST), mixed(0.2, _COIN, _EXCELLENT))),
+        "TC C C",
+        "Position",
+        "Failures",
+        "Noise",
+        "Dark current",
+    ),
+    "length decides, first in 30 %, 10 % unreadable": _judge(
+        mixed(0.1, always(UNREADABLE), mixed(0.3, always(FIRST), where_longer(_EXCELLENT, equal_only=False))),
+        "NTCU CU U",
+        "Length",
+    ),
+}
+"""The built-in catalogue, with several faults in one judge."""
+
 NATURAL: Mapping[str, PlantedJudge] = {
     "perfect": _judge(knows(1.0), "N N N", class_=EXCELLENT),
     "95 % right": _judge(knows(0.95), "N N N", class_=EXCELLENT),
@@ -171,18 +217,32 @@ NATURAL: Mapping[str, PlantedJudge] = {
     "inverted": _judge(knows(0.05), "U U U", class_=USELESS),
 }
 """Natural pairs of one's own; people prefer the longer text of six pairs in ten."""
-LONGER_PREFERRED: Mapping[str, PlantedJudge] = {
-    "perfect": _judge(knows(1.0), "TN TN N", class_=EXCELLENT),
-    "90 % right": _judge(knows(0.9), "TN TN N"),
-    "75 % right": _judge(knows(0.75), "TN TN TCN"),
-    "a coin for each pair": _judge(tossed(by_pair=True), "TU U U", class_=USELESS),
-    "always first": _judge(always(FIRST), "U U U", class_=USELESS),
-    "the longest wins": _judge(longest, "T TU U", class_=USELESS),
-    "the longest wins, but for 20 % at random": _judge(
-        mixed(0.2, tossed(by_pair=True), longest), "T TU U", class_=USELESS
-    ),
-}
-"""Natural pairs of one's own; people prefer the longer text of nine pairs in ten."""
+
+
+def longer_preferred(share: float) -> dict[str, PlantedJudge]:
+    """Natural pairs of one's own, of which people prefer the longer text in this share.
+
+    What decides are the pairs of which they prefer the shorter: few where the share is large.
+    """
+    few = share > 0.7
+    rare, scarce = share > 0.8, share > 0.9
+    return {
+        "95 % right": _judge(
+            knows(0.95),
+            "TN TN N" if scarce else "TN N N" if few else "N N N",
+            class_=RIGHT if few else EXCELLENT,
+        ),
+        "88 % right": _judge(
+            knows(0.88), "TN TN TN" if scarce else "TN TN N" if few else "TN N N", class_=RIGHT
+        ),
+        "80 % right": _judge(knows(0.8), "TN TN TN" if rare else "TN TN N"),
+        "70 % right": _judge(knows(0.7), "TCN TCN TCN"),
+        "a coin for each pair": _judge(tossed(by_pair=True), "TU TU TU", class_=USELESS),
+        "the longest wins": _judge(longest, "TU TU TU" if rare else "TU TU U", class_=USELESS),
+        "the longest wins, but for 20 % at random": _judge(
+            mixed(0.2, tossed(by_pair=True), longest), "TU TU TU", class_=USELESS
+        ),
+    }
 
 
 def _binary(good: float) -> dict[str, PlantedJudge]:
@@ -218,6 +278,62 @@ BINARY = {name: judge for name, judge in _binary(BALANCED).items() if not name.s
 """Single texts, yes or no, as many good as bad."""
 RARE_BAD = _binary(SKEWED)
 """Single texts, yes or no, nine in ten good."""
+
+SEVERAL: Mapping[str, PlantedJudge] = {
+    "perfect": _judge(rater(1, 1), "N N N", class_=EXCELLENT),
+    "passes 40 % of bad, 20 % of calls at random": _judge(
+        rater(0.98, 0.6, noise=0.2), "TC C C", "Leniency", "Repeatability"
+    ),
+    "fails 40 % of good, 20 % unreadable": _judge(
+        rater(0.6, 0.98, unreadable=0.2), "TC C C", "Leniency", "Failures"
+    ),
+    "20 % of calls at random, errs on 20 % of spellings": _judge(
+        rater(0.98, 0.98, noise=0.2, wording=0.2), "TC C C", "Robustness", "Repeatability"
+    ),
+    "passes 30 % of bad, 10 % at random, 20 % unreadable": _judge(
+        rater(0.98, 0.7, noise=0.1, unreadable=0.2), "TC C C", "Leniency", "Failures", "Repeatability"
+    ),
+    "a coin for each item, 20 % unreadable, 20 % of calls at random": _judge(
+        rater(0.5, 0.5, noise=0.2, unreadable=0.2), "TU U U", class_=USELESS
+    ),
+}
+"""Single texts, yes or no, with several faults in one judge."""
+
+_RIGHT, _FIXED = rater(1, 1), "Expected answers"
+FLIPS: Mapping[str, PlantedJudge] = {
+    "right on rows and on flips": _judge(_RIGHT, "N N N", class_=EXCELLENT),
+    "right on rows, follows 80 % of flips": _judge(on_written(rater(0.8, 0.8), _RIGHT), "N N N"),
+    "right on rows, follows half of the flips": _judge(on_written(rater(0.5, 0.5), _RIGHT), "NC C C", _FIXED),
+    "right on rows, follows flips for the worse alone": _judge(
+        on_written(rater(0, 1), _RIGHT), "NC C C", _FIXED
+    ),
+    "right on rows, follows no flip": _judge(on_written(turned, _RIGHT), "U U U", class_=USELESS),
+    "passes .80 of good, fails .80 of bad, rows and flips": _judge(rater(0.8, 0.8), "NTC NC NC"),
+    "a coin for each row, right on flips": _judge(
+        on_written(_RIGHT, guessing(0.5, by_item=True)), "TU U U", class_=USELESS
+    ),
+    "a coin": _judge(guessing(0.5, by_item=False), "TU U U", class_=USELESS),
+}
+"""Rows, and a text of each that was changed to earn the other answer and accepted by a second model."""
+
+_EXACT = grader(1, 0)
+LEVELS: Mapping[str, PlantedJudge] = {
+    "right on rows and on levels": _judge(_EXACT, "N N N", class_=EXCELLENT),
+    "right on rows, one level off on written ones": _judge(on_written(grader(0, 1), _EXACT), "NC NC NC"),
+    "right on rows, no end of the scale on written levels": _judge(
+        on_written(compressed, _EXACT), "NC NC NC"
+    ),
+    "right on rows, half of the written levels at random": _judge(
+        on_written(grader(0.5, 0), _EXACT), "NC N N"
+    ),
+    "right on rows, written levels at random": _judge(on_written(anyhow, _EXACT), "NC C C", _FIXED),
+    "right on rows, always 3 on written levels": _judge(on_written(constant(2), _EXACT), "C C C", _FIXED),
+    "right on rows, written levels upside down": _judge(on_written(turned, _EXACT), "U U U", class_=USELESS),
+    "at random on rows, right on written levels": _judge(
+        on_written(_EXACT, grader(0, 0)), "TU U U", class_=USELESS
+    ),
+}
+"""Rows with scores from 1 to 5, and a text for every level of each that a second model accepted."""
 
 ORDINAL: Mapping[str, PlantedJudge] = {
     "exact .95": _judge(grader(0.95, 0.05), "N N N", class_=EXCELLENT),

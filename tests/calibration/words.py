@@ -1,4 +1,4 @@
-"""Simulate verdicts on planted judges and write docs/verdicts.json.
+"""Simulate verdicts on planted judges, useless ones in three times as many runs; write docs/verdicts.json.
 
 PYTHONPATH=tests python -m calibration.words [--seeds N] [--more] [KIND …]
 """
@@ -18,7 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 from calibration.circumstances import circumstances
-from calibration.judges import LETTERS, PlantedJudge
+from calibration.judges import LETTERS, USELESS, PlantedJudge
 from calibration.worlds import KINDS, PROFILES, World
 from steelyard.commands.gate.gate import rule_on
 from steelyard.commands.gate.policy import SHIPPED, find_policy
@@ -37,6 +37,8 @@ from steelyard.verdicts.observations import Observations
 
 FILE = Path(__file__).parents[2] / "docs" / "verdicts.json"
 SEEDS = 100
+TIMES = {USELESS: 3}
+"""How many times as many runs judges of a class have, of which nearly none may go wrong."""
 REMEDIES = 25
 """Seeds from 0 on whose sheets have remedies, which take a fifth of the time."""
 POLICIES = {name: find_policy(name) for name in SHIPPED}
@@ -181,6 +183,17 @@ def simulate(kind: str, size: int, seeds: Iterable[int], names: Sequence[str] = 
     return found
 
 
+def jobs_of(kind: str, seeds: int, found: Tallies) -> Iterator[tuple[str, int, list[int], list[str]]]:
+    """Arguments of `simulate`: so many further seeds of each judge, more of those whose class needs more."""
+    spans = {}
+    for name, judge in KINDS[kind].judges.items():
+        first = found[name, 0].runs if (name, 0) in found else 0
+        spans[name] = range(first, first + seeds * TIMES.get(judge.class_, 1))
+    for seed in range(min(span.start for span in spans.values()), max(span.stop for span in spans.values())):
+        if names := [name for name, span in spans.items() if seed in span]:
+            yield from ((kind, size, [seed], names) for size in (2, 1, 0))
+
+
 def merged(found: Tallies, more: Tallies) -> Tallies:
     """Both together."""
     for place, tally in more.items():
@@ -248,10 +261,8 @@ def main() -> None:
             body = load(given.file)
             held = body.get("kinds", {}).get(kind) if given.more else None
             found = from_json(held) if held else {}
-            first = max((tally.runs for tally in found.values()), default=0)
-            jobs = [(size, [seed]) for seed in range(first, first + given.seeds) for size in (2, 1, 0)]
-            kinds, sizes = [kind] * len(jobs), [size for size, _ in jobs]
-            for part in pool.map(simulate, kinds, sizes, [seeds for _, seeds in jobs]):
+            jobs = list(jobs_of(kind, given.seeds, found))
+            for part in pool.map(simulate, *zip(*jobs, strict=True)):
                 merged(found, part)
             every = {**body.get("kinds", {}), kind: to_json(kind, found)}
             ordered = {name: every[name] for name in KINDS if name in every}

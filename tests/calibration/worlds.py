@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -29,7 +29,8 @@ from calibration.answers import (
 from calibration.judges import PlantedJudge
 from steelyard.core.arrays import Ints
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.probes.probe import Showing
+from steelyard.probes.probe import AuthoredProbe, Showing
+from steelyard.stimuli.authored.brief import is_in_pack
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.study import Study
@@ -84,6 +85,12 @@ def _runs(seed: int, size: int, folder: Path) -> dict[str, Any]:
 
 
 PAIRS_OF_ONES_OWN, ROWS = (25, 80, 250), (60, 200, 600)
+MORE_PAIRS, ROWS_WITH_LEVELS = (60, 200, 500), (20, 60, 200)
+WRITTEN = ("label_flip", "synthetic_ordinal")
+LONGER = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Shares of natural pairs of which people prefer the longer text."""
+AUTHOR, VALIDATOR = "openai/writer", "openai/checker"
+"""Who wrote the texts that earn an answer, and who accepted them."""
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll")
 
 
@@ -94,13 +101,13 @@ def _text(chance: Random, words: int) -> str:
     return ". ".join(parts) + "."
 
 
-def _natural(preferred: float) -> Callable[[int, int, Path], dict[str, Any]]:
+def _natural(preferred: float, pairs: tuple[int, int, int]) -> Callable[[int, int, Path], dict[str, Any]]:
     """Pairs of which people chose the longer text in this share."""
 
     def config(seed: int, size: int, folder: Path) -> dict[str, Any]:
         chance = Random(f"natural/{seed}/{size}")
         rows = [["n", "q", "a", "b", "l"]]
-        for number in range(PAIRS_OF_ONES_OWN[size]):
+        for number in range(pairs[size]):
             words = chance.randint(30, 60), chance.randint(61, 90)
             long_first, longer = chance.random() < 0.5, chance.random() < preferred
             texts = [_text(chance, count) for count in (words[::-1] if long_first else words)]
@@ -116,18 +123,24 @@ def _natural(preferred: float) -> Callable[[int, int, Path], dict[str, Any]]:
     return config
 
 
-def _scored(scale: str, label: Callable[[int], int]) -> Callable[[int, int, Path], dict[str, Any]]:
+def _scored(
+    scale: str, label: Callable[[int], int], probes: Sequence[Any] = (), sizes: tuple[int, int, int] = ROWS
+) -> Callable[[int, int, Path], dict[str, Any]]:
+    """Rows with labels, and the usual probes or these."""
+
     def config(seed: int, size: int, folder: Path) -> dict[str, Any]:
         chance = Random(f"{scale}/{seed}/{size}")
         rows = [["n", "q", "a", "l"]]
         rows += [
             [str(number), f"Case {number}?", _text(chance, chance.randint(30, 90)), str(label(number))]
-            for number in range(ROWS[size])
+            for number in range(sizes[size])
         ]
         columns = {"request": "q", "response": "a", "label": "l", "id": "n"}
         data = {"path": str(_written(folder, rows)), "columns": columns}
         task = {"scale": scale, "rubric": "The higher, the better."}
-        return {"judges": ["planted/rater"], "data": data, "task": task}
+        config = {"judges": ["planted/rater"], "data": data, "task": task}
+        roles = {"author": {"model": AUTHOR}, "validator": {"model": VALIDATOR}}
+        return {**config, **roles, "probes": list(probes)} if probes else config
 
     return config
 
@@ -149,15 +162,27 @@ KINDS: Mapping[str, Kind] = {
     "counters": Kind(
         "Pairs, built-in catalogue: judges that count and do not read", judges.COUNTERS, PROFILES, _catalogue
     ),
+    "areas": Kind(
+        "Pairs, built-in catalogue: judges that differ by area", judges.AREAS, PROFILES, _catalogue
+    ),
+    "together": Kind(
+        "Pairs, built-in catalogue: two and three faults at once", judges.TOGETHER, PROFILES, _catalogue
+    ),
     "natural": Kind(
-        "Natural pairs of one's own", judges.NATURAL, _labelled("pairs", PAIRS_OF_ONES_OWN), _natural(0.6)
-    ),
-    "longer": Kind(
-        "Natural pairs, people prefer the longer text of nine in ten",
-        judges.LONGER_PREFERRED,
+        "Natural pairs of one's own",
+        judges.NATURAL,
         _labelled("pairs", PAIRS_OF_ONES_OWN),
-        _natural(0.9),
+        _natural(0.6, PAIRS_OF_ONES_OWN),
     ),
+    **{
+        f"longer-{round(100 * share)}": Kind(
+            f"Natural pairs, people prefer the longer text of {round(100 * share)} in 100",
+            judges.longer_preferred(share),
+            _labelled("pairs", MORE_PAIRS),
+            _natural(share, MORE_PAIRS),
+        )
+        for share in LONGER
+    },
     "binary": Kind(
         "Single texts, yes or no, half should pass",
         judges.BINARY,
@@ -170,11 +195,34 @@ KINDS: Mapping[str, Kind] = {
         _labelled("rows", ROWS),
         _scored("binary", lambda number: int(number % 10 != 0)),
     ),
+    "flips": Kind(
+        "Single texts, yes or no, each with a text that was changed to earn the other answer",
+        judges.FLIPS,
+        _labelled("rows", ROWS),
+        _scored("binary", lambda number: number % 2, ["label_flip"]),
+    ),
+    "several": Kind(
+        "Single texts, yes or no: two and three faults at once",
+        judges.SEVERAL,
+        _labelled("rows", ROWS),
+        _scored("binary", lambda number: number % 2),
+    ),
     "ordinal": Kind(
         "Single texts, scores from 1 to 5",
         judges.ORDINAL,
         _labelled("rows", ROWS),
         _scored("1-5", lambda number: number % 5 + 1),
+    ),
+    "levels": Kind(
+        "Single texts, scores from 1 to 5, and a text written for every level of each",
+        judges.LEVELS,
+        _labelled("rows", ROWS_WITH_LEVELS),
+        _scored(
+            "1-5",
+            lambda number: number % 5 + 1,
+            [{"stochastic_stability": {"replicates": 2}}, "synthetic_ordinal"],
+            ROWS_WITH_LEVELS,
+        ),
     ),
     "runs": Kind("Agents' runs of the built-in pack", judges.RUNS, PROFILES, _runs),
 }
@@ -202,7 +250,7 @@ class World:
             study = build_study(
                 load_config(None, {**config, "profile": PROFILES[size], "seed": seed}), Path()
             )
-        return cls.of_study(study)
+        return cls.of_study(replace(study, authored=_written_texts(study, seed)))
 
     @classmethod
     def of_study(cls, study: Study) -> World:
@@ -263,6 +311,18 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     return np.random.default_rng([seed, *(crc32(name.encode()) for name in names)])
 
 
+def _written_texts(study: Study, seed: int) -> tuple[Stimulus, ...]:
+    """A text for everything that the probes ask of an author, which a second model accepted."""
+    chance = Random(f"written/{seed}")
+    asking = [probe for probe in study.build_probes() if isinstance(probe, AuthoredProbe)]
+    briefs = (brief for probe in asking for brief in probe.briefs(study.design) if not is_in_pack(brief))
+    made = (brief.to_stimulus(_text(chance, chance.randint(30, 90)), study.task, AUTHOR) for brief in briefs)
+    return tuple(
+        replace(text, lineage=replace(text.lineage, validation=f"{VALIDATOR} gave the answer, as intended"))
+        for text in made
+    )
+
+
 def _showings(study: Study) -> list[Showing]:
     found: dict[tuple[str, str, int], Showing] = {}
     for probe in study.build_probes():
@@ -301,6 +361,7 @@ def _score_calls(shown: StimulusColumns, stimulus: Ints, answers: tuple[str, ...
         text=stimulus,
         words=shown.words[stimulus],
         middle=middle[stimulus],
+        written=np.array([one.probe in WRITTEN for one in shown.stimuli])[stimulus],
         levels=len(answers),
     )
 

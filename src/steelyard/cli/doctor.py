@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.help import StudyCommand
 from steelyard.cli.options import StudyOptions, takes
 from steelyard.cli.output import plain, print_error
 from steelyard.core.settings import several
@@ -29,13 +30,14 @@ class DoctorOptions(StudyOptions):
     people: tuple[str, ...] = several("Column of people in a wide table of ratings; repeatable.", "NAME")
 
 
-@click.command(short_help="Check machine, weights, keys and judges.")
+@click.command(cls=StudyCommand, short_help="Check machine, weights, keys and judges.")
 @takes(DoctorOptions)
 def doctor(options: DoctorOptions) -> None:
-    """Check the machine, the embedded weights and the keys, then the given judges.
+    """Check the given judges, then the machine, the embedded weights and the keys.
 
     With a file of ratings (CSV, JSONL, Parquet, …) it says instead what the file supports: agreement,
-    correction, ranking. Of a wide table -j and --people name the columns of judges and people.
+    correction, ranking. Of a wide table -j and --people name the columns of judges and people; without them
+    it guesses what each column holds, and prints the command that reads the file so.
 
     With a study, or with -j and other arguments of `measure`, every judge gets one real call under each of
     its protocols. The output shows the reply, how it was parsed, what it cost and, after an
@@ -47,24 +49,47 @@ def doctor(options: DoctorOptions) -> None:
 
     console = Console()
     if options.study is not None and not _is_study(options.study):
-        from steelyard.importing.ratings import RatingColumns
-        from steelyard.survey.rating_files import load_ratings, rating_checks
-
-        how = RatingColumns.parse(options.columns, options.judges, options.people, where=options.where)
-        _print_table(console, rating_checks(load_ratings(options.study, how)))
+        _print_ratings(console, options.study, options)
         return
-    findings = list(machine_checks())
-    _print_table(console, findings)
-    broken = [
-        (f"{each.subject}: {each.found}", each.exit_code) for each in findings if each.state == "broken"
-    ]
-    for check in _judges(options):
+    broken = []
+    for check in _judges(options):  # what was asked for comes before what is the same every time
         _print_check(console, check)
         if check.fault is not None:
             broken.append((check.sentence, check.exit_code))
+    findings = list(machine_checks())
+    _print_table(console, findings)
+    broken += [
+        (f"{each.subject}: {each.found}", each.exit_code) for each in findings if each.state == "broken"
+    ]
     for sentence, _ in broken[:1]:
         print_error(sentence)
     sys.exit(max((code for *_, code in broken), default=0))
+
+
+def _print_ratings(console: Console, path: Path, options: DoctorOptions) -> None:
+    """What a file of ratings supports; of a table that leaves it open, what its columns may be."""
+    from steelyard.errors import DataError
+    from steelyard.importing.ratings import RatingColumns, parse_values
+    from steelyard.survey.rating_files import load_ratings, rating_checks
+    from steelyard.survey.table_guess import guess_table
+
+    given = (options.columns, options.judges, options.people, options.values, options.where)
+    how, table, fault = RatingColumns.parse(*given), None, None
+    try:
+        table = load_ratings(path, how)
+    except DataError as error:
+        if any((options.columns, options.judges, options.people)) or path.is_dir():
+            raise
+        fault = error
+    if table is not None:
+        _print_table(console, rating_checks(table))
+    if table is None or table.mapping:
+        try:
+            guess = guess_table(path, parse_values(options.values), options.values)
+        except DataError as error:
+            raise fault or error from error
+        _print_table(console, guess.checks)
+        click.echo(f"By these guesses:\n{guess.command}" if guess.command else guess.lacking)
 
 
 def _is_study(path: Path) -> bool:

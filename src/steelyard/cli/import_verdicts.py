@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import KINDS, option, takes
-from steelyard.cli.output import FULL, print_datasheet, print_page_path, print_results, warn
+from steelyard.cli.output import FULL, print_datasheet, print_error, print_page_path, print_results, warn
 from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.settings import argument, flag, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
+    from steelyard.commands.import_verdicts import ImportResult
     from steelyard.importing.jsonl import RecordedSource
-
-
-TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +27,10 @@ class ImportOptions:
     files: tuple[Path, ...] = argument("FILE…", "file", nargs=-1, required=True)
     out: Path = setting("Folder for the calls and the datasheet.", "DIR", kind="folder", required=True)
     columns: str | None = setting(
-        "Column mapping of a table: item, score, expected, judge, ….", "PART=COLUMN,…"
+        "Column mapping of a table: item, score, expected, judge, … [by their names].", "PART=COLUMN,…"
     )
+    values: str | None = setting("Value mapping: good=1,bad=0.", "WORD=NUMBER,…")
+    where: str | None = setting("Keep only rows with these column values: split=test.", "MAP")
     judge: str | None = setting("Judge of a table without a judge column; scorer of a log.", "NAME")
     scale: str | None = setting("Scale of scores in a table or log, such as binary or 1-6.", "SCALE")
     name: str | None = setting("Name of the datasheet [name of the first file].", "TEXT")
@@ -44,9 +44,10 @@ class ImportOptions:
 def import_command(options: ImportOptions) -> None:
     """Turn recorded verdicts into a datasheet; makes no calls.
 
-    Reads JSONL with one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts.
-    Pairs shown in one order only are reported but not decomposed. With --columns it also reads a table (CSV,
-    TSV, Excel, Parquet, JSON) with other column names.
+    Reads a table (CSV, TSV, Excel, Parquet, JSON, JSONL) of a judge's verdicts, with people's labels or
+    without: columns are taken by their names where these are certain, and named with --columns elsewhere.
+    Also JSONL with one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts.
+    Pairs shown in one order only are reported but not decomposed.
 
     Also reads Inspect logs (.eval, .json): every scorer is a judge and its first value the verdict; a value
     that a person changed is the reference. Epochs count as separate runs, not as replicates. Exports of
@@ -55,10 +56,15 @@ def import_command(options: ImportOptions) -> None:
     use_one_blas_thread()
     from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
     from steelyard.datasheet.render.json import dumps
+    from steelyard.importing.mapped_columns import source_of
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.run_messages import metric_errors
 
-    imported = import_verdicts(options.files, options.name, options.seed, _table(options))
+    given = (options.columns, options.judge, options.scale, options.values, options.where)
+    source = source_of(options.files, *given)
+    if source is not None and source.mapping:
+        print_error(source.mapping)
+    imported = import_verdicts(options.files, options.name, options.seed, source)
     sheet = ImportFolder(options.out).write(imported)
     errors = [*imported.errors, *metric_errors(sheet.faults)]
     if options.as_json:
@@ -72,36 +78,22 @@ def import_command(options: ImportOptions) -> None:
         calls = pluralize(len(imported.calls) - beside, "recorded call")
         text = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
         print_page_path(RunFolder(options.out).page, text, full=options.full)
+        for line in _next(options, source, imported):
+            click.echo(line)
     sys.exit(code)
 
 
-def _table(options: ImportOptions) -> RecordedSource | None:
-    """How tables and logs are read, where the files are some; what belongs to them is refused elsewhere."""
-    from steelyard.importing.inspect_scores import InspectScores, holds_log
-    from steelyard.importing.mapped_columns import ExportedScores, MappedTable, parse_recorded_columns
-    from steelyard.importing.rating_exports import export_of
+def _next(options: ImportOptions, source: RecordedSource | None, imported: ImportResult) -> list[str]:
+    """What to do next with a table, beside what the datasheet says of its judge."""
+    from steelyard.commands.next_after_import import TableReading, next_after_import
+    from steelyard.importing.mapped_columns import MappedTable
+    from steelyard.importing.scores import ScoreTable
 
-    files, judge, scale = options.files, options.judge, options.scale
-    if options.columns is not None:
-        mapped = parse_recorded_columns(options.columns)
-        if InspectScores.fits(mapped) and all(map(holds_log, files)):
-            return InspectScores(judge, scale, mapped)
-        return MappedTable(mapped, judge, scale)
-    if any(map(holds_log, files)):
-        return InspectScores(judge, scale)
-    if all(map(export_of, files)):
-        return ExportedScores(judge, scale)
-    for name, value in (("judge", judge), ("scale", scale)):
-        if value is not None:
-            raise ConfigError(
-                f"--{name}: works only with tables, logs and exports; add --columns, or remove --{name}."
-            )
-    if files[0].suffix.lower() in TABLES:
-        raise ConfigError(
-            f"{files[0]}: a table needs a column mapping; add for example "
-            "--columns item=id,score=verdict,expected=human."
-        )
-    return None
+    calls = imported.calls
+    if not isinstance(source, MappedTable) or not isinstance(calls, ScoreTable) or len(options.files) > 1:
+        return []
+    reading = TableReading(options.files[0], source, options.values, options.where)
+    return next_after_import(reading, calls)
 
 
 @click.command(short_help="Turn a configuration of the Judge Reliability Harness into a study file.")

@@ -5,51 +5,19 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 from steelyard.cli import process
+from steelyard.cli.help import COMMANDS, command_rows, help_epilog
 from steelyard.cli.options import with_plain_yes
 from steelyard.cli.output import print_error, warn
 from steelyard.core.dotenv import load_dotenv
+from steelyard.core.text import plural
 from steelyard.errors import ConfigError, RunError, SteelyardError
 from steelyard.version import __version__
-
-COMMANDS = {
-    "measure": "steelyard.cli.measure:measure",
-    "plan": "steelyard.cli.measure:plan",
-    "generate": "steelyard.cli.measure:generate",
-    "review": "steelyard.cli.review:review",
-    "report": "steelyard.cli.run_folders:report",
-    "view": "steelyard.cli.run_folders:view",
-    "show": "steelyard.cli.run_folders:show",
-    "compare": "steelyard.cli.compare:compare",
-    "overall": "steelyard.cli.compare:overall",
-    "gate": "steelyard.cli.gate:gate",
-    "estimate": "steelyard.cli.survey:estimate",
-    "labels plan": "steelyard.cli.survey:plan",
-    "labels draw": "steelyard.cli.survey:draw",
-    "labels add": "steelyard.cli.survey:add",
-    "labels open": "steelyard.cli.survey:open_command",
-    "leaderboard": "steelyard.cli.survey:leaderboard",
-    "people": "steelyard.cli.survey:people",
-    "bridge": "steelyard.cli.survey:bridge",
-    "trust fit": "steelyard.cli.trust:fit",
-    "trust apply": "steelyard.cli.trust:apply",
-    "trust check": "steelyard.cli.trust:check",
-    "import": "steelyard.cli.import_verdicts:import_command",
-    "export": "steelyard.cli.run_folders:export",
-    "selftest": "steelyard.cli.planted:selftest",
-    "serve-planted": "steelyard.cli.planted:serve_planted",
-    "probes": "steelyard.cli.lists:probes",
-    "judges": "steelyard.cli.lists:judges",
-    "study": "steelyard.cli.import_verdicts:study",
-    "doctor": "steelyard.cli.doctor:doctor",
-}
-
 
 NAMED = 8
 """Ignored variables of a `.env` that are named."""
@@ -60,6 +28,11 @@ class LazyGroup(click.Group):
         """In the order in which they are used, not of the alphabet."""
         del ctx
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, rows in command_rows(lambda name: self.get_command(ctx, name)):
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
@@ -105,7 +78,7 @@ def cli() -> None:
     """Weigh the judge before you trust the verdict.
 
     Steelyard measures LLM judges as a laboratory measures an instrument and returns a Judge Datasheet.
-    Start with `steelyard measure`: it needs no key and no server.
+    Start with `steelyard demo`, which shows one in two seconds, or with `steelyard init` for your own judge.
     """
     from pathlib import Path
 
@@ -174,8 +147,18 @@ def _print_usage_error(error: click.ClickException) -> None:
     message = error.format_message().rstrip(".?")
     if isinstance(error, click.NoSuchOption):
         close = get_close_matches(error.option_name, error.possibilities or (), n=1)
-        message = f"no option {error.option_name!r}" + (f": did you mean {close[0]!r}" if close else "")
+        near = _commands_with(error.option_name) or (f": did you mean {close[0]!r}" if close else "")
+        message = f"no option {error.option_name!r}{near}"
+    elif isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
+        message = f"{max(error.param.opts, key=len)}: {error.message.rstrip('.')}"
     print_error(f"{message}; see `{help_command}`.")
+
+
+def _commands_with(option: str) -> str:
+    """Commands that have an option of exactly this name, as a clause; empty where none has."""
+    every = ((name, cli.get_command(click.Context(cli), name)) for name in COMMANDS)
+    found = [f"`{name}`" for name, known in every if known and any(option in p.opts for p in known.params)]
+    return f", which {' and '.join(found[:2])} {plural(len(found), 'has', 'have')}" if found else ""
 
 
 def _describe_os_error(error: OSError | UnicodeError) -> str:
@@ -191,67 +174,3 @@ def _describe_bug(error: Exception) -> str:
         f"a fault in Steelyard itself ({what[:200]}); every reply is kept. Run the same command with "
         "STEELYARD_TRACEBACK=1 and report the traceback."
     )
-
-
-EXAMPLES: Mapping[str, tuple[str, ...]] = {
-    "measure": (
-        "steelyard measure -j openai/gpt-4o-mini -p vacuum -p ladder",
-        "steelyard measure -j planted/probit --out run",
-        "steelyard measure -j planted/rater --data items.csv --rubric rubric.md \\\n"
-        "    --scale binary --columns request=question,response=answer,label=ok",
-        'steelyard measure -j planted/tie --decide "dark_current<0.10"',
-    ),
-    "plan": (
-        "steelyard plan -j openai/gpt-4o-mini --profile standard",
-        "steelyard plan study.yaml --by-probe",
-    ),
-    "generate": ("steelyard generate study.yaml",),
-    "review": ("steelyard review run", "steelyard review run --reviewers 2 --blind"),
-    "report": ("steelyard report run", "steelyard report run --full", "steelyard report run --format md"),
-    "view": ("steelyard view run", "steelyard view before after"),
-    "show": ("steelyard show run", "steelyard show run --outcome flip -n 2"),
-    "compare": ("steelyard compare run:planted/probit run:coin", "steelyard compare before after"),
-    "overall": ("steelyard overall first second",),
-    "gate": ("steelyard gate run --policy policy.yaml",),
-    "estimate": (
-        "steelyard estimate ratings.csv --judge verdict --people human --design random",
-        "steelyard estimate ratings.csv --judge verdict --people human --design random --methods",
-    ),
-    "labels plan": (
-        "steelyard labels plan ratings.csv --judge verdict --people human --half-width 0.05 --cost-label 2",
-    ),
-    "labels draw": ("steelyard labels draw ratings.csv --judge verdict -n 40 --out labels",),
-    "labels add": ("steelyard labels add labels labels/sheet.csv",),
-    "labels open": ("steelyard labels open labels",),
-    "leaderboard": ("steelyard leaderboard votes.csv --judge verdict --people human --design random",),
-    "people": ("steelyard people rated.csv --people ann --people bob --judge verdict",),
-    "bridge": ("steelyard bridge anchors.csv --from old --to new --history history.csv",),
-    "trust fit": (
-        "steelyard trust fit verdicts.csv --judge verdict --signal confidence --people human",
-        "steelyard trust fit verdicts.csv --judge quick --judge verdict --signal quick=sure \\\n"
-        "    --signal verdict=confidence --people human --price quick=1 --price verdict=20 --price "
-        "people=900",
-    ),
-    "trust apply": ("steelyard trust apply trust.json verdicts.csv",),
-    "trust check": ("steelyard trust check trust.json audited.csv --people human",),
-    "import": ("steelyard import verdicts.jsonl --out imported",),
-    "export": ("steelyard export run --inspect",),
-    "selftest": ("steelyard selftest",),
-    "serve-planted": ("steelyard serve-planted planted/probit --port 8765",),
-    "probes": ("steelyard probes", "steelyard probes ladder typos"),
-    "judges": ("steelyard judges",),
-    "study": ("steelyard study convert config.yml --out study.yaml",),
-    "doctor": ("steelyard doctor", "steelyard doctor -j planted/tie", "steelyard doctor ratings.jsonl"),
-}
-"""Command to lines that work as they stand, beside the files that they name."""
-
-
-def help_epilog(name: str, command: click.Command) -> str:
-    lines = "\n".join(f"  {line}" for example in EXAMPLES[name] for line in example.split("\n"))
-    options = [each for each in command.params if isinstance(each, click.Option) and each.envvar]
-    if not options:
-        return f"\b\nExamples:\n{lines}"
-    option = next((each for each in options if each.name == "profile"), options[0])
-    value = "standard" if option.name == "profile" else "1" if option.is_flag else option.metavar
-    variable = f"{option.envvar}={value or (option.name or '').upper()}"
-    return f"\b\nExamples:\n{lines}\n\nOptions can also be set as environment variables, e.g. {variable}."

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import StudyOptions, takes, until_setting
+from steelyard.cli.help import StudyCommand
+from steelyard.cli.options import StudyOptions, WholeRange, takes, until_setting
 from steelyard.cli.output import (
     describe_calls,
     display_path,
@@ -22,7 +23,15 @@ from steelyard.cli.output import (
     warn,
 )
 from steelyard.cli.process import return_large_arrays
-from steelyard.cli.study import MeasureOptions, open_study, print_destinations, run_limits, with_reference
+from steelyard.cli.study import (
+    RULE,
+    VERDICT,
+    MeasureOptions,
+    open_study,
+    print_destinations,
+    run_limits,
+    with_reference,
+)
 from steelyard.core.settings import flag, setting
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.text import escape_control_chars
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
     from steelyard.commands.measure import Measurement
 
 
-@click.command(short_help="Measure judges and print the datasheet.")
+@click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
 @takes(MeasureOptions)
 def measure(options: MeasureOptions) -> None:
     """Measure judges, print the datasheet and write the run folder.
@@ -41,21 +50,19 @@ def measure(options: MeasureOptions) -> None:
     built-in checklists, in the quick profile. Run the same command again to resume; a finished run makes no
     calls.
     """
-    if options.decide is not None and options.until is not None:
+    options = _with_until(options)
+    rule = None if options.until in (None, VERDICT) else options.until
+    if rule is not None and options.batch:
         raise ConfigError(
-            "--until: cannot be combined with --decide, which has its own stopping rule; remove one of them."
-        )
-    if options.decide is not None and options.batch:
-        raise ConfigError(
-            "--batch: cannot be combined with --decide, which needs each reply before the next "
+            "--batch: cannot be combined with a rule of --until, which needs each reply before the next "
             "call; remove one of them."
         )
-    if options.decide is not None:
+    if rule is not None:
         from steelyard.cli.stopping import decide_rule
 
-        sys.exit(decide_rule(options.decide, options))
+        sys.exit(decide_rule(rule, options))
     if options.cap is not None:
-        raise ConfigError("--cap: works only with --decide; add --decide RULE, or remove --cap.")
+        raise ConfigError(f"--cap: works only with a rule, as in --until '{RULE}'; add one, or remove --cap.")
     if options.until is not None:
         from steelyard.cli.stopping import measure_sizes, print_sizes
 
@@ -93,6 +100,17 @@ def measure(options: MeasureOptions) -> None:
     sys.exit(_print(measurement, options.full, options.as_json))
 
 
+def _with_until(options: MeasureOptions) -> MeasureOptions:
+    """The options with `--decide`, the earlier spelling, under its name of today."""
+    if options.decide is None:
+        return options
+    if options.until is not None:
+        raise ConfigError("--decide: earlier spelling of --until, which is given too; remove --decide.")
+    rule = quote(options.decide)
+    warn(f"--decide: earlier spelling, which goes with the next release; write --until {rule}.")
+    return replace(options, until=options.decide, decide=None)
+
+
 def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
     from steelyard.datasheet.render.json import dumps
 
@@ -115,18 +133,17 @@ def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(StudyOptions):
+    labels: str | None = setting("Numbers of labelled rows, to print their precision: 50,200.", "N,…")
     until: str | None = until_setting()
     by_probe: bool = flag("Print one row per judge and probe.")
     rank: Path | None = setting(
         "Smallest difference that the judges of this run detect.", "DIR", kind="folder"
     )
-    items: int = setting(
-        "Items per system, for --rank.", "N", default=500, type=click.IntRange(2, 1_000_000_000)
-    )
+    items: int = setting("Items per system, for --rank.", "N", default=500, type=WholeRange(2, 1_000_000_000))
     as_json: bool = flag("Print the plan as JSON.", ("--json",), late=True)
 
 
-@click.command(short_help="Estimate the cost of a measurement; makes no calls.")
+@click.command(cls=StudyCommand, short_help="Estimate the cost of a measurement; makes no calls.")
 @takes(PlanOptions)
 def plan(options: PlanOptions) -> None:
     """Estimate calls, tokens, dollars and time of a measurement; makes no calls.
@@ -145,9 +162,12 @@ def plan(options: PlanOptions) -> None:
         print_ranking(options.rank, options.items, options.as_json)
         return
     if options.until is not None:
-        from steelyard.cli.stopping import print_sizes
+        from steelyard.cli.stopping import print_rule_plan, print_sizes
 
-        print_sizes(options, options.as_json)
+        if options.until == VERDICT:
+            print_sizes(options, options.as_json)
+        else:
+            print_rule_plan(options.until, options, None, options.as_json)
         return
     from steelyard.cli.plan_table import print_study_plan
 
@@ -205,7 +225,7 @@ class GenerateOptions(StudyOptions):
     accept_all: bool = flag("Treat generated texts still pending review as accepted.", late=True)
 
 
-@click.command(short_help="Generate stimuli with a model; calls no judge.")
+@click.command(cls=StudyCommand, short_help="Generate stimuli with a model; calls no judge.")
 @takes(GenerateOptions)
 def generate(options: GenerateOptions) -> None:
     """Generate the stimuli of a study with its author model and confirm them with its validator.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import Field, dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -42,17 +43,43 @@ def option(*names: str, **settings: Any) -> Decorator:
 
 
 class FiniteRange(click.FloatRange):
+    noun = "a number"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
+        with suppress(click.BadParameter):
+            number = float(super().convert(value, param, ctx))
+            if math.isfinite(number):
+                return number
+        raise click.BadParameter(_expected(value, self.noun, self), ctx, param)
+
+
+class WholeRange(click.IntRange):
+    noun = "a whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        with suppress(click.BadParameter):
+            return int(super().convert(value, param, ctx))
+        raise click.BadParameter(_expected(value, self.noun, self), ctx, param)
+
+
+def _expected(value: object, noun: str, within: click.IntRange | click.FloatRange) -> str:
+    low = "" if within.min is None else f"{'above' if within.min_open else 'of at least'} {within.min:g}"
+    both = "" if within.max is None else f"from {within.min:g} to {within.max:,g}"
+    return f"found {str(value)!r}, expected {noun} {both or low}".rstrip()
+
+
+class OneOf(click.Choice):  # type: ignore[type-arg]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        with suppress(click.BadParameter):
+            return str(super().convert(value, param, ctx))
+        every = ", ".join(map(str, self.choices))
+        raise click.BadParameter(f"found {str(value)!r}, expected one of {every}", ctx, param)
 
 
 POSITIVE = FiniteRange(min=0, min_open=True)
 NOT_NEGATIVE = FiniteRange(min=0)
-COUNT = click.IntRange(min=1)
-PORT = click.IntRange(0, 65535)
+COUNT = WholeRange(min=1)
+PORT = WholeRange(0, 65535)
 
 
 def engine(value: str) -> str:
@@ -67,8 +94,8 @@ KINDS: dict[str, Any] = {
     "path": click.Path(path_type=Path),
     "file": click.Path(dir_okay=False, path_type=Path),
     "folder": click.Path(file_okay=False, path_type=Path),
-    "integer": int,
-    "natural": click.IntRange(min=0),
+    "integer": WholeRange(),
+    "natural": WholeRange(min=0),
     "count": COUNT,
     "positive": POSITIVE,
     "not negative": NOT_NEGATIVE,
@@ -116,7 +143,7 @@ def _filled(options: Any, given: dict[str, Any]) -> Any:
 def _parameter(setting: Field[Any]) -> Decorator:
     about = dict(setting.metadata["about"])
     if "choices" in about:
-        about["type"] = click.Choice(about.pop("choices"))
+        about["type"] = OneOf(about.pop("choices"))
     elif "kind" in about:
         about["type"] = KINDS[about.pop("kind")]
     if "flags" not in setting.metadata:
@@ -178,8 +205,9 @@ class StudyOptions:
     data: Path | None = setting(
         "Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.", "FILE", kind="path"
     )
-    columns: str | None = setting("Column mapping: request=q,response=a,label=l.", "MAP")
-    labels: str | None = setting("Label mapping to the scale: good=1,bad=0.", "MAP")
+    columns: str | None = setting("Column mapping: request=q,response=a,label=l [by their names].", "MAP")
+    values: str | None = setting("Words of labels and replies: sound=1,unsound=0.", "WORD=ANSWER,…")
+    labels: str | None = setting("Earlier spelling of --values, for labels.", "MAP", hidden=True)
     adapter: str | None = setting(
         "Known benchmark layout (see docs/adapters.md); replaces --columns.", "NAME"
     )
@@ -195,9 +223,15 @@ class StudyOptions:
         "File of your own checklists, in the place of the built-in ones.", "FILE", kind="file"
     )
     prompt: Path | None = setting(
-        "Prompt template file, or 'paper' for the published prompt.", "FILE", kind="file"
+        "Your judge's prompt with {question}, {answer}: a text, or messages in YAML or JSON; or 'paper' or "
+        "'confidence' for a shipped one.",
+        "FILE",
+        kind="file",
     )
-    answers: str | None = setting("Answer mapping to the scale: pass=1,fail=0.", "MAP")
+    literals: tuple[str, ...] = several(
+        "Name in braces that is text in the prompt, not a variable; repeatable.", "NAME", ("--literal",)
+    )
+    answers: str | None = setting("Earlier spelling of --values, for replies.", "MAP", hidden=True)
     scale: str | None = setting(
         "Scale: pairwise, binary, a range such as 1-6, or best-of-4; own data need it [from probes].", "SCALE"
     )
@@ -232,7 +266,8 @@ class StudyOptions:
 
 
 def until_setting() -> Any:
-    return setting("Increase the profile until the verdict is decided.", "verdict", choices=("verdict",))
+    text = 'Measure until the verdict, or a rule such as "dark_current<0.10", is decided.'
+    return setting(text, "verdict|RULE")
 
 
 def with_plain_yes(arguments: Sequence[str]) -> list[str]:
@@ -253,6 +288,8 @@ def data_overrides(options: StudyOptions) -> dict[str, Any]:
         data["columns"] = parse_columns(data["columns"])
     if "labels" in data:
         data["labels"] = parse_map(data["labels"], "--labels", "LABEL=ANSWER", "good=1,bad=0")
+    if options.values is not None and (options.data or options.study):
+        data["labels"] = parse_map(options.values, "--values", "WORD=ANSWER", "sound=1,unsound=0")
     if options.where is not None:
         data["where"] = parse_map(options.where, "--where", "COLUMN=VALUE", "epoch=1,model=m")
     if options.preprocess:

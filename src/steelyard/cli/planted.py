@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import KINDS, PORT, option
+from steelyard.cli.options import KINDS, PORT, OneOf, option
 from steelyard.cli.output import plain, print_error
 from steelyard.core.text import pluralize
 
@@ -15,7 +15,7 @@ from steelyard.core.text import pluralize
 @click.command(short_help="Measure judges with known parameters and compare.")
 @option(
     "--profile",
-    type=click.Choice(["standard", "full"]),
+    type=OneOf(["standard", "full"]),
     default="standard",
     metavar="SIZE",
     help="standard or full.",
@@ -65,7 +65,7 @@ def selftest(profile: str, as_json: bool) -> None:
     metavar="FILE",
     help="stimuli.jsonl: labels for planted/rater or planted/chooser, own checklists for planted/probit.",
 )
-@option("--seed", type=int, default=7, metavar="N", help="Seed of the study, for planted/rater.")
+@option("--seed", type=KINDS["integer"], default=7, metavar="N", help="Seed of the study, for planted/rater.")
 def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     """Serve a planted judge as a chat-completions server on loopback until Ctrl-C."""
     import asyncio

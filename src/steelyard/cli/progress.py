@@ -1,9 +1,11 @@
-"""Live progress on stderr: calls, rate, errors, spend, time left."""
+"""Progress on stderr: bars on a terminal, and elsewhere a line every 15 seconds, as in a log."""
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, defaultdict
 from contextlib import AbstractContextManager, nullcontext
+from time import monotonic
 from types import TracebackType
 
 from rich.console import Console
@@ -20,6 +22,7 @@ from rich.progress import (
 from rich.text import Text
 
 from steelyard.cli.output import plain
+from steelyard.core.text import pluralize
 from steelyard.runner.progress import Tick
 
 LOSSES = ("failed", "unreadable")
@@ -43,8 +46,31 @@ class NotesColumn(ProgressColumn):
         return Text(" · ").join(parts)
 
 
+EVERY = 15.0
+"""Seconds between two lines where stderr is no terminal."""
+
+
+def log_line(done: int, total: int, before: int, seconds: float, dollars: float) -> str:
+    """What is done and what is left; `before` were answered by an earlier run and tell no rate."""
+    made, left = done - before, total - done
+    parts = [f"{done:,} of {pluralize(total, 'call')}"]
+    if made > 0 and seconds > 0:
+        parts += [f"{made / seconds:.1f}/s"]
+        parts += [f"about {_duration(left * seconds / made)} left"] if left else []
+    if made > 0 and dollars:
+        parts += [f"${dollars:.4f} spent"]
+        parts += [f"about ${left * dollars / made:.2f} to go"] if left else []
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+
+
 class LiveProgress:
-    """One bar per judge; nothing at all when stderr is no terminal."""
+    """One bar per judge; where stderr is no terminal, a line on all judges every so often."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
@@ -62,18 +88,33 @@ class LiveProgress:
         self._tasks: dict[str, TaskID] = {}
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._dollars: defaultdict[str, float] = defaultdict(float)
+        self._done, self._total, self._before = 0, 0, 0
+        self._started = 0.0
+        self._ended = threading.Event()
 
     def __enter__(self) -> LiveProgress:
         self._bars.start()
+        if not self._console.is_terminal:
+            threading.Thread(target=self._write_lines, daemon=True).start()
         return self
+
+    def _write_lines(self) -> None:
+        while not self._ended.wait(EVERY):
+            if self._total:
+                spent, seconds = sum(self._dollars.values()), monotonic() - self._started
+                self.say(log_line(self._done, self._total, self._before, seconds, spent))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         self._bars.stop()
 
     def begin(self, judge: str, total: int, done: int) -> None:
         if done < total:
+            self._started = self._started or monotonic()
+            self._done, self._before = self._done + done, self._before + done
+            self._total += total
             name = plain(judge).plain
             self._tasks[judge] = self._bars.add_task(
                 name, total=total, completed=done, counts=self._counts[judge], dollars=0.0
@@ -81,6 +122,7 @@ class LiveProgress:
 
     def tick(self, tick: Tick) -> None:
         if tick.judge in self._tasks:
+            self._done += tick.calls
             counts = self._counts[tick.judge]
             counts["failed"] += not tick.ok
             counts["unreadable"] += tick.unreadable

@@ -19,6 +19,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
+    from steelyard.review.labelling import LabelSession
     from steelyard.review.progress import LabellingProgress, ReviewProgress
 
 
@@ -33,7 +34,9 @@ class ReviewOptions:
         "Items to sample for --label, with known probabilities [all].", "N", kind="count"
     )
     status: bool = flag("Print the progress of the review or of labelling; start no server.")
-    export: Path | None = setting("Write all votes as JSONL; start no server.", "FILE", kind="file")
+    export: Path | None = setting(
+        "Write all votes, or with --label all labels, as JSONL; start no server.", "FILE", kind="file"
+    )
     taken: Path | None = setting(
         "Read votes from JSONL; start no server.", "FILE", ("--import",), kind="file"
     )
@@ -65,7 +68,6 @@ def review(options: ReviewOptions) -> None:
     for_review = {
         "--reviewers": options.reviewers,
         "--blind": options.blind,
-        "--export": options.export,
         "--import": options.taken,
         "--finish": options.finish,
     }
@@ -78,7 +80,9 @@ def review(options: ReviewOptions) -> None:
         found = _label_progress(options) if options.label else _review_progress(options)
         click.echo(json.dumps(found.to_json(), indent=1) if options.as_json else found.sentence)
         sys.exit(1 if found.waiting else 0)
-    if options.label:
+    if options.label and options.export is not None:
+        _export_labels(options, options.export)
+    elif options.label:
         _label(options)
     elif options.export is not None or options.taken is not None or options.finish:
         _exchange(options)
@@ -90,11 +94,11 @@ def _review(options: ReviewOptions) -> None:
     from steelyard.review.progress import review_progress
     from steelyard.review.session import RefusedError, ReviewSession
     from steelyard.web.review.app import ReviewPages
-    from steelyard.web.server import Server, require_loopback, usual_port
+    from steelyard.web.server import Server, require_loopback
 
     require_loopback(options.host, remote=options.allow_remote)
     with closing(ReviewSession(options.folder, reviewers=options.reviewers, waits_for_file=False)) as session:
-        server = Server(options.host, options.port, usual_port(options.folder))
+        server = Server(options.host, options.port, "review", options.folder)
         pages = ReviewPages(
             session,
             options.name,
@@ -126,13 +130,13 @@ def _open(options: ReviewOptions, what: str, url: str) -> None:
 def _label(options: ReviewOptions) -> None:
     from steelyard.review.labelling import LabelSession
     from steelyard.web.review.label_app import LabelPages
-    from steelyard.web.server import Server, require_loopback, usual_port
+    from steelyard.web.server import Server, require_loopback
 
     require_loopback(options.host, remote=options.allow_remote)
     with closing(LabelSession(options.folder, size=options.draw)) as session:
         named = session.annotators
         _refuse_stranger(options.reviewer, named)
-        server = Server(options.host, options.port, usual_port(options.folder))
+        server = Server(options.host, options.port, "label", options.folder)
         pages = LabelPages(session, options.reviewer or (named[0] if len(named) == 1 else system_user()))
         server.serve(pages.app(), lambda url: _open(options, "Labelling", url))
         click.echo(f"Labels: {display_path(session.write())}")
@@ -179,8 +183,26 @@ def _review_progress(options: ReviewOptions) -> ReviewProgress:
 
 
 def _label_progress(options: ReviewOptions) -> LabellingProgress:
+    with closing(_drawn(options)) as session:
+        return session.progress(options.reviewer)
+
+
+def _export_labels(options: ReviewOptions, path: Path) -> None:
+    from steelyard.core.atomic_write import atomic_write_text
+
+    with closing(_drawn(options)) as session:
+        atomic_write_text(path, list(session.lines()))
+        click.echo(f"Labels: {display_path(path)}")
+        click.echo(session.progress().sentence)
+
+
+def _drawn(options: ReviewOptions) -> LabelSession:
     from steelyard.review.labelling import LabelSession
 
-    with closing(LabelSession(options.folder, size=options.draw, may_draw=False)) as session:
+    session = LabelSession(options.folder, size=options.draw, may_draw=False)
+    try:
         _refuse_stranger(options.reviewer, session.annotators)
-        return session.progress(options.reviewer)
+    except ConfigError:
+        session.close()
+        raise
+    return session

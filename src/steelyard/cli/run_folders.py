@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import COUNT, KINDS, PORT, option
+from steelyard.cli.options import COUNT, KINDS, PORT, OneOf, option
 from steelyard.cli.output import (
     FULL,
     display_path,
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
 @click.argument("folder", metavar="DIR", type=KINDS["folder"])
-@option(
-    "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
-)
+@option("--format", "form", type=OneOf(["html", "md", "json", "csv"]), help="Print this format to stdout.")
 @option("--verify", is_flag=True, help="Verify the hashes in run.db first, and compute every figure.")
 @option("--full", is_flag=True, help=FULL)
 def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
@@ -80,7 +78,7 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
 @option("-p", "--probe", metavar="PROBE", help="Only calls of this probe.")
 @option(
     "--outcome",
-    type=click.Choice(["wrong", "flip", "positional", "contradiction", "unreadable", "failed"]),
+    type=OneOf(["wrong", "flip", "positional", "contradiction", "unreadable", "failed"]),
     help="Only calls with this outcome.",
 )
 @option("-n", "--number", type=COUNT, default=3, metavar="N", help="Stimuli per judge.")
@@ -166,7 +164,7 @@ def view(
         return
     require_loopback(host, remote=allow_remote)
     pages = ViewPages(folders)
-    server = Server(host, port)
+    server = Server(host, port, "view", *folders)
     what = f"Showing {pluralize(len(pages.runs), 'run')}"
     server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser, host=host))
 

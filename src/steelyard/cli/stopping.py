@@ -1,4 +1,4 @@
-"""`measure --until` and `measure --decide`: measurements that stop once the question is decided."""
+"""`measure --until`: measurements that stop once the verdict, or a rule, is decided."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def print_sizes(options: StudyOptions, as_json: bool) -> None:
     from steelyard.cli.plan_table import listing, price_list, print_listing, print_rows, total_row
     from steelyard.commands.measure import remaining_profiles
     from steelyard.providers.provider import destinations
-    from steelyard.run_folder.resume import require_same_study
+    from steelyard.run_folder.resume import require_same_study, with_found_readers
     from steelyard.runner.planner import make_plan, plan_rows
     from steelyard.runner.record import submitted
 
@@ -70,7 +70,7 @@ def print_sizes(options: StudyOptions, as_json: bool) -> None:
             done = store.answered() | submitted(store)
     looks: list[tuple[str, list[PlanRow]]] = []
     for profile in remaining_profiles(folder):
-        study = sizes(profile)
+        study = with_found_readers(sizes(profile), folder)
         if not looks:
             require_same_study(folder, study)
         with without_code():
@@ -103,11 +103,11 @@ def decide_rule(text: str, options: MeasureOptions) -> int:
     from steelyard.sequential.decide import decide
     from steelyard.sequential.decision import parse_rule
 
-    rule = parse_rule(text, _form(options))
-    study, folder = _study(rule, options, calls=not options.dry_run)
     if options.dry_run:
-        _print_plan(study, folder, rule, options.cap, options.as_json)
+        print_rule_plan(text, options, options.cap, options.as_json)
         return 0
+    rule = parse_rule(text, _form(options))
+    study, folder = _study(rule, options, calls=True)
     print_destinations(options, study)
     with LiveProgress() as progress:
         made = decide(study, folder, rule, options.cap, run_limits(options), progress)
@@ -137,19 +137,22 @@ def _study(rule: DecisionRule, options: StudyOptions, *, calls: bool) -> tuple[S
     from steelyard.sequential.decide import PROFILE
 
     if options.probes:
-        raise ConfigError("--probe: the rule of --decide names the probe; remove --probe.")
+        raise ConfigError("--probe: the rule of --until names the probe; remove --probe.")
     if options.profile not in (None, PROFILE):
-        raise ConfigError("--profile: --decide samples from the whole catalogue; remove --profile.")
+        raise ConfigError("--profile: a rule of --until samples from the whole catalogue; remove --profile.")
     study, _, _ = open_study(replace(options, probes=(rule.probe,), profile=PROFILE), calls=calls)
     study = replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline))
     return study, options.folder or RunFolder.default(study)
 
 
-def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | None, as_json: bool) -> None:
+def print_rule_plan(text: str, options: StudyOptions, cap: int | None, as_json: bool) -> None:
     from steelyard.cli.plan_table import print_plan
     from steelyard.runner.planner import make_plan
     from steelyard.sequential.decide import sample_units
+    from steelyard.sequential.decision import parse_rule
 
+    rule = parse_rule(text, _form(options))
+    study, folder = _study(rule, options, calls=False)
     with without_code():
         plan = make_plan(study)
     drawn = [
@@ -175,7 +178,7 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
     console.print(
         f"\n{rule.noun.capitalize()}s are sampled at random and tested every {UNITS_PER_LOOK}; the "
         f"intervals hold at all tests together ({confidence}). "
-        "They decide the rule and are no measurement: remove --decide to measure.",
+        "They decide the rule and are no measurement: remove --until to measure.",
         highlight=False,
     )
     click.echo(f"{describe_calls(made.session)} Log: {display_path(made.folder.decisions)}")

@@ -28,6 +28,7 @@ def open_study(
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study, its folder and its writers; without `calls`, no code of a `python/…` judge is run."""
     from steelyard.commands import open_study as opening
+    from steelyard.run_folder.resume import with_found_readers
     from steelyard.run_folder.run_folder import RunFolder
 
     given = {"profile": options.profile, "seed": options.seed, "replicates": options.replicates}
@@ -40,7 +41,8 @@ def open_study(
         "command line",
         consent_of(options.yes),
         prompt=options.prompt,
-        answers=options.answers,
+        answers=reply_words(options),
+        literals=options.literals,
         accept_all=accept_all,
         calls=calls,
         runs_code=calls,
@@ -50,7 +52,25 @@ def open_study(
         if not quiet:
             warn(note)
     folder = options.folder or RunFolder.default(study)
-    return study, folder, generation
+    return with_found_readers(study, folder), folder, generation
+
+
+def reply_words(options: StudyOptions) -> str | None:
+    """The map of words in replies; the usual words of yes and no count beside `--values`."""
+    from steelyard.core.validation import parse_map
+    from steelyard.tasks.scale import BINARY_WORDS
+
+    for old in ("labels", "answers"):
+        if getattr(options, old) is not None:
+            warn(f"--{old}: is called --values, and this spelling ends with the next release.")
+    if options.answers is not None or options.values is None:
+        return options.answers
+    given = parse_map(options.values, "--values", "WORD=ANSWER", "sound=1,unsound=0")
+    words = {word.casefold(): answer for word, answer in given.items()}
+    if words.items() <= BINARY_WORDS.items():
+        return None
+    is_binary = {*words.values()} <= {"0", "1"} and not words.keys() & BINARY_WORDS.keys()
+    return ",".join(f"{w}={a}" for w, a in ({**BINARY_WORDS, **given} if is_binary else given).items())
 
 
 def consent_of(given: tuple[str, ...]) -> Consent:
@@ -104,11 +124,15 @@ def run_limits(options: StudyOptions) -> RunLimits:
     )
 
 
+VERDICT, RULE = "verdict", "dark_current<0.10"
+"""What `--until` takes: this word, or a rule such as this one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions(StudyOptions):
     until: str | None = until_setting()
-    decide: str | None = setting('Stop once a rule such as "dark_current<0.10" is decided.', "RULE")
-    cap: int | None = setting("Maximum number of pairs for --decide [all].", "N", kind="count")
+    decide: str | None = setting("Earlier spelling of --until RULE.", "RULE", hidden=True)
+    cap: int | None = setting("Maximum number of pairs for a rule of --until [all].", "N", kind="count")
     batch: bool = flag("Use the vendor's batch API: about half the price, results within hours.")
     batch_size: int | None = setting("Calls per batch, at most [what the vendor takes].", "N", kind="count")
     poll: float = setting("Seconds between batch status checks.", "SECONDS", default=60.0, kind="positive")
@@ -125,8 +149,8 @@ class MeasureOptions(StudyOptions):
 
 RERUN_PARAMETERS = (
     *("study", "judges", "probes", "scale", "profile", "until", "replicates", "seed", "out"),
-    *("data", "columns", "labels", "adapter", "stratify", "sample", "where", "preprocess", "failing"),
-    *("rubric", "checklists", "prompt", "answers"),
+    *("data", "columns", "values", "labels", "adapter", "stratify", "sample", "where", "preprocess"),
+    *("failing", "rubric", "checklists", "prompt", "literals", "answers"),
 )
 """Parameters that decide what is measured and where it is saved; the others decide speed and output."""
 
@@ -145,6 +169,8 @@ def _words(context: click.Context, parameter: click.Parameter) -> Iterator[str]:
         return
     option = min(parameter.opts, key=len)
     value = context.params[name]
+    if name == "until" and value != VERDICT:
+        return  # what was decided by a rule is measured without it
     for each in value if isinstance(value, tuple) else (value,):
         if isinstance(parameter, click.Option):
             yield option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import KINDS, option, takes
-from steelyard.cli.output import display_path, plain, warn
+from steelyard.cli.output import display_path, plain, print_error, warn
 from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
@@ -57,7 +58,7 @@ def leaderboard(options: LeaderboardOptions) -> None:
     FILE is a table of ratings: comparisons with system_a and system_b, or scores with system. Ranks hold for
     all systems at once. Without people's votes they assume that the judge is right.
     """
-    table = _load(options.ratings, options.label_options)
+    table = _load(options.ratings, options.label_options, ranks=True)
     from steelyard.survey.leaderboard_report import leaderboard_report
 
     finish_report(leaderboard_report(table, options), options.report)
@@ -92,7 +93,13 @@ def bridge(options: BridgeOptions) -> None:
     finish_report(bridge_report(table, options), options.report)
 
 
-def _load(options: AnyRatings, labels: LabelOptions | None = None, pilot: Path | None = None) -> RatingsTable:
+def _load(
+    options: AnyRatings,
+    labels: LabelOptions | None = None,
+    pilot: Path | None = None,
+    *,
+    ranks: bool = False,
+) -> RatingsTable:
     """The ratings of a file, with labels of another file or of a pilot; what is odd in them is said."""
     use_one_blas_thread()
     from steelyard.importing.ratings import parse_parts
@@ -100,7 +107,10 @@ def _load(options: AnyRatings, labels: LabelOptions | None = None, pilot: Path |
 
     own = None if labels is None else parse_parts(labels.label_columns, "--label-columns")
     beside = pilot if labels is None else labels.labels
-    table = load_ratings(options.file, columns_of(options), beside, own, pilot=pilot is not None)
+    how = replace(columns_of(options), ranks=ranks)
+    table = load_ratings(options.file, how, beside, own, pilot=pilot is not None)
+    if table.mapping:
+        print_error(table.mapping)
     for remark in table.remarks:
         warn(remark)
     return table

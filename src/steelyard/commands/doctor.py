@@ -15,6 +15,7 @@ from pathlib import Path
 from steelyard.errors import ConfigError, SteelyardError, UnreachableError
 from steelyard.providers.provider import PROVIDERS, Provider, connect, model_info, provider_info
 from steelyard.providers.provider_info import DoctorCheck
+from steelyard.run_folder.call_examples import reader_words
 from steelyard.run_folder.published_files import parquet_missing
 from steelyard.run_folder.run_folder import PARQUET
 from steelyard.runner.budget import reply_cost
@@ -28,7 +29,7 @@ from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.advice import advice, quote_reply, verdict_words
+from steelyard.verdicts.advice import advice, find_reader, quote_reply, verdict_words
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 
@@ -117,22 +118,22 @@ def check_study(study: Study) -> Iterator[JudgeCheck]:
         chosen = [
             max(arm, key=lambda trial: trial.stimulus.delta or 0.0) for arm in rank_trials(mine).values()
         ]
-        yield from asyncio.run(_call_judge(mine[0].judge, chosen))
+        yield from asyncio.run(_call_judge(mine[0].judge, chosen, mine[0].judge.name in study.unread))
 
 
-async def _call_judge(judge: Judge, trials: Sequence[Trial]) -> list[JudgeCheck]:
+async def _call_judge(judge: Judge, trials: Sequence[Trial], unread: bool) -> list[JudgeCheck]:
     provider = connect(judge)
     try:
         prime_provider(provider, trials)
         await provider.open()
-        return [await _call(provider, trial) for trial in trials]
+        return [await _call(provider, trial, unread) for trial in trials]
     except SteelyardError as error:
         return [JudgeCheck(judge.name, "", fault=str(error), exit_code=error.exit_code)]
     finally:
         await provider.close()
 
 
-async def _call(provider: Provider, trial: Trial) -> JudgeCheck:
+async def _call(provider: Provider, trial: Trial, unread: bool) -> JudgeCheck:
     judge, protocol = trial.judge.name, trial.protocol
     try:
         reply = await asyncio.wait_for(provider.ask(trial.presentation()), CALL_TIMEOUT)
@@ -148,9 +149,16 @@ async def _call(provider: Provider, trial: Trial) -> JudgeCheck:
     dollars = None if price is None else reply_cost(price, reply, trial.characters)
     cost = "price unknown" if dollars is None else f"${dollars:.6f}" if dollars else "free"
     verdict = READERS.build(spec)(reply, scale)
+    found = find_reader(spec, scale, [reply]) if unread and isinstance(verdict, Unreadable) else None
+    if found is not None:
+        spec, verdict = found[0], READERS.build(found[0])(reply, scale)
+    guess = ", which nobody stated" if unread else ""
     lines = (
         ("replied", quote_reply(reply.text)),
-        ("read as", f"{verdict_words(verdict)}, by reader {spec.name}"),
+        (
+            "read as",
+            f"{verdict_words(verdict)}, by reader {reader_words(spec) if found else spec.name}{guess}",
+        ),
         ("cost", f"{cost}, {reply.latency_ms:,.0f} ms"),
     )
     fault = advice(spec, scale, [reply]) if isinstance(verdict, Unreadable) else None

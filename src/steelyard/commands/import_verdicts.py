@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.core.atomic_write import atomic_write_text, write_error
+from steelyard.core.json_dataclasses import to_body
 from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
 from steelyard.datasheet.results import Results
+from steelyard.datasheet.run_facts import Materials
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.importing.jsonl import RecordedSource
 from steelyard.importing.pairs import PairTable, read_pairs
@@ -133,7 +135,7 @@ def import_verdicts(
         judges=entries,
         probes=recorded.probes,
         observations=observations,
-        run={"calls": len(calls)},
+        run={"calls": len(calls), "materials": to_body(Materials(data=paths[0].name, recorded=True))},
     )
     silence = judges_without_verdicts([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *call_warnings(observations))

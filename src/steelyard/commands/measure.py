@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from steelyard.commands.pilot import reading_sentences, with_read_replies
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, RunError
 from steelyard.run_folder.publication import build_publication, save_kept_columns
 from steelyard.run_folder.published_files import read_datasheet, remove_published
-from steelyard.run_folder.resume import prepare_folder
+from steelyard.run_folder.resume import prepare_folder, with_found_readers
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
 from steelyard.run_folder.stamp import losses_if_unchanged, stored_digests
@@ -50,6 +51,7 @@ def measure(
     What the caller must mend (a rejected key, an unknown model) is raised; replies that arrived are kept.
     """
     check_prices(study.judges, limits)
+    study = with_found_readers(study, folder)
     plan = make_plan(study)  # before the folder exists: what is refused leaves nothing behind
     if not plan.trials:
         raise RunError(
@@ -59,6 +61,8 @@ def measure(
     with folder.locked():
         plan = prepare_folder(folder, plan)
         session, record = _make_calls(plan, folder, limits, progress)
+        if study.unread:
+            plan, session, record = _read_by_pilot(plan, session, record, folder, limits, progress)
         save_kept_columns(folder, plan.study)
         names, where = [judge.name for judge in study.judges], folder.path
         # A price that is stated later is no part of the folder: a report would not know of it.
@@ -71,7 +75,7 @@ def measure(
             record.store = store
             coverage = record.coverage(plan.trials)
             errors = [
-                *stop_reasons(session, coverage.headline, where),
+                *stop_reasons(session, coverage.headline, where, typed=study.command is not None),
                 *judges_without_verdicts(
                     names,
                     record.observations(plan.trials),
@@ -102,6 +106,31 @@ def _make_calls(
         if store.version != before:
             record.release()  # a finished run is not parsed a second time
     return session, record
+
+
+def _read_by_pilot(
+    plan: Plan,
+    session: RunSession,
+    record: RunRecord,
+    folder: RunFolder,
+    limits: RunLimits,
+    progress: Progress | None,
+) -> tuple[Plan, RunSession, RunRecord]:
+    """Go on with the readers that the first replies ask for, and say how they are read."""
+    with folder.store() as store:
+        record.store = store
+        study = with_read_replies(plan, record)
+    if study is not plan.study:
+        calls = session.calls
+        plan = prepare_folder(folder, make_plan(study))
+        session, record = _make_calls(plan, folder, limits, progress)
+        session.calls += calls
+    if session.calls and progress is not None:
+        with folder.store() as store:
+            record.store = store
+            for sentence in reading_sentences(plan, record):
+                progress.say(sentence)
+    return plan, session, record
 
 
 FIRST = PROFILES[0]

@@ -6,7 +6,7 @@ user has consented.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,6 +43,7 @@ def open_study(
     *,
     prompt: Path | None = None,
     answers: str | None = None,
+    literals: Collection[str] = (),
     accept_all: bool = False,
     calls: bool = True,
     runs_code: bool = True,
@@ -51,9 +52,9 @@ def open_study(
     config, files, typed = open_config(path, overrides, source, consent)
     generation = generation_plan(config, accept_all)
     with nullcontext() if runs_code else without_code():
-        study = build_study(config, Path() if path is None else path.parent, prompt, answers)
+        study = build_study(config, Path() if path is None else path.parent, prompt, answers, literals)
     if generation is not None and path is not None:
-        generation = replace(generation, source=copy_study(path, overrides, prompt, answers))
+        generation = replace(generation, source=copy_study(path, overrides, prompt, answers, literals))
     reads = tuple(str(file) for file in files if file.path.exists())
     opened = OpenedStudy(replace(study, reads=reads), generation, typed)
     if calls and path is not None:

@@ -36,7 +36,7 @@ class JudgeExamples:
 
 
 def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
-    with _open_calls(folder) as run_calls:
+    with open_calls(folder) as run_calls:
         calls = run_calls.observations
         under_test = [name for name in calls.judges if name not in run_calls.baselines]
         if request.judge is not None:
@@ -63,7 +63,8 @@ def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
 
 
 @contextmanager
-def _open_calls(folder: Path) -> Iterator[RunCalls]:
+def open_calls(folder: Path) -> Iterator[RunCalls]:
+    """The calls of a measured run or of an import."""
     run, imported = RunFolder(folder), ImportFolder.at(folder)
     if imported is not None:
         yield RunCalls.of_import(*imported.read_observations())

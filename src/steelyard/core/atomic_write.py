@@ -44,6 +44,6 @@ def write_error(path: Path, error: OSError, cure: str = "choose another --out") 
         return StoreError(
             f"{dangling[-1]}: is a link that leads nowhere; correct the link, or choose another --out."
         )
-    elif error.errno == errno.ENOENT:
+    elif error.errno == errno.ENOENT and not path.parent.exists():
         cure = f"make the folder {path.parent} first"
     return StoreError(f"{path}: cannot be written ({error.strerror}); {cure}.")

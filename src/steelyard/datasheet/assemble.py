@@ -13,6 +13,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.questions.more_data import with_own_checklists
 from steelyard.metrics.common import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.comparison import against_baselines
 from steelyard.metrics.estimate import Estimate, EstimateContext
@@ -26,7 +27,7 @@ from steelyard.metrics.pairs.areas import AREA_MERIT
 from steelyard.metrics.panel.juries import JuryReference, panel_estimates
 from steelyard.metrics.panel.panel_metrics import PANEL
 from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
-from steelyard.metrics.run import agent_runs, cost, losses, strata, unchanged, volatility
+from steelyard.metrics.run import agent_runs, confidence, cost, losses, strata, unchanged, volatility
 from steelyard.metrics.scores.invariance import EXCESS_FLIP
 from steelyard.metrics.scores.probe import POOLED_METRICS, POOLED_PROBE, pooled_estimates
 from steelyard.metrics.scores.shares import FOLLOWED
@@ -35,6 +36,8 @@ from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, Probe, shows_un
 from steelyard.stimuli.best_of import BEST_OF_PROBE
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.tasks.checklist import Checklist
+from steelyard.verdicts.item_answers import ItemAnswers, item_answers
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.version import __version__
 
@@ -54,6 +57,8 @@ class JudgeFigures:
     faults: Faults
     unchanged: Collection[str]
     """Probes that show items as they are."""
+    panel: Mapping[str, ItemAnswers]
+    """What judges under test answered on each item as it is."""
     estimates: list[Estimate] = field(default_factory=list)
     """Of its probes, and of aggregates as far as they are made."""
 
@@ -137,6 +142,10 @@ def _volatility(of: JudgeFigures) -> list[Estimate]:
     return volatility.volatility_estimates(of.name, of.estimates, of.seed, of.scored)
 
 
+def _confidence(of: JudgeFigures) -> list[Estimate]:
+    return confidence.confidence_estimates(of.name, of.calls, of.panel, of.seed)
+
+
 def _gains(of: JudgeFigures) -> list[Estimate]:
     return against_baselines.gain_estimates(of.name, of.calls, of.baselines, of.seed)
 
@@ -169,9 +178,14 @@ BESIDE_PROBES = (
 UNDER_TEST = (
     Aggregate("", "against baselines", against_baselines.METRICS, _gains),
     Aggregate(MERIT.id, MERIT.id, [MERIT, AREA_MERIT], _merit),
+    Aggregate(confidence.PROBE, "confidence", confidence.METRICS, _confidence),
     Aggregate(ORIGINAL, "strata", strata.METRICS, _of_calls(strata.strata_estimates)),
 )
 """The same, of judges that are no baselines."""
+
+
+def _no_answers(_: object) -> ItemAnswers:
+    return ItemAnswers({})
 
 
 def assemble(
@@ -189,10 +203,12 @@ def assemble(
     named: Sequence[str] = (),
     jury_reference: JuryReference | None = None,
     instruments: Sequence[InstrumentCard] = (),
+    own_checklists: tuple[Checklist, ...] = (),
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given.
 
-    `named` are the probes that the user asked for by name.
+    `named` are the probes that the user asked for by name, `own_checklists` what takes the place of the
+    built-in catalogue.
     """
     seen, faults = Observations.of(observations), Faults()
     form = BEST_OF if len(seen.filter(BEST_OF_PROBE)) else POINTWISE if seen.pointwise else PAIRWISE
@@ -200,13 +216,19 @@ def assemble(
     asked = [judge.name for judge in ordered if not judge.baseline and not judge.members]
     plain = {probe.name for probe in probes if shows_unchanged(probe)}
     baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
+    panel = {
+        name: faults.guarded(
+            name, "answers on items", partial(item_answers, seen.of_judge(name)), _no_answers
+        )
+        for name in asked
+    }
     estimates: list[Estimate] = []
     beside: list[Estimate] = []
     matrices: list[Confusion] = []
     remedies: list[MitigatedJudge] = []
     for entry in ordered:
         mine = seen.of_judge(entry.name)
-        judge = JudgeFigures(entry, mine, form, baselines, prices or {}, seed, faults, plain)
+        judge = JudgeFigures(entry, mine, form, baselines, prices or {}, seed, faults, plain, panel)
         # The joint fits go on in threads while the figures of probes are made.
         fits = ProtocolFits(entry.name, mine, seed) if entry.name in asked else None
         judge.add_probes(probes)
@@ -225,14 +247,15 @@ def assemble(
     if remedies:
         juries = partial(jury_remedies, seen, asked, prices, seed)
         remedies += faults.guarded("", "juries as a remedy", juries, lambda _: [])
-    panel: list[Estimate] = []
+    together: list[Estimate] = []
     if form == POINTWISE:
         suspects = faults.guarded("", "suspect texts", partial(suspect_texts, seen, asked), lambda _: {})
         estimates = with_suspects(estimates, (FOLLOWED.id, LEVEL_AGREEMENT.id), suspects)
         context = EstimateContext.for_protocol(PANEL, PANEL, "base", seed)
-        together = partial(panel_estimates, seen, asked, estimates, seed, jury_reference)
-        panel = faults.estimates(context, "judges together", [undeclared(PANEL)], together)
+        make_panel = partial(panel_estimates, seen, asked, estimates, seed, jury_reference)
+        together = faults.estimates(context, "judges together", [undeclared(PANEL)], make_panel)
     addresses = set(map(address, beside))
+    every = (*(e for e in estimates if address(e) not in addresses), *beside)
     sheet = Datasheet(
         name=name,
         seed=seed,
@@ -240,10 +263,10 @@ def assemble(
         version=__version__,
         profile=profile,
         judges=ordered,
-        estimates=(*(e for e in estimates if address(e) not in addresses), *beside),
+        estimates=tuple(with_own_checklists(every, own_checklists)) if own_checklists else every,
         run=run,
         form=form,
-        panel=tuple(panel),
+        panel=tuple(together),
         remedies=tuple(remedies),
         confusion=tuple(matrices),
         own_data=own_data,

@@ -23,7 +23,7 @@ from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, r
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.vote import of_judges, plurality
 
-Value = str | int | bool | None
+Value = str | int | float | bool | None
 """What a cell holds; None where there is nothing to say."""
 
 JURY = 3
@@ -76,7 +76,20 @@ class Results:
             "winner": self._winner(),
             "right": Column((None, False, True), right),  # none without a verdict or a reference
             "jury": self._jury(),
+            **self._confidence(),
             **self._data_columns(),
+        }
+
+    def _confidence(self) -> dict[str, Column]:
+        """How sure the judge was, as it said it; no column where none was ever asked."""
+        seen = self.observations
+        if seen.confidences in ((None,), ()):
+            return {}
+        values = [None if each is None else each.value for each in seen.confidences]
+        kinds = [None if each is None else each.kind for each in seen.confidences]
+        return {
+            "confidence": Column(values, seen.confidence),
+            "confidence_kind": Column(kinds, seen.confidence),
         }
 
     def _data_columns(self) -> dict[str, Column]:

@@ -129,6 +129,42 @@ class ProfileLook:
         return f"{self.profile}, {pluralize(self.calls, 'call')}: {', '.join(each)}"
 
 
+OWN, BUILT_IN, CODE, UNPROMPTED = "own", "built-in", "code", "none"
+"""Whose prompt a judge is asked with, where it is no file of the user's."""
+_PROMPTS = {
+    OWN: "a prompt of your own",
+    BUILT_IN: "Steelyard's own prompt",
+    CODE: "the judge's own prompt",
+    UNPROMPTED: "no prompt",
+}
+
+
+@dataclass(frozen=True)
+class Materials:
+    """Whose prompts and whose texts were measured."""
+
+    prompts: tuple[str, ...] = ()
+    """File of the user's, or `own`, `built-in`, `code`, `none`; those of several judges, each once."""
+    data: str | None = None
+    """File of the user's texts; None for built-in ones."""
+    recorded: bool = False
+    """Verdicts that were given elsewhere: no judge was asked."""
+
+    def sentence(self, rows: int, checklists: str) -> str:
+        if self.recorded:
+            return f"Recorded verdicts of {self.data}; no judge was asked."
+        if not self.prompts:
+            return ""
+        texts = f"{pluralize(rows, 'row')} of {self.data}" if rows else self.data
+        texts = texts or ("pairs of your checklists" if checklists else "built-in texts")
+        prompted = [prompt for prompt in self.prompts if prompt != UNPROMPTED] or [UNPROMPTED]
+        asked = " and ".join(_PROMPTS.get(prompt, prompt) for prompt in prompted)
+        options = ["--prompt FILE"] if BUILT_IN in self.prompts else []
+        options += [] if self.data or checklists else ["--data FILE"]
+        own = f"; your own: {' '.join(options)}" if options else ""
+        return f"Asked with {asked} on {texts}{own}."
+
+
 @dataclass(frozen=True)
 class RunFacts:
     """What reports say of the run itself; by default every call was asked, as it was meant."""
@@ -139,7 +175,7 @@ class RunFacts:
     handed_in: int = 0
     """Calls that wait for their reply in batches."""
     decided: str | None = None
-    """Rule of `--decide` after which the others were not asked; None where something else ended the run."""
+    """Rule of `--until` after which the others were not asked; None where something else ended the run."""
     unfinished: Mapping[str, AskedCalls] = field(default_factory=dict)
     uncounted: Mapping[str, int] = field(default_factory=dict)
     """Judge to its calls whose tokens no server counted, so that their dollars are estimated."""
@@ -166,6 +202,8 @@ class RunFacts:
     """Checklists of the user's; None for the built-in ones, and where no pair is made of any."""
     looks: tuple[ProfileLook, ...] = ()
     """Profiles of `--until verdict` in turn, as far as all their calls were made; none of other runs."""
+    materials: Materials | None = None
+    """Whose prompts and texts were measured; None in files that do not say it."""
     finished: str | None = None
     """When the last reply came; None where calls are open, or nobody knows."""
 
@@ -173,6 +211,11 @@ class RunFacts:
     def own_checklists(self) -> str:
         """What the pairs are made of, where that is not the built-in catalogue; else empty."""
         return "" if self.checklists is None else str(self.checklists)
+
+    @property
+    def materials_sentence(self) -> str:
+        """Whose prompts and texts were measured, and how to bring one's own; empty where nobody knows."""
+        return "" if self.materials is None else self.materials.sentence(self.rows, self.own_checklists)
 
     @property
     def missing_labels(self) -> str:

@@ -10,14 +10,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.jsonl import Body
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, RatingRow
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.tasks.scale import Binary, scale_name
-from steelyard.tasks.sources.cells import is_missing, plain_text
+from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.inspect_log import (
     is_log,
     log_table,
@@ -120,7 +120,10 @@ class InspectScores:
     scale: str | None = None
     """Scale of the scores; without it, letters are binary, and numbers what they range over."""
     columns: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
+    """What words of the scorers mean."""
     remarks: list[str] = field(default_factory=list)
+    mapping: ClassVar[str] = ""
     baselines: set[str] = field(default_factory=set)
     """Judges that stood beside others as baselines in a run that Steelyard exported."""
     scores: bool = True
@@ -138,7 +141,7 @@ class InspectScores:
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         log = open_log(path)
-        rows = [SampleRow.of(sample) for sample in log.samples or ()]
+        rows = [SampleRow.of(sample).valued(self.values) for sample in log.samples or ()]
         several = len({row.epoch for row in rows}) > 1
         parts = TableParts.required(log_table(log, path), self.columns) if self.columns else None
         scales = self._scales(rows, path)
@@ -232,6 +235,21 @@ class SampleRow:
         where = place_of(sample, sample.epoch != 1)
         known = mark if isinstance(mark, Mapping) else {}
         return cls(where, str(sample.id), sample.epoch, tuple(_sample_scores(sample)), known)
+
+    def valued(self, values: Mapping[str, float]) -> SampleRow:
+        """With numbers in the place of words that have one."""
+
+        def number(entry: ScoreEntry) -> ScoreEntry:
+            word = normal(entry.value) if isinstance(entry.value, str) else ""
+            return replace(entry, value=values[word]) if word in values else entry
+
+        scores = [
+            replace(
+                score, verdict=number(score.verdict), reference=score.reference and number(score.reference)
+            )
+            for score in self.scores
+        ]
+        return replace(self, scores=tuple(scores)) if values else self
 
 
 def _sample_scores(sample: Any) -> Iterator[SampleScore]:

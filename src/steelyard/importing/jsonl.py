@@ -12,13 +12,14 @@ from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, Union, get_
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
+from steelyard.core.files import read_problem
 from steelyard.core.validation import checked
 from steelyard.errors import DataError
 
 Line = TypeVar("Line", bound=BaseModel)
 Table = TypeVar("Table")
-Outcome = tuple[Any, Any]
-"""Slot of the first text and answer, or score and why there is none."""
+Outcome = tuple[Any, Any, Any]
+"""Slot of the first text and answer, or score and why there is none; how sure the judge was."""
 Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
 _BLOCK = 1 << 22
@@ -40,8 +41,12 @@ def _name(text: str) -> str:
 Name = Annotated[str, AfterValidator(_name)]
 
 
+Sureness = Annotated[float, Meta(ge=0, le=100), Field(ge=0, le=100)]
+"""A confidence, as a share or in percent."""
+
+
 class RecordedLine(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What every line holds: a call; two fields of its outcome and those of its subject follow."""
+    """What every line holds: a call; three fields of its outcome and those of its subject follow."""
 
     judge: Name
     protocol: Name | UnsetType = UNSET
@@ -114,6 +119,26 @@ class LineFormat(Generic[Table]):
         return self.slots.index(outcome[0]) if self.slots else 0
 
 
+def holds_lines(path: Path) -> bool:
+    """Whether a file holds lines of recorded verdicts, sound or not; a table has names of its own."""
+    ending = path.suffix.lower()
+    if ending not in (".jsonl", ".ndjson"):
+        return ending not in (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq", ".json")
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            body = _DECODER.decode(next((line for line in stream if line.strip()), ""))
+    except (OSError, ValueError, RecursionError):
+        return True  # whoever reads the lines says what is wrong
+    keys = {*body} if isinstance(body, dict) else set()
+    if not keys or "probe" in keys or any(keys >= marks for marks in EXPORTED):
+        return True
+    return "item_id" in keys and any(key in _PAIR_KEYS or key.startswith("verdict_") for key in keys)
+
+
+_PAIR_KEYS = ("winner_AB", "winner_BA", "runs")
+"""Of lines that hold a pair each."""
+
+
 class RecordedSource(Protocol):
     @property
     def scores(self) -> bool:
@@ -122,6 +147,10 @@ class RecordedSource(Protocol):
     @property
     def remarks(self) -> Sequence[str]:
         """What was left out, in sentences, once the lines are read."""
+
+    @property
+    def mapping(self) -> str:
+        """Which columns were taken by their names, in a line."""
 
     @property
     def baselines(self) -> Collection[str]:
@@ -145,7 +174,7 @@ def text_lines(path: Path) -> Iterator[str]:
                 yield line
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be read ({error.strerror}); expected a JSONL file of recorded verdicts."
+            f"{path}: {read_problem(path, error)}; expected a JSONL file of recorded verdicts."
         ) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8 text ({error.reason}); save it as UTF-8.") from error

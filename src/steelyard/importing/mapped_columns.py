@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.inspect_scores import UNCHANGED
-from steelyard.importing.jsonl import Body
+from steelyard.importing.inspect_scores import UNCHANGED, InspectScores, holds_log
+from steelyard.importing.jsonl import Body, RecordedSource, holds_lines
+from steelyard.importing.rating_exports import export_of
 from steelyard.importing.rating_reader import read_ratings
-from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts
-from steelyard.tasks.scale import BINARY_WORDS, parse_scale
-from steelyard.tasks.sources.cells import normal, plain_text
+from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
+from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.sources.cells import LOST, SLOTS, normal, plain_text
+from steelyard.tasks.sources.found_columns import (
+    FILLED,
+    NAMES_OF_PEOPLE,
+    TEXT,
+    VERDICT,
+    ColumnFinder,
+    ColumnPart,
+    flattened,
+)
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import TableParts, TableRecord
+from steelyard.tasks.sources.table import Table, TableParts, TableRecord, Where, filter_rows
 
 LENGTHS = {"words": "text", "words_1": "text_1", "words_2": "text_2"}
 """Parts that hold the length of a text, and those that hold the text itself, whose words are counted."""
@@ -25,15 +36,14 @@ SCORED = ("item", "score", "expected", "scale", "words", "text")
 COMPARED = ("pair", "answer", "first", "better", "words_1", "words_2", "text_1", "text_2")
 """`answer` is the slot that won: 1, 2 or tie; A and B are understood. `first` is the number of the text that
 stood in slot 1, text 1 unless given; `better` that of the text that people found better, or tie."""
-COMMON = ("judge", "task", "stratum", "protocol", "replicate")
+COMMON = ("judge", "task", "stratum", "protocol", "replicate", "confidence")
 """Without a judge the file is of one judge; without a replicate repeats are numbered as they come."""
 NATURAL = {"probe": "position", "kind": "natural"}
-WINNERS = {"1": "1", "2": "2", "a": "1", "b": "2", "first": "1", "second": "2", "tie": "tie"}
 BETTER = {"1": "u", "2": "v", "tie": "tie"}
 """The text that is better, by its number; the first text is u."""
 
 
-def parse_recorded_columns(text: str) -> dict[str, str]:
+def parse_recorded_columns(text: str | None) -> dict[str, str]:
     """The map as the command line writes it: `item=id,score=verdict,expected=human`."""
     known = [part for part in (*SCORED, *COMPARED, *COMMON) if part != "scale"]
     columns = parse_parts(text, "columns", known, "item=id,score=verdict,expected=human")
@@ -43,9 +53,6 @@ def parse_recorded_columns(text: str) -> dict[str, str]:
             f"columns: found {sorted(scored)[0]} of scores and {sorted(compared)[0]} of pairs, expected "
             "parts of one; import them apart."
         )
-    for needed in ("score",) if not compared else ("pair", "answer"):
-        if needed not in columns:
-            raise ConfigError(f"columns: {needed} is not mapped, expected it; name the column.")
     for words, text in LENGTHS.items():
         if {words, text} <= columns.keys():
             raise ConfigError(f"columns: found {words} and {text}, expected one of them; remove one.")
@@ -59,6 +66,47 @@ def parse_recorded_columns(text: str) -> dict[str, str]:
     return columns
 
 
+_VERDICT = ("verdict", "score")
+_ITEM = ColumnPart("item", "the id", ("id",), FILLED)
+SCORE = ColumnPart("score", "the judge's verdict", _VERDICT, VERDICT)
+EXPECTED = ColumnPart("expected", "the reference", ("label", *NAMES_OF_PEOPLE), VERDICT)
+_TEXT = ColumnPart("text", "the text", ("response",), TEXT)
+_PAIR = ColumnPart("pair", "the id", ("id",), FILLED)
+_ANSWER = ColumnPart("answer", "the judge's verdict", _VERDICT, VERDICT)
+_BETTER = ColumnPart("better", "the reference", ("label", *NAMES_OF_PEOPLE), VERDICT)
+_TEXTS = tuple(
+    ColumnPart(f"text_{number}", f"text {number}", (f"response_{number}",), TEXT) for number in "12"
+)
+_OTHERS = tuple(
+    ColumnPart(part, f"the {part}", ("judge",) if part == "judge" else (), FILLED) for part in COMMON
+)
+
+
+def find_recorded_columns(
+    table: Table, given: Mapping[str, str], judge: str | None, values: Mapping[str, float]
+) -> ColumnFinder:
+    """The map with what names tell: verdicts on single texts, or on pairs where they name one of two."""
+    finder = ColumnFinder(table, given, values)
+    own = judge if judge in table.columns and not given.keys() & {"score", "answer", "judge"} else None
+    likely = [own] if own else finder.candidates(SCORE)
+    compared = bool(given.keys() & {*COMPARED}) or (
+        not given.keys() & {*SCORED} and any(map(finder.names_slots, likely))
+    )
+    if own:
+        finder.assign("answer" if compared else "score", own)
+    finder.take(*((_PAIR, _ANSWER, _BETTER) if compared else (_ITEM, SCORE, EXPECTED)))
+    lengths = [part for part in (*_TEXTS, _TEXT) if (part in _TEXTS) == compared]
+    finder.take(*_OTHERS, *(part for part in lengths if part.name.replace("text", "words") not in given))
+    for part in _TEXTS:  # the length of one text alone tells nothing
+        if compared and not {"text_1", "text_2"} <= finder.columns.keys() and part.name in finder.found:
+            del finder.columns[part.name], finder.found[part.name]
+    finder.group_rows_by("pair" if compared else "item", "task", "judge", "protocol", "replicate", "first")
+    needed = (_ANSWER, _PAIR) if compared else (SCORE, _ITEM)
+    if needed[0].name not in finder.columns:
+        raise finder.missing(*needed)
+    return finder
+
+
 @dataclass(frozen=True)
 class MappedTable:
     columns: Mapping[str, str]
@@ -66,8 +114,21 @@ class MappedTable:
     """The judge of rows that name none; that of the file unless given."""
     scale: str | None = None
     """`binary` or a range such as `1-6`; taken from the scores unless given."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    where: Where = field(default_factory=dict)
+    mapping: str = ""
+    """Which columns were taken by their names, in a line."""
     remarks: ClassVar[tuple[str, ...]] = ()
     baselines: ClassVar[tuple[str, ...]] = ()
+
+    def found_in(self, path: Path) -> MappedTable:
+        """With the columns of a file that its names tell."""
+        finder = find_recorded_columns(self._read(path), self.columns, self.judge, self.values)
+        return replace(self, columns=finder.columns, mapping=finder.line)
+
+    def _read(self, path: Path) -> Table:
+        table = flattened(read_table(path))
+        return filter_rows(table, self.where) if self.where else table
 
     @property
     def scores(self) -> bool:
@@ -76,64 +137,78 @@ class MappedTable:
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         if self.scale is not None:
             parse_scale(self.scale)
-        parts = TableParts.required(read_table(path), self.columns)
+        parts = TableParts.required(self._read(path), self.columns)
         repeats: Counter[tuple[object, ...]] = Counter()
         for record in parts.table.records:
-            body = self._scored(parts, record) if self.scores else _compared(parts, record)
+            body = self._scored(parts, record) if self.scores else self._compared(parts, record)
             body["judge"] = parts.text(record, "judge") or self.judge or path.stem
             for part in ("task", "stratum", "protocol"):
                 if text := parts.text(record, part):
                     body[part] = text
+            if (sure := _sureness(parts, record)) is not None:
+                body["confidence"] = sure
             key = tuple(body.get(part) for part in ("judge", "protocol", "item", "pair", "first"))
-            number = _whole(parts, record, "replicate")
+            number = _whole(parts, record, "replicate", {})
             body["replicate"] = repeats[key] if number is None else number
             repeats[key] += 1
             yield parts.where(record), body
 
     def _scored(self, parts: TableParts, record: TableRecord) -> Body:
-        score = _whole(parts, record, "score")
+        score = _whole(parts, record, "score", self.values)
         verdict: Body = {"score": score} if score is not None else {"score": None, "outcome": "unreadable"}
         scale = {} if self.scale is None else {"scale": self.scale}
         item = parts.text(record, "item") or str(record.number)
         words = _length(parts, record, "words")
         length = {} if words is None else {"words": words}
-        expected = _whole(parts, record, "expected")
+        expected = _whole(parts, record, "expected", self.values)
         return {**UNCHANGED, **verdict, **scale, **length, "item": item, "expected": expected}
 
+    def _compared(self, parts: TableParts, record: TableRecord) -> Body:
+        better = self._slot(parts, record, "better")
+        lengths = [_length(parts, record, part) for part in ("words_1", "words_2")]
+        known = {} if None in lengths else dict(zip(("words_u", "words_v"), lengths, strict=True))
+        return {
+            **NATURAL,
+            **known,
+            "pair": parts.text(record, "pair") or str(record.number),
+            "first": BETTER[self._slot(parts, record, "first") or "1"],
+            "answer": self._slot(parts, record, "answer") or "unreadable",
+            "better": None if better is None else BETTER[better],
+        }
 
-def _compared(parts: TableParts, record: TableRecord) -> Body:
-    better = _slot(parts, record, "better")
-    lengths = [_length(parts, record, part) for part in ("words_1", "words_2")]
-    known = {} if None in lengths else dict(zip(("words_u", "words_v"), lengths, strict=True))
-    return {
-        **NATURAL,
-        **known,
-        "pair": parts.text(record, "pair") or str(record.number),
-        "first": BETTER[_slot(parts, record, "first") or "1"],
-        "answer": _slot(parts, record, "answer") or "unreadable",
-        "better": None if better is None else BETTER[better],
-    }
+    def _slot(self, parts: TableParts, record: TableRecord, part: str) -> str | None:
+        cell = parts.cell(record, part)
+        if cell is None or normal(cell) in LOST:
+            return None
+        word = normal(cell)
+        slot = f"{self.values[word]:g}" if word in self.values else SLOTS.get(word)
+        if slot not in BETTER or (part == "first" and slot == "tie"):
+            raise _strange(parts, record, part, "1 or 2" if part == "first" else "1, 2 or tie")
+        return slot
 
 
-def _slot(parts: TableParts, record: TableRecord, part: str) -> str | None:
+def _whole(parts: TableParts, record: TableRecord, part: str, values: Mapping[str, float]) -> int | None:
     cell = parts.cell(record, part)
     if cell is None:
         return None
-    slot = WINNERS.get(normal(cell))
-    if slot is None or (part == "first" and slot == "tie"):
-        raise _strange(parts, record, part, "1 or 2" if part == "first" else "1, 2 or tie")
-    return slot
+    value = value_of(cell, parts.where(record), parts.columns[part], values)
+    if value is not None and not (value >= 0 and value.is_integer()):
+        raise _strange(parts, record, part, "a whole number from 0 on, or a word such as pass or fail")
+    return None if value is None else int(value)
 
 
-def _whole(parts: TableParts, record: TableRecord, part: str) -> int | None:
-    cell = parts.cell(record, part)
+def _sureness(parts: TableParts, record: TableRecord) -> float | None:
+    """How sure the judge was, as a share or in percent; None for an empty cell."""
+    cell = parts.cell(record, "confidence")
     if cell is None:
         return None
-    text = normal(cell)
-    word = BINARY_WORDS.get(text, text)
-    if not word.isdigit() or not word.isascii():
-        raise _strange(parts, record, part, "a whole number, or a word such as yes, no, true or false")
-    return int(word)
+    try:
+        number = float(normal(cell).removesuffix("%"))
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 100:
+        raise _strange(parts, record, "confidence", "a number from 0 to 1, or percent")
+    return number
 
 
 def _length(parts: TableParts, record: TableRecord, part: str) -> int | None:
@@ -151,23 +226,26 @@ def _strange(parts: TableParts, record: TableRecord, part: str, expected: str) -
     content = plain_text(parts.cell(record, part))[:60]
     return DataError(
         f"{parts.where(record)}: column {parts.columns[part]!r} holds {content!r}, expected {expected}; "
-        "correct the row."
+        "correct the row, or say what the word means with --values WORD=NUMBER."
     )
 
 
 @dataclass(frozen=True)
-class ExportedScores:
-    """The export of a tool: each judge's rating is a call, what people said of the same is its reference."""
+class RatedScores:
+    """Ratings of a table or tool: each of a judge is a call, what people said of the same its reference."""
 
     judge: str | None = None
     """The judge to read; all that the tool says are judges without it."""
     scale: str | None = None
+    how: RatingColumns = field(default_factory=RatingColumns)
     remarks: list[str] = field(default_factory=list)
+    mapping: ClassVar[str] = ""
     baselines: ClassVar[tuple[str, ...]] = ()
     scores: bool = True
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
-        table = read_ratings(path, RatingColumns(judges=(self.judge,) if self.judge else (), verdicts=True))
+        named = (self.judge,) if self.judge else ()
+        table = read_ratings(path, replace(self.how, judges=named, verdicts=True))
         self.remarks.extend(table.remarks)
         labels: defaultdict[tuple[str, ...], set[float | None]] = defaultdict(set)
         for row in table.ratings:
@@ -203,6 +281,36 @@ class ExportedScores:
                     "expected": _verdict(label, where),
                 },
             )
+
+
+def source_of(
+    files: Sequence[Path],
+    columns: str | None = None,
+    judge: str | None = None,
+    scale: str | None = None,
+    values: str | None = None,
+    where: str | None = None,
+) -> RecordedSource | None:
+    """How files are read that are tables, logs or exports of tools; None for lines of recorded verdicts."""
+    mapped, numbers = parse_recorded_columns(columns), parse_values(values)
+    keep: dict[str, Any] = parse_map(where or "", "--where", "COLUMN=VALUE", "split=test")
+    logs = list(map(holds_log, files))
+    if (any(logs) and not mapped) or (all(logs) and InspectScores.fits(mapped)):
+        return InspectScores(judge, scale, mapped, numbers)
+    if not mapped and all(map(export_of, files)):
+        return RatedScores(judge, scale, RatingColumns(values=numbers, where=keep))
+    given = {"columns": columns, "judge": judge, "scale": scale, "values": values, "where": where}
+    option = next((name for name, value in given.items() if value is not None), None)
+    if any(map(holds_lines, files)) and not mapped:
+        if option is not None:
+            raise ConfigError(
+                f"--{option}: works only with tables, logs and exports, and {files[0]} holds lines of "
+                "recorded verdicts; remove it."
+            )
+        return None
+    if not mapped and {"rater", "kind"} <= {*read_table(files[0]).columns}:
+        return RatedScores(judge, scale, RatingColumns(values=numbers, where=keep))
+    return MappedTable(mapped, judge, scale, numbers, keep).found_in(files[0])
 
 
 def _verdict(value: float | None, where: str) -> int | None:

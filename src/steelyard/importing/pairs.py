@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from steelyard.core.arrays import Ints
 from steelyard.core.dictionary_encoding import encode_values
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import Body, LineFormat, Lines, Name, RecordedLine, parse
+from steelyard.importing.jsonl import Body, LineFormat, Lines, Name, RecordedLine, Sureness, parse
 from steelyard.importing.reader import Members, RecordedTable, read_recorded
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -101,6 +101,7 @@ class PairCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
 
     first: Literal["u", "v"]
     answer: Answer
+    confidence: Sureness | UnsetType | None = UNSET
     probe: Literal["vacuum", "ladder", "position"]
     pair: Name
     kind: str
@@ -238,8 +239,8 @@ class PairTable(RecordedTable[RecordedPair]):
     def members(self) -> Iterator[Members]:
         facts = zip(*map(_facts, self.subjects), strict=True)
         yield {key: encode_values(values) for key, values in zip(FACTS, facts, strict=True)}, self.subject
-        firsts, answers = zip(*self.outcomes, strict=True)
-        yield {"first": encode_values(firsts), "answer": encode_values(answers)}, self.outcome
+        outcome = map(encode_values, zip(*self.outcomes, strict=True))
+        yield dict(zip(("first", "answer", "confidence"), outcome, strict=True)), self.outcome
 
     def observations(self) -> Observations:
         return Observations.recorded(
@@ -253,6 +254,8 @@ class PairTable(RecordedTable[RecordedPair]):
             order=self.first,
             replicate=self.replicate,
             verdict=self.answer,
+            confidences=self.confidences[0],
+            confidence=self.confidences[1][self.outcome],
         )
 
     @cached_property

@@ -8,13 +8,13 @@ is never guessed.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from math import isfinite
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from steelyard.core.field_names import words_of
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_scores import holds_log, inspect_rows
@@ -23,44 +23,40 @@ from steelyard.importing.ratings import (
     HUMAN,
     JUDGE,
     KINDS,
-    LARGEST,
     PARTS,
     Categories,
     Rating,
     RatingColumns,
     RatingRow,
     RatingsTable,
+    value_of,
 )
 from steelyard.tasks.scale import BINARY_WORDS
 from steelyard.tasks.sources.cells import is_missing, normal, plain_text
+from steelyard.tasks.sources.found_columns import (
+    FILLED,
+    NAMES_OF_PEOPLE,
+    VERDICT,
+    ColumnFinder,
+    ColumnPart,
+    flattened,
+)
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
-
-LOST = ("unreadable", "failed", "error", "abstained", "none", "null", "nan", "n/a")
-"""Words of a judge that gave no verdict; a failure is never a grade."""
-WINS = {
-    **dict.fromkeys(("a", "model_a", "system_a", "first", "1"), 1.0),  # 1 is slot 1 and a whole win
-    **dict.fromkeys(("b", "model_b", "system_b", "second", "2", "0"), 0.0),
-    **dict.fromkeys(("tie", "tie_bothbad", "tie (bothbad)", "both_bad", "both", "draw", "0.5"), 0.5),
-}
-LABEL_NAMES = {"value": ("label",), "rater": ("annotator",)}
-"""Other names of columns in a file of labels: those that Steelyard writes."""
 
 
 def read_ratings(path: Path, how: RatingColumns) -> RatingsTable:
     log, export = holds_log(path), export_of(path)
     if not log and export is None:
-        table = _chosen(path, how)
-        for part, column in how.columns.items():
-            table.require(column, part)
-        return _ratings(table.name, _TableRows(table, how), how)
+        rows = _TableRows.of(_chosen(path, how), how)
+        return replace(_ratings(rows.table.name, rows, rows.how), mapping=rows.mapping)
     if how.where or (how.columns and not log):
         raise ConfigError(
             f"{path}: {'--where' if how.where else '--columns'} found, expected none for the export of a "
             "tool, whose columns are known; remove it, or write the ratings as a table."
         )
-    rows = inspect_rows(path, how) if export is None else export.rows(path)
-    return _ratings(str(path), rows, how, tool="Inspect" if export is None else export.tool)
+    told = inspect_rows(path, how) if export is None else export.rows(path)
+    return _ratings(str(path), told, how, tool="Inspect" if export is None else export.tool)
 
 
 def label_ratings(path: Path, how: RatingColumns, own: Mapping[str, str] | None = None) -> RatingsTable:
@@ -69,23 +65,13 @@ def label_ratings(path: Path, how: RatingColumns, own: Mapping[str, str] | None 
     `own` maps parts to its columns; a part without one has the column of the verdicts' file, where there is
     such a column, or its usual name.
     """
-    table = read_table(path)
-    own = own or {}
-    for part, column in own.items():
-        table.require(column, part)
-    columns: dict[str, str] = {}
-    for part in PARTS:
-        usual = (how.columns.get(part, part), part, *LABEL_NAMES.get(part, ()))
-        for name in (own[part],) if part in own else usual:
-            if name in table.columns:
-                columns.setdefault(part, name)
-    for part in ("item", "value"):
-        if part not in columns:
-            found = ", ".join(map(repr, table.columns[:12]))
-            raise DataError(
-                f"{table.name}: no column {part!r} for labels; found {found}; rename it, or add "
-                f"--label-columns {part}=COLUMN."
-            )
+    table = flattened(read_table(path))
+    shared = {part: column for part, column in how.columns.items() if column in table.columns}
+    finder = ColumnFinder(table, {**shared, **(own or {})}, how.values, "--label-columns")
+    finder.take(_ITEM, _LABEL, _ANNOTATOR, *map(_exact, PARTS))
+    if not {"item", "value"} <= finder.columns.keys():
+        raise finder.missing(_ITEM, _LABEL)
+    columns = {part: column for part, column in finder.columns.items() if part in PARTS}
     return _ratings(table.name, _TableRows(table, how, columns).long(labels=True), how)
 
 
@@ -94,7 +80,7 @@ def item_texts(
 ) -> dict[tuple[str, str, str], dict[str, str]]:
     """Texts of a file by item and systems, by part; the first row that has a text counts."""
     table = _chosen(path, how)
-    texts, rows = TableParts.required(table, parts), _TableRows(table, how)
+    texts, rows = TableParts.required(table, parts), _TableRows.of(table, how)
     found: dict[tuple[str, str, str], dict[str, str]] = {}
     for record in table.records:
         about = rows.about(record)
@@ -106,18 +92,49 @@ def item_texts(
 
 
 def _chosen(path: Path, how: RatingColumns) -> Table:
-    table = read_table(path)
+    table = flattened(read_table(path))
     return filter_rows(table, how.where) if how.where else table
+
+
+_ITEM = ColumnPart("item", "the id", ("id",), FILLED)
+_JUDGE = ColumnPart("score", "the judge's verdict", ("verdict", "score"), VERDICT)
+_PEOPLE = ColumnPart("expected", "people's label", ("label", *NAMES_OF_PEOPLE), VERDICT)
+_LABEL = ColumnPart("value", "the label", ("label", "verdict", "score"), VERDICT)
+_ANNOTATOR = ColumnPart("rater", "who labelled", ("annotator",))
+_SYSTEM = ColumnPart("system", "the system", ("system",), FILLED)
+_SYSTEMS = (
+    ColumnPart("system_a", "the first system", ("system_1",), FILLED),
+    ColumnPart("system_b", "the second system", ("system_2",), FILLED),
+)
+
+
+def _exact(part: str) -> ColumnPart:
+    return ColumnPart(part, f"the {part}")
 
 
 class _TableRows:
     """The rows of a table as ratings, long where it has the columns `rater` and `kind`."""
 
-    def __init__(self, table: Table, how: RatingColumns, columns: Mapping[str, str] | None = None) -> None:
-        if columns is None:
-            columns = {part: how.columns.get(part, part) for part in PARTS}
-        self.columns = {part: column for part, column in columns.items() if column in table.columns}
-        self.table, self.how, self.parts = table, how, TableParts(table, self.columns)
+    def __init__(
+        self, table: Table, how: RatingColumns, columns: Mapping[str, str], mapping: str = ""
+    ) -> None:
+        self.table, self.how, self.columns, self.mapping = table, how, columns, mapping
+        self.parts = TableParts(table, columns)
+
+    @classmethod
+    def of(cls, table: Table, how: RatingColumns) -> _TableRows:
+        """By the columns that the caller names, and those whose names are certain."""
+        finder = ColumnFinder(table, how.columns, how.values, taken=(*how.judges, *how.people))
+        finder.take(*map(_exact, PARTS))
+        finder.found.clear()
+        finder.take(_ITEM, *_SYSTEMS)
+        if how.ranks and "system_a" not in finder.columns:
+            finder.take(_SYSTEM)
+        if not {"rater", "kind"} <= finder.columns.keys():
+            how = _with_raters(finder, how)
+            finder.group_rows_by("item", "task", "system", "system_a", "system_b", "criterion", "run")
+        columns = {part: name for part, name in finder.columns.items() if part in PARTS}
+        return cls(table, how, columns, finder.line)
 
     def __iter__(self) -> Iterator[RatingRow]:
         return self.long() if {"rater", "kind"} <= self.columns.keys() else self._wide()
@@ -140,13 +157,6 @@ class _TableRows:
 
     def _wide(self) -> Iterator[RatingRow]:
         raters = [*((name, JUDGE) for name in self.how.judges), *((name, HUMAN) for name in self.how.people)]
-        if not raters:
-            found = ", ".join(map(repr, self.table.columns[:12]))
-            raise DataError(
-                f"{self.table.name}: no columns rater and kind, expected who rated and whether that was a "
-                f"person or a judge; found {found}; name the judge's column with --judge and people's with "
-                "--people."
-            )
         for name, kind in raters:
             self.table.require(name, "the judge" if kind == JUDGE else "people")
         for record in self.table.records:
@@ -184,7 +194,7 @@ class _TableRows:
 
     def _kind(self, record: TableRecord, rater: str) -> str:
         word = self.parts.text(record, "kind")
-        kind = KINDS.get(_normal_text(word))
+        kind = KINDS.get(normal(word))
         if kind is None:
             raise DataError(
                 f"{self.parts.where(record)}: rater {rater!r} is of kind {word!r}, expected human, judge or "
@@ -193,9 +203,38 @@ class _TableRows:
         return kind
 
 
+def _with_raters(finder: ColumnFinder, how: RatingColumns) -> RatingColumns:
+    """Columns of a judge and of people, where the caller names none and their names say it."""
+    table = finder.table
+    judges = how.judges or finder.candidates(_JUDGE)
+    people: Sequence[str] = how.people
+    if not people and how.finds_people:  # a label may be a model's: the name has to say that people wrote it
+        people = [name for name in finder.candidates(_PEOPLE) if {*words_of(name)} & {*NAMES_OF_PEOPLE}]
+    for likely, given, option, noun in (
+        (judges, how.judges, "--judge", "the judge's"),
+        (people, how.people, "--people", "people's"),
+    ):
+        if len(likely) > 1 and not given:
+            listed = ", ".join(map(repr, likely[:-1])) + f" and {likely[-1]!r}"
+            raise DataError(
+                f"{table.name}: columns {listed} could each be {noun}, expected one; say which with "
+                f"{option} {quote(likely[0])}."
+            )
+    if not judges and not people:
+        listed = ", ".join(map(repr, table.columns[:12]))
+        guess = (finder.verdict_columns() or ["COLUMN"])[0]
+        raise DataError(
+            f"{table.name}: no columns rater and kind, expected who rated and whether that was a person or a "
+            f"judge; found: {listed}; name the judge's column and people's, as in --judge "
+            f"{quote(guess)} --people COLUMN."
+        )
+    for part, likely, given in ((_JUDGE, judges, how.judges), (_PEOPLE, people, how.people)):
+        if likely and not given:
+            finder.assign(part.name, likely[0])
+    return replace(how, judges=tuple(judges), people=tuple(people))
+
+
 _TEXTS = ("criterion", "task", "stratum", "run", "split")
-_normal_text = lru_cache(4096)(normal)
-"""Of texts: the words and scores of a file are few."""
 
 
 def _ratings(name: str, rows: Iterable[RatingRow], how: RatingColumns, tool: str = "") -> RatingsTable:
@@ -213,7 +252,7 @@ def _ratings(name: str, rows: Iterable[RatingRow], how: RatingColumns, tool: str
             continue
         compared = bool(about.get("versus"))
         cell = row.passed if how.verdicts and row.passed is not None else row.cell
-        value = _parse_value(cell, row, how.values, compared=compared)
+        value = value_of(cell, row.where, row.column, how.values, compared=compared)
         if isinstance(how.values, Categories):
             if value is None and kind == HUMAN and not is_missing(cell):
                 raise DataError(
@@ -249,7 +288,7 @@ def _refuse_two_scales(
     name: str, rater: str, cell: Any, value: float, how: RatingColumns, seen: dict[bool, str]
 ) -> None:
     """`pass` is 1 on a scale of yes and no; beside a 4 nobody knows what it is."""
-    word = _normal_text(cell) if isinstance(cell, str) else ""
+    word = normal(cell) if isinstance(cell, str) else ""
     is_word = word in BINARY_WORDS and word not in how.values
     if not is_word and (value in (0.0, 1.0) or word in how.values):
         return
@@ -259,32 +298,6 @@ def _refuse_two_scales(
             f"{name}: rater {rater!r} gave {seen[True]} and {seen[False]}, expected words or scores; say "
             "what the words mean with --values WORD=NUMBER, or correct the rows."
         )
-
-
-def _parse_value(cell: Any, row: RatingRow, words: Mapping[str, float], *, compared: bool) -> float | None:
-    if is_missing(cell):
-        return None
-    text = _normal_text(cell) if isinstance(cell, str) else normal(cell)
-    if text in words:
-        return words[text]
-    if compared and text in WINS:
-        return WINS[text]
-    if text in LOST:
-        return None
-    if not compared:
-        try:
-            number = float(BINARY_WORDS.get(text, text))
-        except ValueError:
-            number = float("nan")
-        if isfinite(number) and abs(number) <= LARGEST:
-            return number
-        if isinstance(words, Categories):
-            return words.code(text, plain_text(cell).strip())
-    expected = "a, b or tie" if compared else f"a number up to {LARGEST:g}, or a word such as pass or fail"
-    raise DataError(
-        f"{row.where}: column {row.column!r} holds {plain_text(cell)[:60]!r}, expected {expected}; correct "
-        "the row, or say what the word means with --values WORD=NUMBER."
-    )
 
 
 def _numbered(name: str, rows: Iterable[Rating], *, tool: bool) -> Iterator[Rating]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from shlex import quote
 from typing import Any, NamedTuple
 
 from steelyard.core.validation import parse_map, unknown_key
-from steelyard.errors import ConfigError
-from steelyard.tasks.sources.cells import normal
+from steelyard.errors import ConfigError, DataError
+from steelyard.tasks.scale import BINARY_WORDS
+from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, is_number, normal, plain_text
 from steelyard.tasks.sources.table import Where
 
 HUMAN, JUDGE, CODE = "human", "judge", "code"
@@ -70,6 +73,8 @@ class RatingsTable:
     """Whether labelling may have stopped by a rule that was declared before the first label."""
     words: Mapping[float, str] = field(default_factory=dict)
     """Nominal ratings: words by the numbers that stand for them."""
+    mapping: str = ""
+    """Which columns were taken by their names, in a line."""
 
     def raters(self, kind: str) -> dict[str, int]:
         """Raters of a kind, each with its number of ratings."""
@@ -119,6 +124,10 @@ class RatingColumns:
     where: Where = field(default_factory=dict)
     verdicts: bool = False
     """Whether a tool's pass or fail counts in the place of its score."""
+    finds_people: bool = True
+    """Whether columns of people are looked for; False where labels come from elsewhere."""
+    ranks: bool = False
+    """Whether rows are told apart by their system, so that a column of models is one."""
 
     @classmethod
     def parse(
@@ -132,14 +141,54 @@ class RatingColumns:
         nominal: bool = False,
     ) -> RatingColumns:
         """As the command line writes them; nominal ratings may be words."""
-        parts = parse_parts(columns)
-        words = parse_map(values or "", "--values", "WORD=NUMBER", "good=1,bad=0")
-        try:
-            numbers = {normal(word): float(number) for word, number in words.items()}
-        except ValueError as error:
-            raise ConfigError(f"--values: {error}, expected numbers, as in good=1,bad=0.") from error
+        parts, numbers = parse_parts(columns, known=(*PARTS, "score", "expected")), parse_values(values)
+        # The map of `import` names the columns of a judge and of people too.
+        judges = [*judges, *([parts.pop("score")] if "score" in parts else [])]
+        people = [*people, *([parts.pop("expected")] if "expected" in parts else [])]
         keep: dict[str, Any] = parse_map(where or "", "--where", "COLUMN=VALUE", "split=test")
         return cls(parts, tuple(judges), tuple(people), Categories(numbers) if nominal else numbers, keep)
+
+
+def parse_values(text: str | None) -> dict[str, float]:
+    """Numbers by word, as the command line writes them."""
+    words = parse_map(text or "", "--values", "WORD=NUMBER", "good=1,bad=0")
+    try:
+        return {normal(word): float(number) for word, number in words.items()}
+    except ValueError as error:
+        raise ConfigError(f"--values: {error}, expected numbers, as in good=1,bad=0.") from error
+
+
+WINS = {word: {"1": 1.0, "2": 0.0, "tie": 0.5}[slot] for word, slot in SLOTS.items()} | {"0": 0.0, "0.5": 0.5}
+"""Share of the win of the first of two; 1 is slot 1 and a whole win."""
+_normal_text = lru_cache(4096)(normal)
+"""Of texts: the words and scores of a file are few."""
+
+
+def value_of(
+    cell: Any, where: str, column: str, words: Mapping[str, float], *, compared: bool = False
+) -> float | None:
+    """What a cell says; None where it is empty, or says that there is no verdict."""
+    if is_missing(cell):
+        return None
+    text = _normal_text(cell) if isinstance(cell, str) else normal(cell)
+    if not text or text in words:
+        return words.get(text)
+    if compared and text in WINS:
+        return WINS[text]
+    if text in LOST:
+        return None
+    if not compared:
+        number = float(word) if is_number(word := BINARY_WORDS.get(text, text)) else float("nan")
+        if abs(number) <= LARGEST:
+            return number
+        if isinstance(words, Categories):
+            return words.code(text, plain_text(cell).strip())
+    expected = "a, b or tie" if compared else f"a number up to {LARGEST:g}, or a word such as pass or fail"
+    shown = plain_text(cell).strip()[:60]
+    raise DataError(
+        f"{where}: column {column!r} holds {shown!r}, expected {expected}; correct the row, or say what the "
+        f"word means with --values {quote(shown)}=NUMBER."
+    )
 
 
 def parse_parts(

@@ -42,8 +42,10 @@ from steelyard.importing.jsonl import (
     parse_object,
     text_lines,
 )
+from steelyard.verdicts.confidence import COLUMN, Confidence
+from steelyard.verdicts.observations import coded
 
-HEAD = 5
+HEAD = 6
 """Fields of a line that are of the call; those behind them are of its subject."""
 WIDTH = 6
 """Numbers that are kept of a row."""
@@ -91,6 +93,12 @@ class RecordedTable(Generic[Subject]):
     @abstractmethod
     def members(self) -> Iterator[Members]:
         """What lines say between judge and protocol and the number of the repeat."""
+
+    @cached_property
+    def confidences(self) -> tuple[tuple[Confidence | None, ...], Ints]:
+        """How sure judges were, and which of these each outcome has."""
+        given = (sure for _, _, sure in self.outcomes)
+        return coded([None if sure is None else Confidence(float(sure), COLUMN) for sure in given])
 
     def of_outcomes(self, code: Callable[[Outcome], int]) -> Ints:
         codes: Ints = np.array(list(map(code, self.outcomes)), dtype=np.int64)[self.outcome]
@@ -194,7 +202,7 @@ class _Reader(Generic[Table]):
                 values = astuple(decode(text))
                 judge, replicate = judges[values[0]], values[2]
                 protocol, protocol_keys = protocols[values[1]]
-                outcome, outcome_keys = outcomes[values[3:6]]
+                outcome, outcome_keys = outcomes[values[3:7]]
                 subject, subject_keys = subjects[values[HEAD:]]
             except (MsgspecError, KeyError):
                 self._read_line(text, number)
@@ -230,7 +238,7 @@ class _Reader(Generic[Table]):
     def _add(self, line: RecordedLine, number: int = 0) -> None:
         values = astuple(line)
         conflict = self._learn(_filled(line), values)
-        protocol, outcome = self._said_protocols[values[1]][0], self._said_outcomes[values[3:6]][0]
+        protocol, outcome = self._said_protocols[values[1]][0], self._said_outcomes[values[3:7]][0]
         subject = self._said_subjects[values[HEAD:]][0]
         self._rows.extend((self._judges[line.judge], protocol, outcome, subject, values[2] or 0, number))
         if conflict is not None:
@@ -241,7 +249,7 @@ class _Reader(Generic[Table]):
         protocol = line.protocol or BASE
         _number(self._judges, line.judge)
         self._said_protocols[values[1]] = _number(self._protocols, protocol), values[1] is not UNSET
-        said = values[3:6]
+        said = values[3:7]
         if said not in self._said_outcomes:
             number = _number(self._outcomes, astuple(line)[3:HEAD])
             self._said_outcomes[said] = number, _count_set(values[3:HEAD])

@@ -18,7 +18,7 @@ from steelyard.core.arrays import distinct
 from steelyard.core.dictionary_encoding import encode_values, spell
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
-from steelyard.importing.jsonl import LineFormat, Lines, Name, RecordedLine
+from steelyard.importing.jsonl import LineFormat, Lines, Name, RecordedLine, Sureness
 from steelyard.importing.pairs import REASON
 from steelyard.importing.reader import Members, RecordedTable, first_rows, read_recorded
 from steelyard.metrics.estimate import Estimate, EstimateContext
@@ -131,6 +131,7 @@ class ScoreCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
 
     score: Whole | UnsetType | None = UNSET
     outcome: Literal["abstain", "unreadable", "failed"] | UnsetType | None = UNSET
+    confidence: Sureness | UnsetType | None = UNSET
     scale: ScaleName | UnsetType | None = UNSET
     probe: Name
     item: Name
@@ -185,8 +186,9 @@ class ScoreTable(RecordedTable[ScoredText]):
         yield {"probe": encode_values(self.probes)}, self.probe
         facts = [text.facts for text in self.subjects]
         yield {key: encode_values(known.get(key) for known in facts) for key in FACTS}, self.subject
-        scores = [spell(score) for score, _ in self.outcomes]
-        yield {"score": scores, "outcome": encode_values(why for _, why in self.outcomes)}, self.outcome
+        scores = [spell(score) for score, _, _ in self.outcomes]
+        whys, sure = (encode_values(each[place] for each in self.outcomes) for place in (1, 2))
+        yield {"score": scores, "outcome": whys, "confidence": sure}, self.outcome
 
     @cached_property
     def stimuli(self) -> dict[ScoredText, Stimulus]:
@@ -208,9 +210,10 @@ class ScoreTable(RecordedTable[ScoredText]):
         verdicts, verdict = coded(
             [
                 ABSENCES[absence or "failed"] if score is None else Decided(str(score))
-                for score, absence in self.outcomes
+                for score, absence, _ in self.outcomes
             ]
         )
+        confidences, confidence = self.confidences
         # One row for each call, under whichever probe it is told.
         first = first_rows((self.judge, self.protocol, self.subject, self.replicate))
         rows = np.flatnonzero(first == np.arange(len(first)))
@@ -225,6 +228,8 @@ class ScoreTable(RecordedTable[ScoredText]):
             order=np.zeros(len(rows), dtype=np.int64),
             replicate=self.replicate[rows],
             verdict=verdict[self.outcome[rows]],
+            confidences=confidences,
+            confidence=confidence[self.outcome[rows]],
         ).in_order()
 
     @cached_property

@@ -28,6 +28,7 @@ from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
+from steelyard.verdicts.confidence import Confidence, confidence_of
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Failed, Verdict
 from steelyard.verdicts.vote import RULES, swap_slots
@@ -85,6 +86,7 @@ class JudgeAnswer:
     verdict: Verdict
     words: str | None
     """The reply; of a judge made of others every member's, None where nobody replied."""
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,8 @@ class JudgeCall:
         reply = await self._reply(trial)
         if isinstance(reply, Failed):
             return JudgeAnswer(reply, None)
-        return JudgeAnswer(
-            READERS.build(trial.judge.protocols["base"].reader)(reply, self.task.scale), reply.text
-        )
+        reader, scale = READERS.build(trial.judge.protocols["base"].reader), self.task.scale
+        return JudgeAnswer(reader(reply, scale), reply.text, confidence_of(reader, reply, scale))
 
     def _item(self, state: Any) -> Item:
         name = f"{state.sample_id}/{state.epoch}"

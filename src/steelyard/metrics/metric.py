@@ -212,7 +212,7 @@ def step(value: float) -> int | float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-_PARTS = ("slot", "base_level", "stratum", "edit", "place", "size", "target")
+_PARTS = ("slot", "base_level", "stratum", "edit", "place", "size", "target", "signal", "bin")
 
 
 def undeclared(name: str) -> Metric:

@@ -15,6 +15,7 @@ from steelyard.metrics.panel.panel_metrics import METRICS as OVER_JUDGES
 from steelyard.metrics.remedies.mitigations import COST_PER_VERDICT
 from steelyard.metrics.remedies.targets import HALF_TIES
 from steelyard.metrics.run.agent_runs import METRICS as OF_AGENTS
+from steelyard.metrics.run.confidence import METRICS as OF_CONFIDENCE
 from steelyard.metrics.run.cost import PER_PROBE as OF_COST
 from steelyard.metrics.run.cost import RUN_METRICS as OF_RUN_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
@@ -25,7 +26,7 @@ from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 NON_PROBE_METRICS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
     *(MERIT, AREA_MERIT, *OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
-    *(*OF_LOSSES, ABSTENTION_RATE, CONTRADICTION_RATE),
+    *(*OF_LOSSES, ABSTENTION_RATE, CONTRADICTION_RATE, *OF_CONFIDENCE),
     *(*OF_COST, *OF_RUN_COST, COST_PER_VERDICT, HALF_TIES, *OF_VOLATILITY),
     *(*OVER_JUDGES, *OF_JURIES, *OF_JURY_ERRORS, ERROR_CORRELATION),
 )

@@ -136,7 +136,7 @@ def sends_schema(provider: str) -> bool:
 def provider_flags(address: str) -> dict[str, bool]:
     """What a report needs of a provider, for the frozen study: a plug-in may be gone by then."""
     info = model_info(address)
-    return {"free": info.free, "prompted": info.uses_prompt}
+    return {"free": info.free, "prompted": info.uses_prompt, "code": info.is_code}
 
 
 def provider_flag(judge: Judge, name: str) -> bool:

@@ -36,7 +36,7 @@ SCHEMA, FIRST_SCHEMA = "steelyard.draw/2", "steelyard.draw/1"
 """The first had a hash of its frame alone."""
 DRAW_FILE = "draw.json"
 UnitId = tuple[str, str, str]
-TUNE, TEST, PILOT = "tune", "test", "pilot"
+TUNE, TEST, PILOT, LABELLED_BEFORE = "tune", "test", "pilot", "labelled"
 OPENED = "opened"
 
 
@@ -52,7 +52,8 @@ class FrameUnit:
     system: str = ""
     versus: str = ""
     part: str = ""
-    """`tune`, `test`, `pilot` where an earlier draw brought its label, or nothing where it was not drawn."""
+    """`tune`, `test`, `pilot` where an earlier draw brought its label, `labelled` where the file of verdicts
+    had one, or nothing where it was not drawn."""
     key: str = ""
     """Its name on sheets and pages, which says nothing of the item."""
     annotators: tuple[str, ...] = ()
@@ -113,7 +114,7 @@ class LabelDraw:
     @cached_property
     def drawn(self) -> dict[str, FrameUnit]:
         """Drawn units by key."""
-        return {unit.key: unit for unit in self.units if unit.part}
+        return {unit.key: unit for unit in self.units if unit.part and unit.part != LABELLED_BEFORE}
 
     @property
     def annotators(self) -> tuple[str, ...]:
@@ -136,6 +137,9 @@ class LabelDraw:
         counts = [f"{parts[part]:,} {word}" for part, word in words.items() if parts[part]]
         drawn_items = pluralize(len(self.drawn), "item")
         made = [f"{drawn_items} of {len(self.units):,} drawn: {'; '.join(counts)}."]
+        if before := sum(unit.part == LABELLED_BEFORE for unit in self.units):
+            noun = "item has" if before == 1 else "items have"
+            made.append(f"{before:,} {noun} a label in {self.source} already: not drawn, nor in the figure.")
         if len(pool) > 1 and parts[TEST]:
             noun = "stratum" if self.design == "strata" else "verdict"
             each = ", ".join(
@@ -212,6 +216,8 @@ def _numbers(
 ) -> tuple[list[int], list[int]]:
     """How many of each level are drawn, and how many of those are for tuning."""
     total = int(sizes.sum())
+    if not total:
+        raise ConfigError("every item has a label already, so none can be drawn; run `steelyard estimate`.")
     if size > total:
         raise ConfigError(f"-n {size}: more than the {pluralize(total, 'item')} that can be drawn; lower it.")
     floor = SCORE_FLOOR if scored else FLOOR

@@ -171,6 +171,15 @@ class LabelSession(VoteSession):
         said = self.votes_in_force()
         return [name for name in self.order(annotator) if annotator not in said.get(name, {})]
 
+    def has_seen_rubric(self, annotator: str, item: Stimulus) -> bool:
+        """Whether the annotator has labelled or skipped another item with the same rubric."""
+        said = self.votes_in_force()
+        return any(
+            annotator in votes and self._items[name].rubric == item.rubric
+            for name, votes in said.items()
+            if name != item.id
+        )
+
     def label(self, name: str, annotator: str, answer: str | None, note: str = "") -> None:
         """Keep a label, on disk when this returns; None skips the item. Slots are kept as contents."""
         item = self._items[name]

@@ -120,6 +120,8 @@ class ReviewSession(VoteSession):
         super().__init__(run, run.reviews)
         self._lock = threading.Lock()
         self._file_writer = None if waits_for_file else Debouncer(self.publish, QUIET)
+        self._lines: tuple[tuple[int, int, int], Sequence[Stimulus]] | None = None
+        self._texts: tuple[int, Sequence[AuthoredStimulus]] | None = None
         self._items: tuple[Version, Mapping[str, ReviewItem]] | None = None
         self._standings: (
             tuple[tuple[int, int], Mapping[str, ReviewItem], Mapping[str, ReviewStatus]] | None
@@ -165,18 +167,14 @@ class ReviewSession(VoteSession):
         if self.folder.database.exists():
             with self.folder.store(read_only=True) as store:
                 written = store.authored_count
-        file = self.folder.stimuli
-        state = file.stat() if file.exists() else None
-        stamp = (state.st_mtime_ns, state.st_size, state.st_ino) if state else (0, 0, 0)
-        return written, stamp, self.log.position[1], bool(self.log.get_meta(REVIEWED))
+        return written, self._stamp, self.log.position[1], bool(self.log.get_meta(REVIEWED))
 
     def _read(self) -> dict[str, ReviewItem]:
         held = {each.id: each for each in self._file()}
         rows: list[tuple[AuthoredStimulus, Stimulus | None]] = []
         if self.folder.database.exists():
-            with self.folder.store(read_only=True) as store:
-                written = [AuthoredStimulus.of(row) for row in store.authored().values()]
-            rows += [(w, held.get(f"{w.stimulus.lineage.parent}/{ORIGINAL}")) for w in written]
+            originals = (held.get(f"{w.stimulus.lineage.parent}/{ORIGINAL}") for w in self._written())
+            rows += zip(self._written(), originals, strict=True)
         known = {row.stimulus.id for row, _ in rows}
         arrived = (AuthoredStimulus.from_arrival(body) for body in self.log.arrivals())
         rows += [row for row in arrived if row[0].stimulus.id not in known]
@@ -187,7 +185,26 @@ class ReviewSession(VoteSession):
         }
 
     def _file(self) -> Sequence[Stimulus]:
-        return tuple(StimulusSet.read(self.folder.stimuli)) if self.folder.stimuli.exists() else ()
+        """The lines of the stimuli's file, read again when it has changed."""
+        stamp = self._stamp
+        if self._lines is None or self._lines[0] != stamp:
+            read = tuple(StimulusSet.read(self.folder.stimuli)) if self.folder.stimuli.exists() else ()
+            self._lines = stamp, read
+        return self._lines[1]
+
+    @property
+    def _stamp(self) -> tuple[int, int, int]:
+        file = self.folder.stimuli
+        state = file.stat() if file.exists() else None
+        return (state.st_mtime_ns, state.st_size, state.st_ino) if state else (0, 0, 0)
+
+    def _written(self) -> Sequence[AuthoredStimulus]:
+        """What the authors made, read again when there is more of it."""
+        with self.folder.store(read_only=True) as store:
+            count = store.authored_count
+            if self._texts is None or self._texts[0] != count:
+                self._texts = count, tuple(map(AuthoredStimulus.of, store.authored().values()))
+        return self._texts[1]
 
     def _waits(self, held: Iterable[Stimulus]) -> bool:
         """Whether the study waits for people: said by its author's run, or to be seen in its file."""
@@ -329,8 +346,7 @@ class ReviewSession(VoteSession):
                     self._items = now, self._items[1]
 
     def _authored_stimuli(self) -> tuple[Stimulus, ...]:
-        with self.folder.store(read_only=True) as store:
-            made = tuple(AuthoredStimulus.of(row).stimulus for row in store.authored().values())
+        made = tuple(text.stimulus for text in self._written())
         return under_review(made) if self._waits(self._file()) else made
 
     def _import_manual_edits(self) -> None:
@@ -343,7 +359,8 @@ class ReviewSession(VoteSession):
             return
         known = {each.id for each in self._file()}
         here = [each for each in self._authored_stimuli() if each.id in known]
-        import_manual_edits(self.log, here, read_manual_edits(here, self.folder.stimuli, known), keep=True)
+        by_hand = read_manual_edits(here, self.folder.stimuli, known, self._file())
+        import_manual_edits(self.log, here, by_hand, keep=True)
         published = self.log.published()
         if any(vote.id > published.get(vote.stimulus, 0) for vote in self.log.votes()):
             self.publish()  # an interrupted session left votes that the file does not have

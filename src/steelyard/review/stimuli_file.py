@@ -91,11 +91,15 @@ def all_accepted(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
 
 
 def read_manual_edits(
-    stimuli: Iterable[Stimulus], path: Path, known: Collection[str]
+    stimuli: Iterable[Stimulus],
+    path: Path,
+    known: Collection[str],
+    lines: Iterable[Stimulus] | None = None,
 ) -> tuple[Stimulus, ...]:
+    """The stimuli as the file has them; `lines` are those of the file, where they were read already."""
     if not path.exists():
         return tuple(stimuli)
-    held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)}
+    held = {stimulus.id: stimulus for stimulus in (StimulusSet.read(path) if lines is None else lines)}
     decided = []
     for made in stimuli:
         if made.id in held:
@@ -127,6 +131,8 @@ def write_stimuli(path: Path, stimuli: Iterable[Stimulus]) -> None:
 
 def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
     """What a person may change is text, label and review, and what was changed must be said."""
+    if held == made:
+        return made
     word = held.lineage.review
     if word is not None and word not in REVIEWS:
         raise DataError(

@@ -187,6 +187,8 @@ def import_manual_edits(
 
 def _states(own: Stimulus, mine: Sequence[Vote], published: int, required: int) -> list[Stimulus]:
     """What the log may have written into the file: its state then, and every state since."""
+    if not mine:
+        return [own]
     ends = [0 if not published else sum(d.id <= published for d in mine)]
     ends += range(ends[0] + 1, len(mine) + 1)
     return [apply_vote(own, review_status(mine[:end], base_of(own), required).final_vote) for end in ends]

@@ -13,7 +13,7 @@ from steelyard.stimuli.authored.brief import BY_LEVEL
 from steelyard.stimuli.authored.checks import Rejection
 from steelyard.stimuli.authored.report import BY_A_PERSON, Bucket, ProbeReport
 from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import EDITED, PENDING, REJECTED, Stimulus
+from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus
 from steelyard.store.authoring import AuthoredRow
 from steelyard.tasks.scale import parse_scale
 
@@ -88,6 +88,7 @@ def _probe(probe: str, made: list[tuple[AuthoredStimulus, Stimulus]]) -> ProbeRe
         _buckets([stimulus for _, stimulus in made]) if probe in BY_LEVEL else (),
         sum(stimulus.judged and text.by_validator for text, stimulus in made),
         sum(stimulus.lineage.review == EDITED for _, stimulus in made),
+        sum(stimulus.lineage.review in (ACCEPTED, EDITED) for _, stimulus in made),
     )
 
 

@@ -157,6 +157,7 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
         named=study.asked,
         jury_reference=_jury_reference(study, RunFolder(record.store.path.parent)),
         instruments=cards,
+        own_checklists=study.checklists,
     )
     if study.looks is not None:
         sheet = _with_looks(sheet, study.looks, observations)

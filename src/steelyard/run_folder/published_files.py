@@ -66,7 +66,7 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
 
 ROWS = 10_000
 """Rows of Parquet that are encoded together."""
-_TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
+_TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64", "confidence": "float64"}
 """Columns that hold no text, and what they hold."""
 
 
@@ -177,7 +177,8 @@ def _array(values: Sequence[Any], kind: Any) -> Any:
     if kind == pyarrow.bool_():
         buffers = [bits, _bits(map(bool, values))]
     else:
-        buffers = [bits, pyarrow.py_buffer(np.array([value or 0 for value in values], dtype=np.int64))]
+        dtype = np.float64 if kind == pyarrow.float64() else np.int64
+        buffers = [bits, pyarrow.py_buffer(np.array([value or 0 for value in values], dtype=dtype))]
     return pyarrow.Array.from_buffers(kind, len(values), buffers)
 
 

@@ -55,6 +55,18 @@ def reread_replies(folder: RunFolder, study: Study) -> None:
             return
 
 
+def with_found_readers(study: Study, folder: RunFolder) -> Study:
+    """The study with the readers that earlier replies in its folder asked for, where nobody states one."""
+    if not study.unread or not folder.study.exists():
+        return study
+    held = {judge.name: judge for judge in load_snapshot(folder.study).judges}
+    judges = tuple(
+        _with_readers(judge, held.get(judge.name)) if judge.name in study.unread else judge
+        for judge in study.judges
+    )
+    return replace(study, judges=judges)
+
+
 def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None) -> None:
     """Take the corrected judges, where the replies of those that differ could not be read; `most` of each."""
     with folder.store() as store:

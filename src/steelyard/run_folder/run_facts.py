@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +22,15 @@ from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
-from steelyard.datasheet.run_facts import OwnChecklists, Shortened
+from steelyard.datasheet.run_facts import (
+    BUILT_IN,
+    CODE,
+    OWN,
+    UNPROMPTED,
+    Materials,
+    OwnChecklists,
+    Shortened,
+)
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
 from steelyard.run_folder.call_examples import reader_words
@@ -65,9 +74,25 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
         **_shortened(calls),
         **_notes(answers, mine, record.store),
         **_rows(plan),
+        "materials": to_body(_materials(plan.study)),
         **_checklists(plan.study),
         **_authoring_facts(record.authoring),
     }
+
+
+def _materials(study: Study) -> Materials:
+    asked = [one for judge in study.judges if not judge.baseline for one in judge.leaf_judges]
+    prompts = dict.fromkeys(_prompt_source(judge, study) for judge in asked)
+    data = None if study.source is None else Path(str(study.source.settings["path"])).name
+    return Materials(tuple(prompts), data)
+
+
+def _prompt_source(judge: Judge, study: Study) -> str:
+    if judge.name in study.prompts:
+        return study.prompts[judge.name] or OWN
+    if provider_flag(judge, "code"):
+        return CODE
+    return BUILT_IN if provider_flag(judge, "prompted") else UNPROMPTED
 
 
 def _checklists(study: Study) -> dict[str, Any]:

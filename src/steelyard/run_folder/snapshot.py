@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import hash_of
+from steelyard.core.files import no_such
 from steelyard.core.json_dataclasses import from_body, to_body
 from steelyard.core.registry import Spec
 from steelyard.core.validation import reason
@@ -70,6 +71,7 @@ def snapshot_text(study: Study) -> str:
         "judges": [_judge_body(asdict(judge)) for judge in study.judges],
         **({} if study.command is None else {"command": list(study.command)}),
         **({"asked": list(study.asked)} if study.asked else {}),
+        **({"prompts": dict(study.prompts)} if study.prompts else {}),
         **({} if study.decides is None else {"decides": study.decides}),
         **({} if study.looks is None else {"looks": to_body(study.looks)}),
     }
@@ -109,6 +111,7 @@ def load_snapshot(path: Path) -> Study:
             else DataSource(data, {str(file): str(digest) for file, digest in data.pop("files").items()}),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
             asked=tuple(map(str, body.get("asked") or ())),
+            prompts={str(name): str(file) for name, file in (body.get("prompts") or {}).items()},
             decides=None if body.get("decides") is None else str(body["decides"]),
             looks=None
             if body.get("looks") is None
@@ -201,9 +204,8 @@ def load_plan(folder: RunFolder, *, verify: bool = False) -> Plan:
     """The plan of the study that lies here, from its frozen stimuli alone; nothing is written."""
     for path in (folder.study, folder.stimuli, folder.database):
         if not path.exists():
-            raise ConfigError(
-                f"{folder.path}: no {path.name} found, expected a run folder that `measure` wrote."
-            )
+            lack = f"no {path.name} found" if folder.path.exists() else no_such(folder.path, "folder")
+            raise ConfigError(f"{folder.path}: {lack}, expected a run folder that `measure` wrote.")
     study = load_snapshot(folder.study)
     with folder.store(read_only=True) as store:
         if store.study != study.hash:

@@ -18,6 +18,7 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.reply import CommonUsage, Reply, Usage
 from steelyard.trials.trial import ORDERS, Trial, members_of
 from steelyard.trials.trials import Calls, Composed, Trials
+from steelyard.verdicts.confidence import Confidence
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Failed, Verdict
@@ -30,8 +31,8 @@ MAX_LOOKUPS = 1000
 REFUSABLE = ("temperature", "seed", "logprobs")
 
 Value = TypeVar("Value", bound=Hashable)
-Read = Callable[[Trial, Reply], tuple[Verdict, str | None]]
-"""From a trial and its reply to the verdict, and to the answer that the reason ends with."""
+Read = Callable[[Trial, Reply], tuple[Verdict, str | None, Confidence | None]]
+"""From a trial and its reply to the verdict, the answer that the reason ends with, and how sure it is."""
 
 
 class Interner(Generic[Value]):
@@ -67,10 +68,12 @@ class Answers:
         self.verdicts: Interner[Verdict] = Interner()
         self.names: Interner[str | None] = Interner()
         self.names.number(None)
+        self.confidences: Interner[Confidence | None] = Interner()
+        self.confidences.number(None)
         self.usages: Interner[Usage] = Interner()
         self.services: Interner[ServerInfo] = Interner()
-        self.verdict, self.named, self.usage, self.service, self.letters = compact(
-            np.zeros((5, len(calls)), dtype=np.int64)
+        self.verdict, self.named, self.confidence, self.usage, self.service, self.letters = compact(
+            np.zeros((6, len(calls)), dtype=np.int64)
         )
         self.latency_ms, self.received = np.zeros((2, len(calls)), dtype=np.float64)
         """Wall time of the call, and when its reply came."""
@@ -108,8 +111,10 @@ class Answers:
             self._read(self._arms[arm], part.contents[number])
             for arm, number in (divmod(code, many) for code in ways.tolist())
         ]
-        verdicts = [self.verdicts.number(verdict) for verdict, _ in read]
-        names = [self.names.number(name) for _, name in read]
+        codes = [
+            (self.verdicts.number(verdict), self.names.number(name), self.confidences.number(sure))
+            for verdict, name, sure in read
+        ]
         facts = [
             (
                 self.usages.number(reply.usage),
@@ -119,8 +124,8 @@ class Answers:
             for reply in part.contents
         ]
         columns = np.array(facts, dtype=np.int64).reshape(-1, 3)[content]
-        self.verdict[rows] = np.array(verdicts, dtype=np.int64)[way.reshape(-1)]
-        self.named[rows] = np.array(names, dtype=np.int64)[way.reshape(-1)]
+        found = np.array(codes, dtype=np.int64).reshape(-1, 3)[way.reshape(-1)]
+        self.verdict[rows], self.named[rows], self.confidence[rows] = found.T
         self.usage[rows], self.service[rows], self.letters[rows] = columns.T
         self.latency_ms[rows], self.received[rows] = part.latency_ms[mine], part.received[mine]
         self.state[rows] = ANSWERED
@@ -146,11 +151,12 @@ def build_observations(
     `reference` is the judge whose verdicts on the items are their labels.
     """
     seen = np.zeros(len(trials), dtype=np.bool_)
-    verdict, usage, named = compact(np.zeros((3, len(trials)), dtype=np.int64))
+    verdict, usage, named, sure = compact(np.zeros((4, len(trials)), dtype=np.int64))
     own = np.flatnonzero(calls.row >= 0)
     call = calls.row[own]
     seen[own] = answers.state[call] != PENDING
-    verdict[own], usage[own], named[own] = answers.verdict[call], answers.usage[call], answers.named[call]
+    verdict[own], usage[own] = answers.verdict[call], answers.usage[call]
+    named[own], sure[own] = answers.named[call], answers.confidence[call]
     for composed in calls.composed:
         asked = (answers.state[composed.calls] != PENDING).all(axis=1)
         rows = composed.rows[asked]
@@ -159,22 +165,24 @@ def build_observations(
         usage[rows] = _usages(composed, composed.calls[asked], answers)
     rows = np.flatnonzero(seen)
     if len(rows) == len(trials):
-        return rows, _join_columns(trials, verdict, usage, named, answers, reference)
-    parts = verdict[rows], usage[rows], named[rows]
-    return rows, _join_columns(trials.take(rows), *parts, answers, reference)
+        return rows, _join_columns(trials, (verdict, usage, named, sure), answers, reference)
+    parts = verdict[rows], usage[rows], named[rows], sure[rows]
+    return rows, _join_columns(trials.take(rows), parts, answers, reference)
 
 
 def _join_columns(
-    trials: Trials, verdict: Ints, usage: Ints, named: Ints, answers: Answers, reference: str | None
+    trials: Trials, codes: tuple[Ints, Ints, Ints, Ints], answers: Answers, reference: str | None
 ) -> Observations:
+    """`codes` are those of verdicts, usages, answers that reasons end with, and confidences."""
     judges, judge = _sort_values(*trials.coded(lambda asked: asked.judge.name))
     protocols, protocol = _sort_values(*trials.coded(lambda asked: asked.protocol))
     prompts, prompt = _sort_values(*trials.coded(lambda asked: asked.unseeded_prompt_hash))
     ids, stimulus = _sort_values(*trials.coded(lambda asked: asked.stimulus.id))
     shown = {trials.questions[number].stimulus.id: number for number in trials.numbers}
-    verdicts, verdict = _drop_unused(answers.verdicts.values, verdict)
-    usages, usage = _drop_unused(answers.usages.values, usage)
-    names, named = _drop_unused(answers.names.values, named)
+    verdicts, verdict = _drop_unused(answers.verdicts.values, codes[0])
+    usages, usage = _drop_unused(answers.usages.values, codes[1])
+    names, named = _drop_unused(answers.names.values, codes[2])
+    confidences, confidence = _drop_unused(answers.confidences.values, codes[3])
     resting = {judge.name for judge in trials.judges if judge.rests_on(reference)}
     return Observations(
         judges=judges,
@@ -183,6 +191,7 @@ def _join_columns(
         usages=usages,
         prompts=prompts,
         names=names,
+        confidences=confidences,
         shown=StimulusColumns(tuple(trials.questions[shown[name]].stimulus for name in ids)),
         symmetric=frozenset(judge.name for judge in trials.judges if judge.symmetric),
         judge=compact(judge)[trials.question],
@@ -195,6 +204,7 @@ def _join_columns(
         prompt=compact(prompt)[trials.question],
         own_label=trials.where(lambda asked: asked.judge.name in resting and asked.stimulus.kind == ORIGINAL),
         named=named,
+        confidence=confidence,
     )
 
 

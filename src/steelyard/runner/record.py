@@ -19,6 +19,7 @@ from steelyard.trials.exchange import Call
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Calls, Trials
+from steelyard.verdicts.confidence import Confidence, confidence_of
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import READERS, Reader
 from steelyard.verdicts.verdict import Failed, Verdict
@@ -235,9 +236,10 @@ class RunRecord:
             verdict = self._answers[answer] = self._reader(trial)(reply, scale)
         return verdict
 
-    def _read(self, trial: Trial, reply: Reply) -> tuple[Verdict, str | None]:
-        """The verdict, and the answer that the reason ends with."""
-        return self.read(trial, reply), self._reader(trial).named(reply, trial.effective_task.scale)
+    def _read(self, trial: Trial, reply: Reply) -> tuple[Verdict, str | None, Confidence | None]:
+        """The verdict, the answer that the reason ends with, and how sure the judge was."""
+        reader, scale = self._reader(trial), trial.effective_task.scale
+        return self.read(trial, reply), reader.named(reply, scale), confidence_of(reader, reply, scale)
 
     def _reader(self, trial: Trial) -> Reader:
         place = trial.judge.name, trial.protocol

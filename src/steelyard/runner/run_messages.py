@@ -32,13 +32,20 @@ TRANSIENT_REASONS = MAYBE_BILLED | {"rate_limited", "server_error", "unreachable
 
 PREFLIGHT_ADVICE = (
     "fix the judge and run again: {folder} can be reused, because it holds only these replies of the judge; "
-    "if you changed the server instead, choose another --out; to continue anyway, add --no-preflight"
+    "if you changed the server instead, choose another {out}; to continue anyway, {anyway}"
 )
 
 REFUSED_ADVICE = (
     "check the judge's key, model and settings with `steelyard doctor`, then run again: {folder} can be "
-    "reused if the judge keeps its name; to continue anyway, add --no-preflight"
+    "reused if the judge keeps its name; to continue anyway, {anyway}"
 )
+TYPED = {"out": "--out", "anyway": "add --no-preflight", "more": "raise --budget"}
+IN_PYTHON = {
+    "out": "folder as out=",
+    "anyway": "pass limits={'preflight': False}",
+    "more": "raise the budget of limits=",
+}
+"""Names of the same settings on the command line and in Python."""
 
 NONE_ABORTED: Mapping[str, SteelyardError] = {}
 NO_MESSAGES: Mapping[str, str] = {}
@@ -51,17 +58,21 @@ def show_command(folder: Path | None, judge: str, outcome: str) -> str:
     return f"see them with `{shlex.join(words)}`"
 
 
-def stop_reasons(session: RunSession, coverage: Coverage, folder: Path) -> Iterator[SteelyardError]:
+def stop_reasons(
+    session: RunSession, coverage: Coverage, folder: Path, *, typed: bool = True
+) -> Iterator[SteelyardError]:
+    """Why a run stopped and how to go on; `typed` by a command, and in Python where it is not."""
+    words = TYPED if typed else IN_PYTHON
     standing = _coverage_words(coverage)
     distinct = {str(error): error for error in reversed(session.stop_errors)}
     for error in reversed(distinct.values()):
         if isinstance(error, InterruptedRunError):
             yield InterruptedRunError(f"interrupted: {standing}; {AGAIN}.")
         elif isinstance(error, BudgetError):
-            yield BudgetError(f"{stop_cause(error, session)}: {standing}; raise --budget and {AGAIN}.")
+            yield BudgetError(f"{stop_cause(error, session)}: {standing}; {words['more']} and {AGAIN}.")
         elif isinstance(error, PreflightError):
             advice = REFUSED_ADVICE if isinstance(error, CallsRefusedError) else PREFLIGHT_ADVICE
-            yield type(error)(f"{error}; {standing}; {advice.format(folder=folder)}.")
+            yield type(error)(f"{error}; {standing}; {advice.format(folder=folder, **words)}.")
         else:
             yield type(error)(f"{stop_cause(error, session)}; {standing}; {AGAIN}.")
     if not session.stop_errors:

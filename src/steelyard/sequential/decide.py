@@ -54,7 +54,7 @@ Unit = tuple[Trial, ...]
 
 @dataclass(frozen=True)
 class Decisions(RunResult):
-    """The result of `measure --decide`; an inconclusive decision is a result, and no error."""
+    """The result of `measure --until RULE`; an inconclusive decision is a result, and no error."""
 
     folder: RunFolder
     decisions: tuple[Decision, ...]
@@ -145,7 +145,7 @@ def sample_units(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) 
             if rule.delta is None
             else f"the checklists have no step of this size; take {_steps(plan)}."
         )
-        raise ConfigError(f"--decide {rule}: {lack}")
+        raise ConfigError(f"--until {rule}: {lack}")
     names = sorted(units)
     order = rng_for(plan.study.seed, "decide").sample(names, len(names))
     return [tuple(units[name]) for name in order[:cap]]
@@ -216,7 +216,7 @@ def decide(
     for judge in study.judges:
         if judge.composition is not None:
             raise ConfigError(
-                f"--decide {rule}: judge {judge.name!r} is made of other judges; measure it without --decide."
+                f"--until {rule}: judge {judge.name!r} is made of other judges; measure it without --until."
             )
     check_prices(study.judges, limits)
     with folder.locked():

@@ -129,13 +129,13 @@ def decidable(form: str = BUILT_IN) -> Mapping[str, tuple[str, Metric]]:
 
 def parse_rule(text: str, form: str = BUILT_IN) -> DecisionRule:
     def wrong(problem: str) -> ConfigError:
-        return ConfigError(f"--decide {text!r}: {problem}.")
+        return ConfigError(f"--until {text!r}: {problem}.")
 
     if form not in SAMPLED_FROM:
-        raise wrong("draws pairs or single texts, found rows of several responses; leave --decide out")
+        raise wrong("draws pairs or single texts, found rows of several responses; leave --until out")
     match = FORM.fullmatch(text)
     if match is None:
-        raise wrong("expected metric<limit or metric>limit, such as dark_current<0.10")
+        raise wrong("expected verdict, or a rule such as dark_current<0.10")
     metric, delta = match["metric"], match["delta"]
     if metric in (WORTH.id, "worth"):
         return _worth_rule(match, form, wrong)

@@ -19,13 +19,23 @@ from steelyard.providers.provider import model_info, provider_info
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.study.composite_judges import CompositeJudge
 from steelyard.study.judge_address import as_mapping, convert_query, judge_place, provider_options
-from steelyard.study.judge_protocols import ProtocolConfig, ProtocolMaker, text_or_file
+from steelyard.study.judge_protocols import (
+    PromptReport,
+    ProtocolConfig,
+    ProtocolMaker,
+    as_list,
+    names_file,
+    text_or_file,
+)
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
-from steelyard.trials.builtin_prompts import NAMED_USER
+from steelyard.trials.builtin_prompts import NAMED_PROMPTS
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding
+from steelyard.trials.template_reader import DataColumns
 
 ADDRESS = f"provider/model such as {EXAMPLE_MODEL}"
+
+NO_COLUMNS = DataColumns()
 
 
 class JudgeConfig(ProtocolConfig):
@@ -49,22 +59,23 @@ def parse_judge(
     answers: str | None = None,
     known: Mapping[str, Judge] | None = None,
     transcripts: bool = False,
-    columns: Mapping[str, str] | None = None,
-    notes: list[str] | None = None,
+    columns: DataColumns = NO_COLUMNS,
+    report: PromptReport | None = None,
+    literals: Collection[str] = (),
 ) -> Judge:
     """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for.
 
     `prompt` is the template of a judge that is prompted and brings none of its own, `answers` the map of
     one that is prompted or a function; `known` are judges that others can be made of by their names;
-    `transcripts` says that runs are judged; `columns` are the mapped columns of the data, each with its part;
-    `notes` takes what the user should know of the prompts.
+    `transcripts` says that runs are judged; `columns` are those of the data; `report` takes what
+    is found out about the prompts; `literals` are names in braces that are text.
     """
     composite = CompositeJudge.of(given)
     if composite is not None:
 
         def parse(member: str | Mapping[str, Any]) -> Judge:
             return parse_judge(
-                member, folder, scale, arms, prompt, answers, known, transcripts, columns, notes
+                member, folder, scale, arms, prompt, answers, known, transcripts, columns, report, literals
             )
 
         return composite.judge(parse, known or {}, scale)
@@ -85,15 +96,16 @@ def parse_judge(
         return _recorded(config, options, folder, where)
     _check_extra(config.extra, where)
     if prompt is not None and info.uses_prompt and "prompt" not in config.model_fields_set:
-        named = str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
+        named = str(prompt if str(prompt) in NAMED_PROMPTS else prompt.absolute())
         config = config.model_copy(update={"prompt": named})
     if answers is not None and info.is_read and "answers" not in config.model_fields_set:
         config = config.model_copy(update={"answers": answers})
     provider, _, model = config.model.partition("/")
     options = info.complete_options(model, options)
-    said = [] if notes is None else notes
-    maker = ProtocolMaker(info, options, scale, folder, where, transcripts, columns or {}, said)
-    return Judge(
+    report = PromptReport() if report is None else report
+    texts = frozenset((*literals, *as_list(config.literal)))
+    maker = ProtocolMaker(info, options, scale, folder, where, transcripts, columns, texts, report)
+    judge = Judge(
         name=config.name or config.model,
         provider=provider,
         model=model,
@@ -103,11 +115,19 @@ def parse_judge(
         options=options.stored(),
         rubric=None if config.rubric is None else text_or_file(config.rubric, folder, where),
     )
+    if config.prompt is not None and config.prompt not in NAMED_USER:
+        is_file = isinstance(config.prompt, str) and names_file(config.prompt)
+        report.sources[judge.fingerprint("base")] = Path(str(config.prompt)).name if is_file else ""
+        if config.reader is None:
+            report.unread.add(judge.fingerprint("base"))
+    return judge
 
 
 def judge_info(address: str, where: str) -> ProviderInfo:
     if not address.partition("/")[2]:
-        raise ConfigError(f"{where}: found no '/', expected {ADDRESS}.")
+        of_python = address.startswith("python") or ".py" in address
+        expected = "python/FILE.py:FUNCTION or python/MODULE:FUNCTION" if of_python else ADDRESS
+        raise ConfigError(f"{where}: found no '/', expected {expected}.")
     try:
         return model_info(address)
     except UsageError as error:

@@ -14,10 +14,12 @@ from steelyard.core.validation import Expected, StrictModel, checked, format_val
 from steelyard.errors import ConfigError
 from steelyard.providers.options import Options
 from steelyard.providers.provider_info import ProviderInfo
+from steelyard.study.chat_prompt import messages_of, read_messages
 from steelyard.study.judge_address import provider_options
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.cells import SPELLINGS
 from steelyard.trials.builtin_prompts import (
+    CONFIDENCE,
     GRADED,
     NAMED_USER,
     PAPER_SYSTEM,
@@ -25,6 +27,8 @@ from steelyard.trials.builtin_prompts import (
     POINTWISE_USER,
     TRANSCRIPT_SYSTEM,
     TRANSCRIPT_USER,
+    asking_confidence,
+    asking_json,
     response_format,
 )
 from steelyard.trials.judge import Protocol
@@ -37,10 +41,10 @@ from steelyard.trials.prompt import (
     POINTWISE_VARIABLES,
     TRANSCRIPT_SHOWN,
     PromptTemplate,
-    read_template,
 )
+from steelyard.trials.template_reader import DataColumns, TemplateNames, read_template
 from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
-from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.readers import READERS, json_key
 
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
 
@@ -85,10 +89,23 @@ _ARGUMENTS = {"json": "key", "regex": "pattern"}
 class ProtocolConfig(StrictModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
-    prompt: str | None = None
+    prompt: Annotated[str | list[Any] | None, Expected("a template, its file, or a list of messages")] = None
     system: str | None = None
+    literal: Annotated[str | list[str] | None, Expected("names in braces that are text")] = None
     reader: Annotated[str | dict[str, str] | None, Expected(_READER_FORMS)] = None
     answers: Annotated[dict[Word, Word] | str | None, Expected(ANSWER_MAP)] = None
+
+
+@dataclass
+class PromptReport:
+    """What reading the prompts of judges brought to light."""
+
+    notes: list[str] = field(default_factory=list)
+    """What the user should know, in sentences."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Fingerprint of a judge with a prompt of its own to the file of the prompt; empty for a text."""
+    unread: set[str] = field(default_factory=set)
+    """Fingerprints of judges whose owner does not say how their replies are read."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +116,10 @@ class ProtocolMaker:
     folder: Path
     where: str
     transcripts: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)
-    """Column of the data to the part of an item that it is."""
-    notes: list[str] = field(default_factory=list)
-    """What the user should know of the prompts that were read."""
+    columns: DataColumns = field(default_factory=DataColumns)
+    literals: frozenset[str] = frozenset()
+    """Names in braces that are text in every prompt of the judge."""
+    report: PromptReport = field(default_factory=lambda: PromptReport())
 
     def protocols(
         self, own: ProtocolConfig, others: Mapping[str, Any], arms: Collection[str]
@@ -116,7 +133,7 @@ class ProtocolMaker:
         changes = {name: self._change(given, name) for name, given in others.items()}
         for config in (own, *(config for config, _ in changes.values())):
             fits = isinstance(self.scale, Pairwise) and provided["base"].reader.name == "json"
-            if config.prompt in NAMED_USER and not fits:
+            if _is_named(config.prompt) and not fits:
                 raise ConfigError(
                     f"{self.where}: prompt {config.prompt!r} asks about two texts and for an answer in JSON; "
                     "leave it out, or give a prompt of your own."
@@ -168,12 +185,23 @@ class ProtocolMaker:
 
     def _changed(self, base: Protocol, change: ProtocolConfig, where: str) -> Protocol:
         user, system, reader = base.user, base.system, base.reader
-        if change.prompt in NAMED_USER:
+        literals = self.literals | set(as_list(change.literal))
+        if isinstance(change.prompt, str) and _is_named(change.prompt):
             user, system, reader = NAMED_USER[change.prompt], PAPER_SYSTEM, Spec("json")
+        elif change.prompt == CONFIDENCE:
+            user, reader = self._asking_confidence(base, where), Spec("json", {"key": json_key(self.scale)})
         elif change.prompt is not None:
-            user, system = self._template(change.prompt, f"{where}: prompt"), None
+            messages = self._messages(change.prompt, f"{where}: prompt", literals)
+            user, system = messages["user"], messages.get("system")
+            if reader.name == "json" and f'"{json_key(self.scale)}"' not in user + (system or ""):
+                reader = Spec("choice", reader.args)  # a schema would make another reply than the prompt does
+            if system is not None and change.system is not None:
+                raise ConfigError(
+                    f"{where}: found system beside a system message in the prompt, expected one; leave one."
+                )
         if change.system is not None:
-            system = self._template(change.system, f"{where}: system")
+            text, origin = self._text(change.system, f"{where}: system")
+            system = self._read(text, origin, literals)
         if change.reader is not None:
             answers = {key: value for key, value in base.reader.args.items() if key == "answers"}
             reader = _reader(change.reader, self.where)
@@ -185,14 +213,39 @@ class ProtocolMaker:
                 )
             words = answer_map(change.answers, self.scale, f"{self.where}: answers")
             reader = Spec(reader.name, {**reader.args, "answers": words})
-        if change.prompt is None or change.prompt in NAMED_USER:
+        if change.prompt is None or _is_named(change.prompt):
             user = response_format(reader).reword(user)
         return Protocol(user, system, reader, base.settings)
 
-    def _template(self, given: str, where: str) -> str:
+    def _asking_confidence(self, base: Protocol, where: str) -> str:
+        """A server is given no schema, which would forbid the field."""
+        asking = None if base.user is None else asking_confidence(asking_json(base.user))
+        if asking is None:
+            raise ConfigError(
+                f"{where}: prompt 'confidence' asks a prompted judge of pairs or single texts, found another "
+                "kind of judge; leave it out, or give a prompt of your own."
+            )
+        return asking
+
+    def _messages(self, given: str | list[Any], where: str, literals: frozenset[str]) -> Mapping[str, str]:
+        """Role to template; a prompt that is no list of messages is the user message."""
+        if isinstance(given, str):
+            text, origin = self._text(given, where)
+            messages = (read_messages(text, given, origin) if names_file(given) else None) or {"user": text}
+        else:
+            messages, origin = messages_of(given, where), where
+        if not messages["user"].strip():
+            raise ConfigError(f"{origin}: found an empty text, expected a prompt; write one.")
+        return {role: self._read(text, origin, literals) for role, text in messages.items()}
+
+    def _text(self, given: str, where: str) -> tuple[str, str]:
+        """A template and where it stands."""
         text = text_or_file(given, self.folder, self.where)
-        origin = f"{where} {given}" if names_file(given) else where
-        return read_template(text, self._variables, origin, self.columns, notes=self.notes)
+        return text, f"{where} {given}" if names_file(given) else where
+
+    def _read(self, text: str, origin: str, literals: frozenset[str]) -> str:
+        names = TemplateNames(self._variables, columns=self.columns, literals=literals)
+        return read_template(text, names, origin, self.report.notes)
 
     @property
     def _variables(self) -> frozenset[str]:
@@ -207,9 +260,7 @@ class ProtocolMaker:
         where, allowed = self._place(name), self._variables
         shown = PAIRWISE_SHOWN if isinstance(self.scale, Pairwise) else POINTWISE_SHOWN
         texts = [text for text in (protocol.system, protocol.user) if text]
-        named = frozenset[str]().union(
-            *(PromptTemplate(text, where).check(allowed, self.columns) for text in texts)
-        )
+        named = frozenset[str]().union(*(PromptTemplate(text, where).check(allowed) for text in texts))
         hidden = sorted(shown - named)
         if texts and hidden and not (named & (TRANSCRIPT_SHOWN | BEST_OF_SHOWN)):
             raise ConfigError(
@@ -218,9 +269,17 @@ class ProtocolMaker:
             )
 
 
+def _is_named(prompt: object) -> bool:
+    return isinstance(prompt, str) and prompt in NAMED_USER
+
+
+def as_list(given: str | list[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else given or []
+
+
 def names_file(value: str) -> bool:
-    """False of a template or text that stands there itself: it spans lines or holds `{{`."""
-    return "\n" not in value and "{{" not in value
+    """False of a template or text that stands there itself: it spans lines or holds a brace."""
+    return "\n" not in value and "{" not in value
 
 
 def text_or_file(value: str, folder: Path, where: str) -> str:
@@ -228,7 +287,7 @@ def text_or_file(value: str, folder: Path, where: str) -> str:
         return value
     path = folder / value
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{where}: cannot read {path} ({error}); expected a UTF-8 text file.") from error
 

@@ -34,7 +34,8 @@ from steelyard.study.roles import (
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.exchange import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.prompt import JUDGE_NAMES, POINTWISE_VARIABLES, PromptTemplate, read_template
+from steelyard.trials.prompt import POINTWISE_VARIABLES, PromptTemplate
+from steelyard.trials.template_reader import JUDGE_NAMES, TemplateNames, read_template
 
 _SHARED = frozenset({"instruction", "rubric", "request", "target", "expected", "low", "high", "fence"})
 VARIABLES = {
@@ -115,7 +116,7 @@ def check_prompt(name: str, text: str, place: str, notes: list[str] | None = Non
     allowed, others = VARIABLES.get(name, AUTHOR_VARIABLES), HARNESS_NAMES.get(name, {})
     if "{original_message}" in text:
         others = {**others, "rubric": _PLAN}  # the harness shows its editor the plan there
-    text = read_template(text, allowed, place, others=others, notes=notes)
+    text = read_template(text, TemplateNames(allowed, others), place, notes)
     named = PromptTemplate(text, place).check(allowed)
     hidden = [names[0] for names in SHOWN.get(name, ()) if not named.intersection(names)]
     if hidden:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
+from steelyard.core.files import read_problem
 from steelyard.core.registry import Spec
 from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, DataError
@@ -52,7 +53,7 @@ def _digest(path: Path) -> str:
             name, content = file.relative_to(path).as_posix(), file.read_bytes()
             digest.update(f"{name}\n{hashlib.sha256(content).hexdigest()}\n".encode())
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); expected a data file.") from error
+        raise DataError(f"{path}: {read_problem(path, error)}; expected a data file.") from error
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -102,10 +103,15 @@ class Study:
     command: tuple[str, ...] | None = field(default=None, compare=False)
     """Arguments of `measure` that describe it; None where no command did. Decides nothing."""
     decides: str | None = field(default=None, compare=False)
-    """Rule of `--decide` that its calls are drawn for; None for a measurement. Decides no figure."""
+    """Rule of `--until` that its calls are drawn for; None for a measurement. Decides no figure."""
 
     looks: tuple[ProfileLook, ...] | None = field(default=None, compare=False)
     """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
+
+    prompts: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Judges that are asked with a prompt of the user's, and its file; empty for a text. Decides nothing."""
+    unread: frozenset[str] = field(default=frozenset(), compare=False)
+    """Judges of whose replies nobody has said how they are read: the first replies tell."""
 
     kept: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False, repr=False)
     """Columns of the data that the results repeat, by item. Decides no figure."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from steelyard.study.study_file import study_body
 from steelyard.study.study_files import CODE, PART, TEXT, visit_files
 from steelyard.study.task_config import part_names_file, read_part
-from steelyard.trials.builtin_prompts import NAMED_USER
+from steelyard.trials.builtin_prompts import NAMED_PROMPTS
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,22 @@ class StudyCopy:
     text: str
     prompt: str | None = None
     answers: str | None = None
+    literals: tuple[str, ...] = ()
     """What the command line said of every judge, which no study file can."""
 
     @property
     def options(self) -> list[str]:
-        given = {"--prompt": self.prompt, "--answers": self.answers}
-        return [word for name, value in given.items() if value is not None for word in (name, value)]
+        given = [("--prompt", self.prompt), ("--answers", self.answers)]
+        given += [("--literal", name) for name in self.literals]
+        return [word for name, value in given if value is not None for word in (name, value)]
 
 
 def copy_study(
-    path: Path, overrides: Mapping[str, Any], prompt: Path | None = None, answers: str | None = None
+    path: Path,
+    overrides: Mapping[str, Any],
+    prompt: Path | None = None,
+    answers: str | None = None,
+    literals: Collection[str] = (),
 ) -> StudyCopy:
     """The study of a file, with the options laid over it; the study has been built, so its shape is sound."""
     folder = path.parent.resolve()
@@ -38,14 +44,14 @@ def copy_study(
 
     def locate(kind: str, name: str, *_: object) -> str:
         whole = str(folder / name)
-        if kind == CODE or (kind == TEXT and name in NAMED_USER):
+        if kind == CODE or (kind == TEXT and name in NAMED_PROMPTS):
             return name
         # A path with spaces and no ending of a text file would be taken for a sentence.
         return read_part(Path(whole), folder, whole) if kind == PART and not part_names_file(whole) else whole
 
     visit_files(body, locate)
-    template = None if prompt is None else str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
-    return StudyCopy(study_yaml(body), template, answers)
+    template = None if prompt is None else str(prompt if str(prompt) in NAMED_PROMPTS else prompt.absolute())
+    return StudyCopy(study_yaml(body), template, answers, tuple(literals))
 
 
 def study_yaml(body: Mapping[str, Any]) -> str:

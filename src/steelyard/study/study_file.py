@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 import yaml
 from pydantic import Field
 
+from steelyard.core.files import read_problem
 from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
@@ -24,6 +25,8 @@ from steelyard.stimuli.shallow_reader import read_checklists as shallow_reading
 from steelyard.study.composite_judges import CompositeJudge, disambiguate, with_known_names
 from steelyard.study.consent import Consent, refuse
 from steelyard.study.judge_config import parse_judge
+from steelyard.study.judge_protocols import PromptReport
+from steelyard.study.prompt_columns import check_filled, data_columns, shown_columns
 from steelyard.study.reference import check_reference, with_placeholder_labels
 from steelyard.study.role_config import EditingConfig, parse_roles, read_prompts
 from steelyard.study.study import ProbeCache, Study, data_source
@@ -171,13 +174,19 @@ def _laid_over(
 
 
 def build_study(
-    config: StudyConfig, folder: Path, prompt: Path | None = None, answers: str | None = None
+    config: StudyConfig,
+    folder: Path,
+    prompt: Path | None = None,
+    answers: str | None = None,
+    literals: Collection[str] = (),
 ) -> Study:
     """Resolve task, items, judges and probes; baselines are added last.
 
-    `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map.
+    `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map,
+    `literals` the names in braces that are text.
     """
     named = probe_names(config.probes) if "probes" in config.model_fields_set else set()
+    config, mapping = _with_found_columns(config, folder)
     kit, data = ProbeCache(), config.data
     runs = data is None and asks_for_runs(config.probes, kit.build)
     scores = asks_for_scores(config.probes, kit.build)
@@ -191,20 +200,34 @@ def build_study(
     if data is not None and not data.asks_for_truth():
         probes = without_claims(probes, kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
-    mapped = {} if data is None or data.columns is None else {c: part for part, c in data.columns.used()}
+    columns = data_columns(data, folder)
     # A composite judge may name any judge that is none, or that stands before it.
     known: dict[str, Judge] = {}
     parsed: dict[int, Judge] = {}
-    said: list[str] = []
+    report = PromptReport()
     given = config.judges
     for number in sorted(range(len(given)), key=lambda number: CompositeJudge.of(given[number]) is not None):
         parsed[number] = parse_judge(
-            given[number], folder, task.scale, arms, prompt, answers, known, of_runs, mapped, said
+            given[number],
+            folder,
+            task.scale,
+            arms,
+            prompt,
+            answers,
+            known,
+            of_runs,
+            columns,
+            report,
+            literals,
         )
         known.setdefault(parsed[number].name, parsed[number])
     judges = _distinct([parsed[number] for number in range(len(given))], given)
     for asked in (one for judge in judges for one in judge.leaf_judges):
         connect(asked)  # refuses wrong models and options before anything is written
+    shown = shown_columns(judges, columns)
+    if shown:
+        items, undrawn = _items(config, folder, task, runs, rubrics, shown)
+    prints = [(one, one.fingerprint("base")) for judge in judges for one in judge.leaf_judges]
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
     reference = None if data is None else data.reference
@@ -214,7 +237,7 @@ def build_study(
         unlabelled = missing_labels(sum(item.label is None for item in items), len(items))
     roles = None
     if config.author is not None:
-        roles = parse_roles(config.author, config.validator, config.editing, said)
+        roles = parse_roles(config.author, config.validator, config.editing, report.notes)
     study = Study(
         config.name,
         config.seed,
@@ -228,12 +251,13 @@ def build_study(
         checklists_file=config.checklists or "",
         undrawn=undrawn,
         notes=(
+            *([mapping] if mapping else []),
             *_shallow_note(checklists),
             *empty_strata(items, undrawn),
             *repeated_texts(items if data else ()),
             *(empty_texts(items, data.columns) if data and data.columns else ()),
             *_failing_note(config, items),
-            *dict.fromkeys(said),
+            *dict.fromkeys(report.notes),
             *([f"{unlabelled}."] if unlabelled else []),
         ),
         source=None if data is None else data_source(data, folder),
@@ -241,14 +265,29 @@ def build_study(
         writers=None if roles is None else roles.settings(),
         kept={} if data is None else data.kept_columns_by_item(folder, task.scale),
         kit=kit,
+        prompts={one.name: report.sources[print_] for one, print_ in prints if print_ in report.sources},
+        unread=frozenset(one.name for one, print_ in prints if print_ in report.unread),
     )
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
+    check_filled(study)
     check_reference(study)
     fitting = without_idle(with_placeholder_labels(study), named)
     fitting = fitting if config.author is not None else without_unwritten(fitting, named)
     wanted = tuple(dict.fromkeys(spec.name for spec in fitting.probes if spec.name in named))
     return replace(study, probes=fitting.probes, notes=fitting.notes, asked=wanted)
+
+
+def _with_found_columns(config: StudyConfig, folder: Path) -> tuple[StudyConfig, str]:
+    """The study with the columns and the scale that its data show, where it says none, and a line on them."""
+    if config.data is None:
+        return config, ""
+    data, scale, mapping = config.data.with_found_columns(folder, config.task.parsed_scale())
+    task = config.task
+    if scale is not None and task.scale is None and not task.rubrics:
+        task = task.model_copy(update={"scale": scale_name(scale)})
+        mapping = f"{mapping.removesuffix('.')}; scale: {scale_name(scale)}."
+    return config.model_copy(update={"data": data, "task": task}), mapping
 
 
 def _checklists(config: StudyConfig, folder: Path, task: Task) -> tuple[Checklist, ...]:
@@ -271,10 +310,15 @@ def _shallow_note(checklists: tuple[Checklist, ...]) -> Iterator[str]:
 
 
 def _items(
-    config: StudyConfig, folder: Path, task: Task, runs: bool, rubrics: Sequence[RubricEntry]
+    config: StudyConfig,
+    folder: Path,
+    task: Task,
+    runs: bool,
+    rubrics: Sequence[RubricEntry],
+    shown: Sequence[str] = (),
 ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
     if config.data is not None:
-        split = config.data.split_items(folder, task.scale, config.seed, rubrics)
+        split = config.data.split_items(folder, task.scale, config.seed, rubrics, shown)
         chosen, others = (_outcomes(items, _failing(config), task) for items in split)
         return chosen, others
     if runs:
@@ -338,7 +382,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         body = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); expected a study file.") from error
+        raise ConfigError(f"{path}: {read_problem(path, error)}; expected a study file.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,14 +14,18 @@ from statistics import fmean
 import numpy as np
 
 from steelyard.core.atomic_write import atomic_write_text, write_error
+from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
 from steelyard.estimation.designs import LabelDesign
 from steelyard.estimation.post_stratified import MOST_LEVELS, bins
+from steelyard.importing.inspect_scores import holds_log
+from steelyard.importing.rating_exports import export_of
 from steelyard.importing.rating_reader import item_texts
 from steelyard.importing.ratings import HUMAN, RatingColumns, RatingsTable
 from steelyard.review.label_draw import (
     DRAW_FILE,
+    LABELLED_BEFORE,
     PILOT,
     TEST,
     TUNE,
@@ -42,6 +46,7 @@ from steelyard.survey.labels import SHEET, copy_labels, sheet_text
 from steelyard.survey.options import DrawOptions
 from steelyard.survey.rating_files import drawn_labels
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, parse_scale, scale_name
+from steelyard.tasks.sources.found_columns import TEXT, ColumnFinder, ColumnPart, flattened
 from steelyard.tasks.sources.read import read_table
 
 UnitId = tuple[str, str, str]
@@ -113,7 +118,13 @@ def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -
     if options.stop is not None and answers != "binary":
         raise ConfigError(f"--stop: works with yes-or-no labels, found the scale {answers}; leave it out.")
     before = {} if pilot is None else _pilot_keys(pilot)
-    units = [replace(unit, part=PILOT, key=before[unit.id]) if unit.id in before else unit for unit in units]
+    labelled = {(row.item, row.system, row.versus) for row in table.ratings if row.kind == HUMAN}
+    units = [
+        replace(unit, part=PILOT, key=before[unit.id])
+        if unit.id in before
+        else replace(unit, part=LABELLED_BEFORE if unit.id in labelled else "")
+        for unit in units
+    ]
     chosen = draw_units(
         units,
         options.size,
@@ -128,7 +139,13 @@ def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -
     draw = LabelDraw(
         str(source), judge, criterion, str(design), options.seed, answers, at, chosen, options.stop
     )
-    shown = [_stimulus(unit, draw, stimuli.get(unit.id), rubric) for unit in draw.drawn.values()]
+    bare = [unit for unit in draw.drawn.values() if unit.id not in stimuli]
+    if bare:
+        raise DataError(
+            f"{source}: no texts to show for {len(bare):,} of {pluralize(len(draw.drawn), 'drawn item')}, "
+            f"expected what people are to label; name its columns, as in --texts {_texts_example(table)}."
+        )
+    shown = [_stimulus(unit, draw, stimuli[unit.id], rubric) for unit in draw.drawn.values()]
     _write_folder(out, draw, shown, pilot)
     return draw
 
@@ -224,15 +241,20 @@ def _texts(source: Path, how: RatingColumns, texts: Mapping[str, str]) -> dict[U
                 shown = replace(each, instruction=instruction, rubric=rubric)
                 made[each.lineage.parent, "", ""] = shown
         return made
-    if source.suffix.lower() in (".json", ".jsonl", ".ndjson") and not texts:
-        with suppress(DataError):
-            return _file_texts(source, how, _known_parts(source))
+    if holds_log(source) or export_of(source) is not None:
         return {}
-    return _file_texts(source, how, texts or _known_parts(source))
+    return _file_texts(source, how, texts or _known_parts(source, how))
 
 
-def _known_parts(source: Path) -> dict[str, str]:
-    return {part: part for part in TEXT_PARTS if part in read_table(source).columns}
+def _texts_example(table: RatingsTable) -> str:
+    return "response_1=COLUMN,response_2=COLUMN" if table.is_pairwise else "request=COLUMN,response=COLUMN"
+
+
+def _known_parts(source: Path, how: RatingColumns) -> dict[str, str]:
+    raters = (*how.judges, *how.people)
+    finder = ColumnFinder(flattened(read_table(source)), {}, option="--texts", taken=raters)
+    finder.take(*(ColumnPart(part, f"the {part}", (part,), TEXT) for part in TEXT_PARTS))
+    return finder.columns
 
 
 def _file_texts(source: Path, how: RatingColumns, parts: Mapping[str, str]) -> dict[UnitId, Stimulus]:
@@ -252,11 +274,8 @@ def _bare(request: str, texts: tuple[str, ...]) -> Stimulus:
     )
 
 
-def _stimulus(unit: FrameUnit, draw: LabelDraw, found: Stimulus | None, rubric: str | None) -> Stimulus:
+def _stimulus(unit: FrameUnit, draw: LabelDraw, found: Stimulus, rubric: str | None) -> Stimulus:
     """The drawn unit as its annotators see it: without its id, system, verdict and stratum."""
-    if found is None:
-        names = (unit.item,) if not unit.versus else (f"{unit.item}, a", f"{unit.item}, b")
-        found = _bare("", names)
     return replace(
         found,
         id=unit.key,

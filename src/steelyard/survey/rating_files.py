@@ -44,6 +44,7 @@ def load_ratings(
     """The ratings of a file or run, with labels of another file or of a draw; see `drawn_ratings`."""
     if label_columns and (labels is None or labels.is_dir()):
         raise ConfigError("--label-columns: works only with --labels FILE; name the file, or leave it out.")
+    how = replace(how, finds_people=labels is None)
     table = _run_ratings(path, how) if path.is_dir() else read_ratings(path, how)
     if isinstance(how.values, Categories):
         table = replace(table, words=how.values.words)
@@ -168,7 +169,7 @@ def _drawn_rows(
         if not pilot:
             about = {"p_drawn": odds[unit.level]} if unit.is_claimed else {"split": TUNE}
         rows.append(replace(row, **about))
-        if unit.part and unit.key not in voted:
+        if unit.key and unit.key not in voted:
             voted.add(unit.key)
             about |= {"kind": HUMAN, "run": ""}
             rows += [

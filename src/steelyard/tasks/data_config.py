@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from steelyard.core.registry import Spec
 from steelyard.core.validation import StrictModel
@@ -16,14 +16,33 @@ from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry, crossed
-from steelyard.tasks.scale import BestOf, Pairwise, Scale
-from steelyard.tasks.sources.cells import LabelMap, is_missing, plain_text
+from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale
+from steelyard.tasks.sources.cells import LabelMap, is_missing, normal, plain_text
+from steelyard.tasks.sources.found_columns import (
+    FILLED,
+    NAMES_OF_PEOPLE,
+    TEXT,
+    VERDICT,
+    ColumnFinder,
+    ColumnPart,
+)
 from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import SampleField
 from steelyard.tasks.sources.table import Table, Value, filter_rows, join_tables
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.preprocess import Preparation
+
+_ID = ColumnPart("id", "the id", ("id",), FILLED)
+_REQUEST = ColumnPart("request", "the request", ("request",), TEXT)
+_RESPONSE = ColumnPart("response", "the response", ("response",), TEXT)
+_PAIR_PARTS = tuple(ColumnPart(f"response_{n}", f"response {n}", (f"response_{n}",), TEXT) for n in "12")
+_LABEL = ColumnPart("label", "the label", ("label", *NAMES_OF_PEOPLE), VERDICT)
+_OTHER_PARTS = (
+    ColumnPart("reference", "the reference", ("reference",), TEXT),
+    ColumnPart("context", "the context", ("context",), TEXT),
+    *(ColumnPart(part, f"the {part}", holds=TEXT) for part in ("rubric", "cluster")),
+)
 
 
 class ResponsesConfig(StrictModel):
@@ -58,13 +77,33 @@ class DataConfig(StrictModel):
     """Column of answers that the judges' common verdict is compared with beside the label; kept too."""
     preprocess: list[str | dict[str, dict[str, Any]]] | None = None
 
-    @model_validator(mode="after")
-    def _readable(self) -> DataConfig:
-        # A log of agents says itself what its columns hold; whether a .json file is one, its content tells.
-        tells = self.format == "inspect" or self.path.lower().endswith((".eval", ".json"))
-        if self.adapter is None and self.columns is None and not tells:
-            raise ValueError("neither columns nor adapter found, expected one of them; add columns")
-        return self
+    def with_found_columns(self, folder: Path, scale: Scale | None) -> tuple[DataConfig, Scale | None, str]:
+        """With columns that names tell where none are mapped, the scale that they show, and a line on both.
+
+        An adapter has columns of its own, and so has a log of agents.
+        """
+        if self.adapter is not None or self.columns is not None:
+            return self, scale, ""
+        table = self._table(folder, read_table)
+        if table.parts:
+            return self, scale, ""
+        finder = ColumnFinder(table, {}, {normal(word) for word in self.labels or {}})
+        pairs = isinstance(scale, Pairwise) or (
+            scale is None and all(finder.candidates(part) for part in _PAIR_PARTS)
+        )
+        if not isinstance(scale, BestOf):
+            needed = _PAIR_PARTS if pairs else (_RESPONSE,)
+            finder.take(_ID, _REQUEST, *needed, _LABEL, *_OTHER_PARTS)
+            if any(part.name not in finder.columns for part in needed):
+                raise finder.missing(*needed, _REQUEST)
+            finder.group_rows_by("id", "cluster")
+        label = finder.columns.get("label")
+        if pairs:
+            scale = scale or Pairwise()
+        elif scale is None and label is not None and finder.is_binary(label):
+            scale = Binary()
+        found = self.model_copy(update={"columns": Columns(**finder.columns)})
+        return found, scale, finder.line
 
     def task(self) -> Task | None:
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).task
@@ -80,16 +119,22 @@ class DataConfig(StrictModel):
         return self.split_items(folder, scale, seed)[0]
 
     def split_items(
-        self, folder: Path, scale: Scale, seed: int, rubrics: Sequence[RubricEntry] = ()
+        self,
+        folder: Path,
+        scale: Scale,
+        seed: int,
+        rubrics: Sequence[RubricEntry] = (),
+        shown: Sequence[str] = (),
     ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
         """The items of the study and those that were not drawn, each in the order of the file.
 
-        With several rubrics every item is there once for each; rows are drawn before that.
+        With several rubrics every item is there once for each; rows are drawn before that. `shown` are
+        columns that prompts show.
         """
         chosen: tuple[Item, ...] = ()
         others: tuple[Item, ...] = ()
         for rubric in rubrics or (None,):
-            items = self.read(folder, scale, rubric, several=len(rubrics) > 1)
+            items = self.read(folder, scale, rubric, several=len(rubrics) > 1, shown=shown)
             mine = draw_items(items, self.sample, seed)
             names = {item.id for item in mine}
             rest = [item for item in items if item.id not in names]
@@ -98,7 +143,13 @@ class DataConfig(StrictModel):
         return chosen, others
 
     def read(
-        self, folder: Path, scale: Scale, rubric: RubricEntry | None = None, *, several: bool = False
+        self,
+        folder: Path,
+        scale: Scale,
+        rubric: RubricEntry | None = None,
+        *,
+        several: bool = False,
+        shown: Sequence[str] = (),
     ) -> tuple[Item, ...]:
         if self.adapter is not None:
             return self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
@@ -112,7 +163,17 @@ class DataConfig(StrictModel):
             labels=self.labels,
             stratify=self.stratify,
             preparation=Preparation.of(self.preprocess or ()),
+            shown=shown,
         )
+
+    def columns_of(self, folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Columns that are a part of an item, with the part, and every column of the file."""
+        if self.adapter is not None:  # its items need not be rows
+            return {}, ()
+        table = self._table(folder, read_table)
+        used = (self.columns or Columns()).over(table.parts).used()
+        hidden = {} if self.jury_reference is None else {self.jury_reference: "label"}
+        return {column: part for part, column in used} | hidden, table.columns
 
     def kept_columns_by_item(self, folder: Path, scale: Scale) -> dict[str, dict[str, str]]:
         """What the columns to keep hold, by the item of their row; empty cells are left out."""

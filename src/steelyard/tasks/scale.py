@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -10,8 +11,8 @@ from typing import TypeAlias
 from steelyard.errors import ConfigError
 
 BINARY_WORDS = {
-    **dict.fromkeys(("yes", "true", "y", "pass"), "1"),
-    **dict.fromkeys(("no", "false", "n", "fail"), "0"),
+    **dict.fromkeys(("yes", "true", "y", "pass", "good", "correct"), "1"),
+    **dict.fromkeys(("no", "false", "n", "fail", "bad", "incorrect"), "0"),
 }
 """Other ways to say 1 and 0 on a binary scale, in lower case."""
 
@@ -120,6 +121,12 @@ def answer_words(scale: Scale) -> dict[str, str]:
     if isinstance(scale, Binary):
         return BINARY_WORDS
     return scale.words if isinstance(scale, BestOf) else {}
+
+
+def with_usual_words(scale: Scale, given: Mapping[str, str]) -> dict[str, str]:
+    """A map of words, beside the answers and their usual words unless it gives one of them a meaning."""
+    usual = {answer: answer for answer in scale.answers} | answer_words(scale)
+    return dict(given) if usual.keys() & given.keys() else {**usual, **given}
 
 
 def scale_name(scale: Scale) -> str:

@@ -139,7 +139,10 @@ PAPER_USER = {
 The endings are those of the other built-in prompts, by which a served judge tells base and strict apart.
 """
 
+CONFIDENCE = "confidence"
+"""Name of the built-in prompts as they are, with the question how sure the judge is."""
 NAMED_USER = {"paper": PAPER_USER["base"], "paper-strict": PAPER_USER["strict"]}
+NAMED_PROMPTS = (*NAMED_USER, CONFIDENCE)
 
 _SCORE_TAIL = "What is the score of the response by the rubric? Reply with the JSON object only."
 
@@ -221,6 +224,24 @@ _FORMS = (
     ((_POINTWISE_FORM, _JSON_ONLY), (_BARE_POINTWISE_FORM, _BARE_POINTWISE_ONLY)),
     ((_BEST_OF_FORM, _JSON_ONLY), (_BARE_BEST_OF_FORM, _BARE_POINTWISE_ONLY)),
 )
+
+
+_HOW_SURE = """\
+"confidence" is how sure you are, in percent from 0 to 100, that a careful person who knows the rubric would \
+give the same answer: 50 for a guess between two, 95 if you would be wrong once in twenty such cases; use \
+the whole range. You may put a "reason" of one short sentence before """
+_SURE_FORMS = {
+    _PAIRWISE_FORM: 'Reply with one JSON object and nothing else: {"winner": "1", "confidence": percent}, or '
+    f'with "2" or "tie" for the winner. {_HOW_SURE}"winner".\n',
+    _POINTWISE_FORM: 'Reply with one JSON object and nothing else: {"score": n, "confidence": percent}. '
+    f'{_HOW_SURE}"score".\n',
+}
+
+
+def asking_confidence(user: str) -> str | None:
+    """A built-in user message that asks for a confidence beside the answer; None for any other text."""
+    form = next((form for form in _SURE_FORMS if form in user), None)
+    return None if form is None else user.replace(form, _SURE_FORMS[form])
 
 
 def asking_bare(user: str) -> str:

@@ -159,7 +159,8 @@ class Trial:
 
     def _render(self, texts: tuple[str, ...]) -> RenderedPrompt:
         shown, templates = self.stimulus, self.judge.templates(self.protocol)
-        inputs = PromptInputs(shown.request, texts, shown.reference or "")
+        own = (shown.reference or "", shown.context or "", shown.metadata or "")
+        inputs = PromptInputs(shown.request, texts, *own)
         return self.prompts.render(templates, self.effective_task, inputs)
 
     @property

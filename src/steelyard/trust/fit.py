@@ -13,13 +13,15 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.rng import seed_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
+from steelyard.metrics.run.confidence import TELLS
 from steelyard.metrics.stats.confidence import (
     SURE,
     BrierParts,
     auroc,
-    bootstrap_limits,
+    auroc_limits,
     brier,
     calibration_error,
+    calibration_limits,
 )
 from steelyard.metrics.stats.intervals import Span
 from steelyard.trust.thresholds import (
@@ -163,17 +165,14 @@ class TrustFit:
         made = SignalQuality(signal.name, len(rows), area)
         if area is None:
             return made
-        limits = bootstrap_limits(lambda drawn: auroc(stated[drawn], right[drawn]), clusters, self.seed)
-        made = replace(made, auroc_limits=limits)
+        made = replace(made, auroc_limits=auroc_limits(stated, right, clusters))
         if not signal.is_probability:
             return made
         return replace(
             made,
             brier=brier(stated, right),
             calibration_error=calibration_error(stated, right),
-            calibration_limits=bootstrap_limits(
-                lambda drawn: calibration_error(stated[drawn], right[drawn]), clusters, self.seed
-            ),
+            calibration_limits=calibration_limits(stated, right, clusters, self.seed),
             sure_and_wrong=(int((~right & (stated >= SURE)).sum()), int((~right).sum())),
         )
 
@@ -194,11 +193,7 @@ class TrustFit:
         if needed is not None:
             return Refusal(Missing.LABELS, max(needed, tested + tested // 2))
         area = max(each.auroc or 0.5 for each in self.quality[best])
-        return Refusal(Missing.SIGNAL if area < _TELLS else Missing.JUDGE, None)
-
-
-_TELLS = 0.6
-"""AUROC below which a signal hardly tells right from wrong."""
+        return Refusal(Missing.SIGNAL if area < TELLS else Missing.JUDGE, None)
 
 
 def fit(

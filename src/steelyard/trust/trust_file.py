@@ -24,10 +24,23 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
+class JuryMember(_Body):
+    judge: str
+    calls: int = Field(ge=1)
+    fingerprint: str | None = None
+
+
 class TrustedSignal(_Body):
     name: str
     kind: str
     calls: int | None = None
+    """Of the judge and of the jury together."""
+    jury: list[JuryMember] = Field(default_factory=list)
+    """Other judges whose answers the signal rests on."""
+
+    @property
+    def own_calls(self) -> int:
+        return (self.calls or 1) - sum(member.calls for member in self.jury)
 
 
 class TrustedStage(_Body):
@@ -69,7 +82,7 @@ class TrustFile(_Body):
                 "measure and gate them again, then fit the thresholds anew."
             )
 
-    def require_judge(self, stage: TrustedStage, fingerprint: str, where: str) -> None:
+    def require_judge(self, stage: TrustedStage | JuryMember, fingerprint: str, where: str) -> None:
         """Refuse a judge other than the one that the threshold was fitted for."""
         if stage.fingerprint is None:
             raise CertificateError(
@@ -97,7 +110,7 @@ def trust_body(
         "schema": SCHEMA,
         "promise": asdict(fitted.promise),
         "refused": refused,
-        "stages": [_stage(fitted, stage, fingerprints.get(stage.judge)) for stage in fitted.stages],
+        "stages": [_stage(fitted, stage, fingerprints) for stage in fitted.stages],
         "routes": [{**asdict(route), "accepted": route.accepted} for route in fitted.routes],
         "verdicts": len(fitted.table.items),
         "accepted": int(fitted.accepted.sum()),
@@ -114,12 +127,16 @@ def trust_body(
     return {**plain, "digest": content_hash(plain)}
 
 
-def _stage(fitted: TrustFit, stage: Stage, fingerprint: str | None) -> dict[str, Any]:
+def _stage(fitted: TrustFit, stage: Stage, prints: dict[str, str]) -> dict[str, Any]:
     kept, signal = stage.threshold, stage.signal
+    about: dict[str, Any] = {"name": signal.name, "kind": signal.kind, "calls": signal.calls}
+    if signal.jury:
+        members = signal.jury.items()
+        about["jury"] = [{"judge": n, "calls": c, "fingerprint": prints.get(n)} for n, c in members]
     return {
         "judge": stage.judge,
-        "fingerprint": fingerprint,
-        "signal": {"name": signal.name, "kind": signal.kind, "calls": signal.calls},
+        "fingerprint": prints.get(stage.judge),
+        "signal": about,
         "threshold": None if kept is None else kept.value,
         "labels": {
             "reached": stage.left,

@@ -12,12 +12,20 @@ from typing import Any
 
 from steelyard.commands.remedied import Answer, RemediedJudge
 from steelyard.core.threads import lasting_loop
-from steelyard.errors import CallError, CertificateError, ConfigError, UnreadableError, UsageError
+from steelyard.errors import (
+    CallError,
+    CertificateError,
+    ConfigError,
+    SteelyardError,
+    UnreadableError,
+    UsageError,
+)
 from steelyard.trust.apply import NO_ANSWER, NO_SIGNAL, UNSURE
-from steelyard.trust.reply_signals import PERCENT, STATED, stated_confidence
-from steelyard.trust.run_verdicts import ORDERS, REPEATS, Call, plurality, same_winner
+from steelyard.trust.run_verdicts import PERCENT
 from steelyard.trust.trust_file import TrustedStage, TrustFile, read_trust
 from steelyard.trust.verdict_table import OWN
+from steelyard.verdicts.confidence import STATED, TOKEN
+from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS, CallAnswer, ItemAnswer
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class TrustedJudge:
         self._path, self._trust = path, read_trust(path)
         self._trust.require_valid(str(path), datetime.now(UTC))
         stages = [stage for stage in self._trust.stages if stage.threshold is not None]
-        self._stages = [(stage, _judge_of(self._trust, stage, judges, path)) for stage in stages]
+        self._stages = [(stage, _judges_of(self._trust, stage, judges, path)) for stage in stages]
 
     @property
     def trust(self) -> TrustFile:
@@ -57,8 +65,12 @@ class TrustedJudge:
         except CertificateError as error:
             return Escalate(str(error))
         last = Escalate(NO_ANSWER)
-        for stage, judge in self._stages:
-            answer, signal = _asked(stage, judge, given, fields)
+        for stage, asked in self._stages:
+            try:
+                answer, signal = _asked(stage, asked, given, fields)
+            except _NoAnswerError as error:
+                last = Escalate(str(error))
+                continue
             if answer is None:
                 continue
             if signal is None or isnan(signal):
@@ -70,55 +82,80 @@ class TrustedJudge:
         return last
 
 
-def _judge_of(
+def _judges_of(
     trust: TrustFile,
     stage: TrustedStage,
     judges: AskedJudge | Mapping[str, AskedJudge],
     path: Path,
-) -> AskedJudge:
+) -> list[AskedJudge]:
+    """The judge of a stage, and those whose agreement is its signal."""
     known = judges if isinstance(judges, Mapping) else dict.fromkeys([stage.judge], judges)
-    if stage.judge not in known:
-        raise ConfigError(
-            f"{path}: asks judge {stage.judge!r}, found {', '.join(known) or 'none'}; give it as in "
-            f'trusted({{"{stage.judge}": judge}}, …).'
-        )
-    trust.require_judge(stage, known[stage.judge].fingerprint, str(path))
-    kinds = (REPEATS, ORDERS, STATED, PERCENT) if isinstance(known[stage.judge].ask, RemediedJudge) else None
-    if stage.signal.kind not in (kinds or (REPEATS, ORDERS, OWN)):
+    needed = [stage, *stage.signal.jury]
+    for each in needed:
+        if each.judge not in known:
+            raise ConfigError(
+                f"{path}: asks judge {each.judge!r}, found {', '.join(known) or 'none'}; give it as in "
+                f'trusted({{"{each.judge}": judge}}, …).'
+            )
+        trust.require_judge(each, known[each.judge].fingerprint, str(path))
+    is_remedied = isinstance(known[stage.judge].ask, RemediedJudge)
+    kinds = (REPEATS, ORDERS_AGREE, JURY, *((STATED, PERCENT, TOKEN) if is_remedied else (OWN,)))
+    if stage.signal.kind not in kinds:
         raise ConfigError(
             f"{path}: judge {stage.judge!r} is trusted by its signal {stage.signal.kind!r}, expected one of "
-            f"{', '.join(kinds or (REPEATS, ORDERS, OWN))} for this kind of judge; fit another --signal."
+            f"{', '.join(kinds)} for this kind of judge; fit another --signal."
         )
-    return known[stage.judge]
+    return [known[each.judge] for each in needed]
+
+
+class _NoAnswerError(Exception):
+    """Why a judge came to none."""
 
 
 def _asked(
-    stage: TrustedStage, judge: AskedJudge, given: tuple[Any, ...], fields: dict[str, Any]
+    stage: TrustedStage, judges: list[AskedJudge], given: tuple[Any, ...], fields: dict[str, Any]
 ) -> tuple[Any, float | None]:
     """The answer and its signal, as they were made in the run or table that the threshold was fitted on."""
-    if stage.signal.kind == OWN:
-        return _with_signal(judge.ask, given, fields)
+    judge, kind = judges[0].ask, stage.signal.kind
+    if kind == OWN:
+        return _with_signal(judge, given, fields)
+    item, spoken = _item_answer(judge, stage.signal.own_calls, given, fields)
+    if item.answer is None:
+        return None, None
+    if kind == JURY:
+        members = zip(judges[1:], stage.signal.jury, strict=True)
+        others = [_item_answer(each.ask, member.calls, given, fields)[0] for each, member in members]
+        signal = item.jury(others)
+    elif kind in (REPEATS, ORDERS_AGREE):
+        signal = item.repeats if kind == REPEATS else item.orders
+    else:
+        signal = item.confidence
+        signal = signal / 100 if signal is not None and kind == PERCENT else signal
+    return spoken[item.answer], signal
+
+
+def _item_answer(
+    judge: RemediedJudge | Callable[..., Any], count: int, given: tuple[Any, ...], fields: dict[str, Any]
+) -> tuple[ItemAnswer, dict[str, Any]]:
+    """All calls on one item, and its answers as the judge spells them; raises where no call ended in one."""
     pair, calls = len(given) == 3, []
     spoken: dict[str, Any] = {}
-    stated: list[float] = []
-    for number in range(stage.signal.calls or 1):
+    why: _NoAnswerError | None = None
+    for number in range(count):
         turned = pair and number % 2 == 1
         texts = (given[0], given[2], given[1]) if turned else given
-        said, words = _one_call(judge.ask, texts, fields, number // 2 if pair else number)
+        try:
+            said, sure = _one_call(judge, texts, fields, number // 2 if pair else number)
+        except _NoAnswerError as error:
+            said, sure, why = None, None, error
         content = _TURNED.get(str(said), said) if turned else said
         if content is not None:
             spoken.setdefault(str(content), content)
         order = ("vu" if turned else "uv") if pair else ""
-        calls.append(Call(None if content is None else str(content), order, number))
-        if (confidence := stated_confidence(words or "")) is not None:
-            stated.append(confidence / (100 if stage.signal.kind == PERCENT else 1))
-    voted, share = plurality(call.answer for call in calls)
-    answer = None if voted is None else spoken[voted]
-    if stage.signal.kind == ORDERS:
-        return answer, same_winner(calls)
-    if stage.signal.kind == REPEATS:
-        return answer, share
-    return answer, sum(stated) / len(stated) if stated else None
+        calls.append(CallAnswer(None if content is None else str(content), order, sure))
+    if not spoken and why is not None:
+        raise why
+    return ItemAnswer(calls, ""), spoken
 
 
 _TURNED = {"1": "2", "2": "1"}
@@ -127,16 +164,20 @@ _TURNED = {"1": "2", "2": "1"}
 
 def _one_call(
     judge: RemediedJudge | Callable[..., Any], given: tuple[Any, ...], fields: dict[str, Any], replicate: int
-) -> tuple[Any, str | None]:
-    """The answer and the words of the reply; no answer where the judge came to none."""
+) -> tuple[Any, float | None]:
+    """The answer and how sure the judge was."""
     try:
         if not isinstance(judge, RemediedJudge):
             return judge(*given, **fields), None
         asking = judge.reply(*given, replicate=replicate, **fields)
         reply = asyncio.run_coroutine_threadsafe(asking, lasting_loop()).result()
-        return judge.answer_of(reply), reply.words
-    except (UnreadableError, CallError):
-        return None, None
+        return judge.answer_of(reply), None if reply.confidence is None else reply.confidence.value
+    except (UnreadableError, CallError) as error:
+        raise _NoAnswerError(NO_ANSWER) from error
+    except SteelyardError:
+        raise
+    except Exception as error:  # of a function of the user's: people answer, and read why
+        raise _NoAnswerError(f"the judge raised {type(error).__name__}: {error}") from error
 
 
 def _with_signal(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,10 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.rating_reader import LOST
 from steelyard.importing.ratings import parse_parts
 from steelyard.survey.judged_items import task_numbers
 from steelyard.tasks.scale import BINARY_WORDS, answer_words, parse_scale
-from steelyard.tasks.sources.cells import is_missing, normal, plain_text
+from steelyard.tasks.sources.cells import LOST, is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
 from steelyard.trust.options import VerdictOptions
@@ -35,6 +34,8 @@ class Signal:
     kind: str = OWN
     calls: int | None = None
     """Calls that a verdict with this signal takes; None where only the user knows it."""
+    jury: Mapping[str, int] = field(default_factory=dict)
+    """Other judges that the signal takes, and how often each is asked."""
 
     @property
     def is_probability(self) -> bool:

@@ -78,6 +78,23 @@ def advice(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
     return f"replied {quote_reply(replies[0].text)}; {wish}; {suggest_reader(reader, scale, replies)}"
 
 
+def find_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> tuple[Spec, int] | None:
+    """The reader that reads most of the replies, and how many; None where none reads half of them.
+
+    A map of answers stays. A key of JSON is named: then the server is not asked for a schema.
+    """
+    answers = {key: value for key, value in reader.args.items() if key == "answers"}
+    best: tuple[Spec, int] | None = None
+    for spec, _ in _attempts(reader, scale, [replace(one, text=one.text[-MAX_PARSED:]) for one in replies]):
+        key = {"key": json_key(scale)} if spec.name == "json" else {}
+        named = Spec(spec.name, {**answers, **key, **spec.args})
+        read = READERS.build(named)
+        count = sum(not isinstance(read(reply, scale), Unreadable) for reply in replies)
+        if 2 * count >= len(replies) and count > (0 if best is None else best[1]):
+            best = named, count
+    return best
+
+
 def suggest_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
     """What to try: the reader that can read most of the replies, or what their reason asks for."""
     if all(reply.finish in ("unreadable", "off_scale") for reply in replies):

@@ -17,6 +17,7 @@ from steelyard.core.arrays import Ints, Mask, chosen_rows, distinct, in_order, w
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
+from steelyard.verdicts.confidence import Confidence
 from steelyard.verdicts.reasons import answer_named
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Decided, Verdict
@@ -41,6 +42,7 @@ class Observation:
     """The judge has one verdict for both orders of a pair, by how it is made."""
     named: str | None = None
     """The answer that the reason ends with; None where it ends with none, or none was given."""
+    confidence: Confidence | None = None
 
     @property
     def contradicts(self) -> bool | None:
@@ -71,6 +73,7 @@ class Observations(Sequence[Observation]):
     prompts: tuple[str, ...]
     names: tuple[str | None, ...]
     """Answers that reasons end with, and None."""
+    confidences: tuple[Confidence | None, ...]
     shown: StimulusColumns
     symmetric: frozenset[str]
     """Judges that have one verdict for both orders of a pair, by how they are made."""
@@ -84,6 +87,7 @@ class Observations(Sequence[Observation]):
     prompt: Ints
     own_label: Mask
     named: Ints
+    confidence: Ints
 
     @classmethod
     def of(cls, observations: Iterable[Observation]) -> Observations:
@@ -97,6 +101,7 @@ class Observations(Sequence[Observation]):
         usages, usage = coded([row.usage for row in rows])
         prompts, prompt = coded([row.prompt for row in rows])
         names, named = coded([row.named for row in rows])
+        confidences, confidence = coded([row.confidence for row in rows])
         shown = StimulusColumns.of(row.stimulus for row in rows)
         return cls(
             judges=judges,
@@ -105,6 +110,7 @@ class Observations(Sequence[Observation]):
             usages=usages,
             prompts=prompts,
             names=names,
+            confidences=confidences,
             shown=shown,
             symmetric=frozenset(row.judge for row in rows if row.mirrored),
             judge=judge,
@@ -117,6 +123,7 @@ class Observations(Sequence[Observation]):
             prompt=prompt,
             own_label=np.array([row.own_label for row in rows], dtype=np.bool_),
             named=named,
+            confidence=confidence,
         ).in_order()
 
     @classmethod
@@ -133,6 +140,8 @@ class Observations(Sequence[Observation]):
         order: Ints,
         replicate: Ints,
         verdict: Ints,
+        confidences: tuple[Confidence | None, ...] = (None,),
+        confidence: Ints | None = None,
     ) -> Observations:
         """Verdicts from elsewhere, sorted already: tokens and prompts are not known."""
         nothing = np.broadcast_to(np.int64(0), len(judge))
@@ -143,6 +152,7 @@ class Observations(Sequence[Observation]):
             usages=(Usage(),),
             prompts=("",),
             names=(None,),
+            confidences=confidences,
             shown=shown,
             symmetric=frozenset(),
             judge=judge,
@@ -155,6 +165,7 @@ class Observations(Sequence[Observation]):
             prompt=nothing,
             own_label=np.broadcast_to(np.bool_(False), len(nothing)),
             named=nothing,
+            confidence=nothing if confidence is None else confidence,
         )
 
     def __len__(self) -> int:
@@ -172,7 +183,7 @@ class Observations(Sequence[Observation]):
 
     def __iter__(self) -> Iterator[Observation]:
         stimuli = self.shown.stimuli
-        for judge, protocol, stimulus, order, replicate, verdict, usage, prompt, own, named in zip(
+        for judge, protocol, stimulus, order, replicate, verdict, usage, prompt, own, named, sure in zip(
             *(getattr(self, name).tolist() for name in _COLUMNS), strict=True
         ):
             yield Observation(
@@ -186,6 +197,7 @@ class Observations(Sequence[Observation]):
                 prompt=self.prompts[prompt],
                 own_label=own,
                 named=self.names[named],
+                confidence=self.confidences[sure],
                 mirrored=self.judges[judge] in self.symmetric,
             )
 
@@ -298,7 +310,7 @@ class Observations(Sequence[Observation]):
 
 _COLUMNS = (
     *("judge", "protocol", "stimulus", "order", "replicate"),
-    *("verdict", "usage", "prompt", "own_label", "named"),
+    *("verdict", "usage", "prompt", "own_label", "named", "confidence"),
 )
 """Fields that have a value in each row, in the order in which `__iter__` takes them."""
 

@@ -213,7 +213,14 @@ def _vote(seen: Observations, rows: Ints, rule: Rule, *, swap_later: bool = Fals
     voted_rows = seen.take(rows[:, 0])
     nothing = np.zeros(len(rows), dtype=np.int64)
     return replace(
-        voted_rows, verdicts=verdicts, verdict=place[number], own_label=own, names=(None,), named=nothing
+        voted_rows,
+        verdicts=verdicts,
+        verdict=place[number],
+        own_label=own,
+        names=(None,),
+        named=nothing,
+        confidences=(None,),
+        confidence=nothing,
     )
 
 

@@ -20,7 +20,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from steelyard.core.cache_folder import signature
 from steelyard.datasheet.words.text import capital
+from steelyard.errors import ConfigError
 
 BODY_LIMIT = 8 * 1024 * 1024
 """Bytes of a request, at most."""
@@ -57,6 +59,15 @@ class Access:
     """In the cookie of a browser that came with the token."""
     csrf: str = field(default_factory=_secret)
     """In every page, and in a header of every change."""
+
+    @classmethod
+    def lasting(cls, host: str, port: int, *about: str) -> Access:
+        """The same secrets at every start for this user; drawn where the user's key can not be kept."""
+        try:
+            token, session, csrf = (signature([*about, name]) for name in ("token", "session", "csrf"))
+        except (OSError, ConfigError):
+            return cls(host, port)
+        return cls(host, port, token, session, csrf)
 
     @property
     def cookie(self) -> str:
@@ -123,7 +134,9 @@ class Guard:
         given = request.query_params.get("token")
         if given is not None and request.method in READING:
             if not _same(given, self._access.token):
-                return error_page(403, "That link is of another start of the server: open the newest.")
+                return error_page(
+                    403, "That link is of another server: open the one that the terminal printed."
+                )
             query = {name: v for name, v in parse_qs(request.url.query).items() if name != "token"}
             rest = f"?{urlencode(query, doseq=True)}" if query else ""
             answer = RedirectResponse(f"/{request.url.path.lstrip('/')}{rest}", status_code=303)

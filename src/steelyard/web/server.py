@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,10 +16,12 @@ from steelyard.web.access import LOOPBACK, Access, Guard
 
 
 class Server:
-    def __init__(self, host: str, port: int, usual_port: int = 0) -> None:
-        """`usual_port` is taken where `port` is 0 and nobody else listens there."""
-        self._socket = _bound(host, port) if port or not usual_port else _bound_at_best(host, usual_port)
-        self.access = Access(host, self._socket.getsockname()[1])
+    def __init__(self, host: str, port: int, *about: str | Path) -> None:
+        """A server about something has the same link at every start, while nobody else has its port."""
+        usual = usual_port(*about) if about else 0
+        self._socket = _bound(host, port) if port or not usual else _bound_at_best(host, usual)
+        port = self._socket.getsockname()[1]
+        self.access = Access.lasting(host, port, *_names(about)) if about else Access(host, port)
         self._running: uvicorn.Server | None = None
 
     @property
@@ -48,9 +50,13 @@ class Server:
             self._running.run(sockets=[self._socket])
 
 
-def usual_port(folder: Path) -> int:
+def usual_port(*about: str | Path) -> int:
     """The same at every start: what a browser keeps for a reviewer belongs to an address with its port."""
-    return 20_000 + int(hashlib.sha256(str(folder.resolve()).encode()).hexdigest(), 16) % 10_000
+    return 20_000 + int(hashlib.sha256("\n".join(_names(about)).encode()).hexdigest(), 16) % 10_000
+
+
+def _names(about: Sequence[str | Path]) -> list[str]:
+    return [str(part.resolve()) if isinstance(part, Path) else part for part in about]
 
 
 def _bound_at_best(host: str, port: int) -> socket.socket:

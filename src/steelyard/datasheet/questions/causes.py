@@ -35,6 +35,8 @@ class Cause(Enum):
     ACCURACY = ("accuracy", "Accuracy")
     NOISE = ("noise", "Noise")
     CONTRADICTION = ("contradiction", "Reasons")
+    NO_SIGNAL = ("no_signal", "Confidence")
+    OVERCONFIDENT = ("overconfident", "Confidence")
     FAILED = ("failed_calls", "Failures")
     UNREADABLE = ("unreadable_replies", "Failures")
 
@@ -165,6 +167,14 @@ class Advice(Enum):
     ANSWER_AFTER_REASON = (
         "Read some of these replies; have it give its reason first and the answer after it, in one form, or "
         "take another model."
+    )
+    OTHER_SIGNAL = (
+        "Do not go by its confidence: take the agreement of repeats, of both orders or of a jury in its "
+        "place, or ask another model."
+    )
+    RECALIBRATE = (
+        "Do not read its confidence as a chance: recalibrate it on labelled items, or accept answers from a "
+        "fitted threshold on, which takes any scale."
     )
     FIX_CALLS = "Find out why its calls fail; the same command asks them again."
     READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."

@@ -315,7 +315,7 @@ def _low_strata(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
     return np.isin(shown.stratum, sorted(low))
 
 
-def _as_they_are(shown: StimulusColumns) -> Mask:
+def as_shown(shown: StimulusColumns) -> Mask:
     return shown.original | np.isin(shown.kind, (NATURAL, ROTATED))
 
 
@@ -329,7 +329,7 @@ ACCURACY = Question(
         Fault(Cause.NEVER_RIGHT, Severity.BIASED, Advice.ORDER_NOT_SCORES, when=never_right),
         Fault(Cause.ACCURACY, Severity.IMPRECISE, Advice.SHARPEN),
     ),
-    ExampleFilter(WRONG, _as_they_are),
+    ExampleFilter(WRONG, as_shown),
     (JURY, MEAN, MAJORITY),
 )
 LENIENCY = Question(
@@ -370,7 +370,7 @@ STRATA = Question(
     Counts.FAULT,
     (STRATUM_GAP.id, AREA_MERIT.id),
     (Fault(Cause.STRATA, Severity.IMPRECISE, Advice.PEOPLE_IN_STRATUM),),
-    ExampleFilter(WRONG, lambda shown: _as_they_are(shown) | (shown.delta > 0), narrow=_low_strata),
+    ExampleFilter(WRONG, lambda shown: as_shown(shown) | (shown.delta > 0), narrow=_low_strata),
     ways=(
         Way("column stratum", recorded=True),
         Way("--columns stratum=COLUMN", own_data=True),

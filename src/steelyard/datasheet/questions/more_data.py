@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from steelyard.core.registry import Spec
@@ -30,13 +31,16 @@ from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
 from steelyard.probes.probe import PROBES, Design
 from steelyard.stimuli.cues import LENGTH_PROBE
-from steelyard.tasks.checklist import subjects
+from steelyard.tasks.checklist import Checklist, subjects
 
 CHANCE = "would decide in four runs of five, if the value stays"
 BEYOND_FULL = (
     "no profile would decide it in four runs of five: write checklists of your own, or bring your data"
 )
 """Where more clusters are missing than the catalogue has."""
+BEYOND_FILE = "no profile would decide it in four runs of five: add checklists on about {} more to the file"
+OWN_CALLS, OWN_SUBJECTS = "profile_calls", "subjects"
+"""Details of a figure on checklists of the user's: calls of its kind in each profile, and their subjects."""
 ON_LIMIT = "it lies on the limit, so no number of calls would decide"
 AT_LIMIT = "it sits at the limit, so that more rows than anybody labels would be needed to decide"
 FAR = 100_000
@@ -88,17 +92,34 @@ def more_data(estimate: Estimate, calls: int, *, of_agents: bool = False, brief:
 
 
 def _built_in(estimate: Estimate) -> bool:
-    """Pairs of the catalogue: they are bought by the profile."""
-    return estimate.probe in BUILT_IN and estimate.n_clusters <= len(subjects())
+    """Pairs of the catalogue, or of the user's checklists: they are bought by the profile."""
+    return OWN_CALLS in estimate.details or (
+        estimate.probe in BUILT_IN and estimate.n_clusters <= len(subjects())
+    )
+
+
+def with_own_checklists(estimates: Iterable[Estimate], own: tuple[Checklist, ...]) -> Iterator[Estimate]:
+    """The estimates, undecided ones on the user's checklists with the calls that profiles make of these."""
+    for estimate in estimates:
+        if estimate.probe in BUILT_IN and estimate.status == INCONCLUSIVE:
+            calls = profile_calls(estimate.probe, _condition(estimate.group), own)
+            known = {OWN_CALLS: dict(calls), OWN_SUBJECTS: len({one.subject for one in own})}
+            estimate = replace(estimate, details={**estimate.details, **known})
+        yield estimate
 
 
 def _in_profiles(estimate: Estimate, wanted: int) -> str:
-    """The smallest profile with so many calls of this kind; the catalogue has no more than it has."""
+    """The smallest profile with so many calls of this kind; the checklists give no more than they can."""
     made, repeats = estimate.n_calls, max(1, round(estimate.n_calls / max(1, 2 * estimate.n_units)))
-    for profile, calls in profile_calls(estimate.probe, _condition(estimate.group)).items():
+    own = estimate.details.get(OWN_CALLS)
+    sizes = own or profile_calls(estimate.probe, _condition(estimate.group))
+    for profile, calls in sizes.items():
         if made < calls * repeats >= wanted:
             there = pluralize(calls * repeats, "call")
             return f"profile {profile} ({there} of this kind, here {made:,}) {CHANCE}"
+    if own and (most := repeats * max(own.values())):
+        known = estimate.details[OWN_SUBJECTS]
+        return BEYOND_FILE.format(pluralize(round_up(max(1, -(-known * (wanted - most) // most))), "subject"))
     return BEYOND_FULL
 
 
@@ -113,12 +134,17 @@ def _condition(group: Mapping[str, str | float]) -> tuple[tuple[str, str | float
 
 
 @cache
-def profile_calls(probe: str, condition: tuple[tuple[str, str | float], ...] = ()) -> Mapping[str, int]:
-    """Profile to the calls that a built-in probe of pairs makes under a condition, without repeats."""
+def profile_calls(
+    probe: str, condition: tuple[tuple[str, str | float], ...] = (), own: tuple[Checklist, ...] = ()
+) -> Mapping[str, int]:
+    """Profile to the calls that a built-in probe of pairs makes under a condition, without repeats.
+
+    They are made of the built-in checklists, or of the user's `own`.
+    """
     kind = "ladder" if probe == "criterion" else probe
     found = {}
     for profile in ("standard", "full"):
-        shown = PROBES.build(Spec(kind)).showings(Design(0, profile), {"base"})
+        shown = PROBES.build(Spec(kind)).showings(Design(0, profile, own_checklists=own), {"base"})
         mine = (showing.stimulus for showing in shown)
         found[profile] = sum(all(getattr(one, key) == value for key, value in condition) for one in mine)
     return found

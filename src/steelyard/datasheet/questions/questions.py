@@ -12,6 +12,7 @@ from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.examples.selection import CallGroup, ExampleSelector
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.causes import Cause
+from steelyard.datasheet.questions.confidence import CONFIDENCE
 from steelyard.datasheet.questions.cues import CUES, LENGTH
 from steelyard.datasheet.questions.expected_answers import EXPECTED
 from steelyard.datasheet.questions.labels import ACCURACY, ERRORS, LENIENCY, SPREAD, STRATA
@@ -42,7 +43,7 @@ from steelyard.probes.probe_metadata import section_of
 QUESTIONS: tuple[Question, ...] = (
     *(MERIT, DARK_CURRENT, POSITION, NOISE, SURFACE, SENSITIVITY, THRESHOLD, CRITERION),
     *(INSTRUMENT, RESOLUTION, NATURAL_PAIRS, ROTATION, ACCURACY, EXPECTED, ERRORS, LENIENCY, SPREAD),
-    *(LENGTH, CUES, STRATA),
+    *(CONFIDENCE, LENGTH, CUES, STRATA),
     *(RUNS, ROBUSTNESS, REPEATABILITY, VOLATILITY, REASONS, COST, FAILURES),
 )
 FAULTS: tuple[tuple[Question, Fault], ...] = tuple(

@@ -95,6 +95,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
 def _answer(summary: Summary) -> Iterator[str]:
     """What a reader needs first: word, reason and advice of each judge, the figures that carry it."""
     names = [judge.name for judge in summary.measured]
+    if asked := summary.datasheet.facts.materials_sentence:
+        yield escape(asked)
     if len(names) == 1:
         verdict = summary.verdict(names[0])
         if verdict is not None:

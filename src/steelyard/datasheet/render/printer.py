@@ -85,6 +85,8 @@ class Opening(Printer):
             self.line(f"{sheet.kind}: {sheet.title}", "bold")
             facts += [f"stimuli {short_hash(sheet.stimulus_set)}", f"seed {sheet.seed}", sheet.version]
         self.line(" · ".join(facts), "dim")
+        if asked := sheet.facts.materials_sentence:
+            self.line(asked, "dim")
         if sheet.reference_sentence:
             self.line(f"Reference: {sheet.reference_sentence}.")
         if looks := sheet.facts.looks_sentence:

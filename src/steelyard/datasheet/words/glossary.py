@@ -60,6 +60,10 @@ INTERVALS: dict[str, str] = {
         "as chance; wider for few events, a single cluster or a family of tests; cut or stretched where an "
         "exact test decides."
     ),
+    "delong_cluster": (
+        "DeLong's interval of an AUROC by what each cluster adds, on Fisher's z, with Student's t on one "
+        "degree of freedom less than there are clusters with the rarer outcome."
+    ),
     "by_construction": "Follows from how the judge is made; nothing is estimated.",
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size that clusters leave.",
@@ -106,6 +110,7 @@ WHOLES: dict[str, str] = {
     "volatility": "Volatility over probes",
     "pooled": "All probes together",
     "jury": "Juries",
+    "confidence": "Confidence",
 }
 """Titles of what stands in the place of a probe where a figure is of several."""
 

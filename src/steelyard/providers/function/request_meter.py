@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from steelyard.core.dotenv import known_keys
@@ -31,6 +33,7 @@ from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.http.response_errors import error_for_response, refusal_reply, server_time
 from steelyard.trials.reply import Reply, Usage
 
+PACKAGE = Path(__file__).parents[2]
 _MODEL_PATH = re.compile(
     r"completions|/responses|/messages|/converse|/invoke|:(stream)?generateContent|:(raw|streamRaw)?predict"
     r"|/api/(chat|generate)$|/v[12]/chat$|/v1/?$",
@@ -319,10 +322,17 @@ def outcome(
     unanswered = last is not None and last.status is None
     if (replied and owned and not is_bug) or (names & UNREADABLE and not unanswered):
         return Reply(_text(error, meter), finish="unreadable")
-    sentence = f"{where}: raised {kind}: {_words(error, meter)}"
+    sentence = f"{where}: raised {kind}: {_words(error, meter)}{_line_of(error)}"
     if replied or isinstance(error, MISTAKES):
         return PermanentError(f"raised {kind}", sentence)
     return TransientError(f"raised {kind}", sentence)
+
+
+def _line_of(error: BaseException) -> str:
+    """The line of the judge's own file on the way to the exception, by name and number."""
+    frames = [f for f in extract_tb(error.__traceback__) if not Path(f.filename).is_relative_to(PACKAGE)]
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -36,6 +36,8 @@ class ProbeReport:
     """Runs among the usable ones that nobody labelled: their reference is the validator's opinion."""
     edited: int = 0
     """Texts among the usable ones that reviewers changed."""
+    reviewed: int = 0
+    """Texts among the usable ones that reviewers accepted or changed."""
 
     @property
     def even(self) -> bool:
@@ -57,8 +59,8 @@ class ProbeReport:
             body["pending"] = self.pending
         if self.by_validator:
             body["by_validator"] = self.by_validator
-        if self.edited:
-            body["edited"] = self.edited
+        if self.edited or self.reviewed:
+            body |= {"edited": self.edited, "reviewed": self.reviewed}
         if self.buckets:
             body["levels"] = {b.level: {"filled": b.filled, "wanted": b.wanted} for b in self.buckets}
         return body
@@ -70,15 +72,17 @@ class ProbeReport:
         levels = mapping(known.get("levels", {}), place)
         buckets = [{**mapping(levels[name], f"{place}.{name}"), "level": name} for name in levels]
         return from_body(
-            cls, {"pending": 0, "by_validator": 0, "edited": 0, **known, "buckets": buckets}, where
+            cls,
+            {"pending": 0, "by_validator": 0, "edited": 0, "reviewed": 0, **known, "buckets": buckets},
+            where,
         )
 
     def sentence(self) -> str:
         parts = [f"{self.asked} asked", f"{self.usable} usable"]
         if self.by_validator:
             parts.append(f"{self.by_validator} of them with the validator's opinion as their only reference")
-        if self.edited:
-            parts.append(f"{self.edited} of them changed by reviewers")
+        if self.review:
+            parts.append(self.review)
         if self.pending:
             parts.append(f"{self.pending} waiting for review")
         if self.rejected:
@@ -88,6 +92,12 @@ class ProbeReport:
             parts.append(f"{tries} rejected ({_format_counts(self.turned_down)})")
         sentence = f"{self.probe}: {', '.join(parts)}"
         return f"{sentence}; {self.levels}." if self.buckets else f"{sentence}."
+
+    @property
+    def review(self) -> str:
+        """How many texts reviewers changed; older folders do not say of how many that they looked at."""
+        looked = f"{self.reviewed} texts" if self.reviewed else "them"
+        return f"{self.edited} of {looked} changed by reviewers" if self.edited or self.reviewed else ""
 
     @property
     def levels(self) -> str:

@@ -5,10 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.scale import Scale, answer_words
+from steelyard.tasks.scale import Scale, with_usual_words
+
+LOST = ("unreadable", "failed", "error", "abstained", "none", "null", "nan", "n/a")
+"""Words of a judge that gave no verdict; a failure is never a grade."""
+SLOTS = {
+    **dict.fromkeys(("1", "a", "first", "model_a", "system_a"), "1"),
+    **dict.fromkeys(("2", "b", "second", "model_b", "system_b"), "2"),
+    **dict.fromkeys(("tie", "tie_bothbad", "tie (bothbad)", "both_bad", "both", "draw"), "tie"),
+}
+"""Words for the better of two, in lower case."""
 
 
 def is_missing(cell: Any) -> bool:
@@ -78,10 +88,9 @@ _LONGEST = 20
 
 class LabelMap:
     def __init__(self, scale: Scale, labels: Labels | None = None) -> None:
-        """Without `labels`, answers are written as on the scale, or in its usual words: yes, `Response_2`."""
+        """Answers are written as on the scale, in its usual words (yes, `Response_2`) or in a map's."""
         self._answers = scale.answers
-        own = {answer: answer for answer in self._answers} | answer_words(scale)
-        self._known = own if labels is None else self._read_labels(labels)
+        self._known = with_usual_words(scale, self._read_labels(labels or {}))
 
     def read(self, cell: Any, where: str, column: str) -> str | None:
         if is_missing(cell):
@@ -90,9 +99,10 @@ class LabelMap:
         if answer is None:
             known = list(self._known)
             expected = ", ".join(known if len(known) <= 12 else [*known[:3], "…", known[-1]])
+            word = plain_text(cell)[:60]
             raise DataError(
-                f"{where}: column {column!r} holds {plain_text(cell)[:60]!r}, expected one of {expected}; "
-                "correct the row or say under labels what it means."
+                f"{where}: column {column!r} holds {word!r}, expected one of {expected}; correct the row, or "
+                f"say what the word means with --values {quote(word.strip())}=ANSWER, or labels under data."
             )
         return answer
 
@@ -108,6 +118,13 @@ class LabelMap:
             for spelling in SPELLINGS[label] if isinstance(label, bool) else (normal(label),):
                 known[spelling] = answer
         return known
+
+
+def is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def normal(cell: Any) -> str:

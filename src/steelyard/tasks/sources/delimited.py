@@ -13,6 +13,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from steelyard.core.files import read_problem
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.tasks.sources.table import CellRows, Table, table_of
@@ -33,8 +34,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"{path}: cannot be read ({reason}); expected a data file.") from error
+        raise DataError(f"{path}: {read_problem(path, error)}; expected a data file.") from error
     if not data.strip():
         raise _empty(path)
     return data

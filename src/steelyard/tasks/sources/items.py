@@ -170,10 +170,12 @@ def items_of(
     labels: Labels | None = None,
     stratify: str | None = None,
     preparation: Preparation = Preparation(),  # noqa: B008 - frozen
+    shown: Sequence[str] = (),
 ) -> tuple[Item, ...]:
     """Every row as an item; the first thing that is wrong is said in one sentence.
 
-    `preparation` is what is taken out of transcripts before they are shown.
+    `preparation` is what is taken out of transcripts before they are shown; `shown` are columns that prompts
+    show beside the parts of an item, which are keys of its metadata.
     """
     columns = columns.over(table.parts)
     columns.check(scale)
@@ -183,11 +185,15 @@ def items_of(
         table.require(column, part)
     if stratify is not None:
         table.require(stratify, "stratify")
+    for column in shown:
+        table.require(column, "the prompt")
     label_map = LabelMap(scale, labels)
     responses = PAIRWISE if isinstance(scale, Pairwise) else POINTWISE
     several = scale if isinstance(scale, BestOf) else None
     items = [
-        _ItemRow(table.name, record, columns, preparation).item(responses, label_map, stratify, several)
+        _ItemRow(table.name, record, columns, preparation, shown).item(
+            responses, label_map, stratify, several
+        )
         for record in table.records
     ]
     seen: dict[str, str] = {}
@@ -202,9 +208,16 @@ def items_of(
 
 
 class _ItemRow:
-    def __init__(self, name: str, record: TableRecord, columns: Columns, preparation: Preparation) -> None:
+    def __init__(
+        self,
+        name: str,
+        record: TableRecord,
+        columns: Columns,
+        preparation: Preparation,
+        shown: Sequence[str],
+    ) -> None:
         self._name, self._record, self._columns = name, record, columns
-        self._preparation = preparation
+        self._preparation, self._shown = preparation, shown
 
     def item(
         self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None, several: BestOf | None
@@ -235,7 +248,7 @@ class _ItemRow:
             rubric=self._optional("rubric", lambda cell: rubric_text(cell, self._where)),
             reference=self._optional("reference", lambda cell: long_text(cell, self._where)),
             context=self._optional("context", self._text_or_json),
-            metadata=self._optional("metadata", self._object),
+            metadata=self._metadata(),
             transcript=transcript,
         )
 
@@ -317,6 +330,15 @@ class _ItemRow:
 
     def _text_or_json(self, cell: Any) -> str:
         return canonical_json(cell) if isinstance(cell, (list, dict)) else long_text(cell, self._where)
+
+    def _metadata(self) -> str | None:
+        """The mapped object, and the columns that prompts show; an empty cell is an empty text."""
+        own = self._optional("metadata", self._object)
+        if not self._shown:
+            return own
+        cells = ((column, self._record.values.get(column)) for column in self._shown)
+        row = {column: "" if is_missing(cell) else self._text_or_json(cell) for column, cell in cells}
+        return canonical_json({**json.loads(own or "{}"), **row})
 
     def _object(self, cell: Any) -> str:
         text = self._text_or_json(cell)

@@ -43,6 +43,7 @@ class LabelPages:
             answers=[] if item is None else answer_words(session.answers(item)),
             meanings={} if item is None else answer_meanings(item, session.answers(item)),
             task=session.task,
+            rubric_open=item is not None and not session.has_seen_rubric(who, item),
             done=len(session.order(who)) - len(waiting),
             total=len(session.order(who)),
             stranger=bool(session.annotators) and who not in session.annotators,

@@ -38,6 +38,7 @@ CHARTS: Registry[Chart | str | None] = Registry(
         "worth": f"{_HERE}.interval_charts:worth",
         "heat-accuracy": f"{_HERE}.heatmaps:accuracy",
         "heat-invariance": f"{_HERE}.heatmaps:invariance",
+        "reliability": f"{_HERE}.reliability:reliability",
         "runs": f"{_HERE}.interval_charts:runs",
         "strata": f"{_HERE}.interval_charts:strata",
         "cost": f"{_HERE}.cost_curve:cost_curve",

@@ -1,0 +1,117 @@
+"""The first minutes: `steelyard init`, `demo` and `skill`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from steelyard.cli.options import KINDS, OneOf, complete_judges, option
+from steelyard.cli.output import FULL, display_path, print_datasheet, print_page_path
+from steelyard.errors import ConfigError, SteelyardError
+
+FOLDER = "steelyard-runs/recorded-demo"
+
+
+@click.command(short_help="Show a recorded run of two real judges; makes no calls.")
+@option("--out", type=KINDS["folder"], metavar="DIR", default=FOLDER, help="Folder to write.")
+@option("--full", is_flag=True, help=FULL)
+def demo(out: Path | str, full: bool) -> None:
+    """Show what a measurement tells: a recorded run of the two embedded judges, with its page.
+
+    No call is made and no weights are fetched. The folder is a run like any other: `show`, `view`, `compare`
+    and `gate` take it. `steelyard measure` without arguments measures the same judges here.
+    """
+    from steelyard.commands.demo import unpack_demo
+    from steelyard.core.text import pluralize
+    from steelyard.run_folder.published_files import read_datasheet
+    from steelyard.run_folder.run_folder import RunFolder
+
+    folder = RunFolder(unpack_demo(Path(out)))
+    sheet = read_datasheet(folder.path)
+    print_datasheet(sheet, full=full)
+    click.echo()
+    calls = pluralize(int(sheet.run.get("calls") or 0), "call")
+    print_page_path(folder.page, f"{calls}, recorded; none was made for this.", full=full)
+    click.echo("Your own judge: steelyard init")
+
+
+QUESTIONS = {
+    "judge": "Judge (such as openai/gpt-4o-mini, or python/FILE.py:FUNCTION)",
+    "data": "Table of answers that it judged or will judge (empty: built-in texts)",
+    "prompt": "File with its prompt (empty: Steelyard's own)",
+}
+
+
+@click.command(short_help="Write a first study file for your judge, with its price.")
+@option("--judge", "-j", metavar="JUDGE", help="Judge, as for `measure`.", shell_complete=complete_judges)
+@option("--data", type=KINDS["file"], metavar="FILE", help="Table of answers [built-in texts].")
+@option("--prompt", type=KINDS["file"], metavar="FILE", help="Prompt of the judge [Steelyard's own].")
+@option(
+    "--for",
+    "purpose",
+    type=OneOf(["look", "gate", "compare", "score"]),
+    metavar="PURPOSE",
+    help="What it is measured for: look, gate, compare or score [look].",
+)
+@option("--out", type=KINDS["file"], metavar="FILE", default="study.yaml", help="Study file to write.")
+def init(
+    judge: str | None, data: Path | None, prompt: Path | None, purpose: str | None, out: Path | str
+) -> None:
+    """Write a study file of about ten lines for your judge, and print its plan and its price.
+
+    On a terminal it asks for what is not given. The columns and the scale are found in the table. Edit the
+    file as you like; nothing is spent.
+    """
+    from steelyard.commands.new_study import AFTERWARDS, NewStudy
+
+    path = Path(out)
+    if path.exists():
+        raise ConfigError(f"{display_path(path)}: is there already; choose another --out.")
+    if sys.stdin is not None and sys.stdin.isatty():
+        judge = judge or click.prompt(QUESTIONS["judge"])
+        data = data or _file(QUESTIONS["data"])
+        prompt = prompt or _file(QUESTIONS["prompt"])
+        purpose = purpose or click.prompt("What for", OneOf(["look", "gate", "compare", "score"]), "look")
+    if not judge:
+        raise ConfigError("init: no judge is named; add --judge JUDGE, such as openai/gpt-4o-mini.")
+    study = NewStudy(judge, data, prompt, purpose or "look")
+    text = study.text(path.parent)
+    path.write_text(text, encoding="utf-8")
+    try:
+        _print_plan(path)
+    except SteelyardError:
+        path.unlink()  # what cannot be planned is no study
+        raise
+    click.echo(f"\n{display_path(path)}:\n")
+    click.echo("".join(f"    {line}\n" for line in text.splitlines()))
+    until = "" if data else " --until verdict"
+    then = AFTERWARDS.get(study.purpose)
+    click.echo(f"Next: steelyard measure {display_path(path)}{until}{f', then: {then}' if then else ''}")
+
+
+def _file(question: str) -> Path | None:
+    given: str = click.prompt(question, default="", show_default=False)
+    return Path(given) if given else None
+
+
+def _print_plan(path: Path) -> None:
+    from steelyard.cli.plan_table import print_study_plan
+    from steelyard.cli.study import consent_of
+    from steelyard.commands.open_study import open_study
+    from steelyard.run_folder.run_folder import RunFolder
+
+    opened = open_study(path, {}, "init", consent_of(()), calls=False, runs_code=False)
+    print_study_plan(opened.study, RunFolder.default(opened.study), False, opened.generation)
+
+
+@click.command(short_help="Print a page for coding agents: when and how to use this tool.")
+def skill() -> None:
+    """Print a page that tells a coding agent when and how to use Steelyard, and when to stop and ask.
+
+    Save it where the agent looks for such pages, for example as SKILL.md.
+    """
+    from importlib.resources import files
+
+    click.echo((files("steelyard.cli") / "skill.md").read_text(encoding="utf-8"), nl=False)

@@ -1,0 +1,317 @@
+"""Whether a judge knows when it is wrong: how its signals of confidence go with right and wrong answers.
+
+A confidence that was asked for, or that a table of recorded verdicts holds, is the judge's own and is read
+against limits. The probability of the answer's token and the agreement of repeats, of orders and of a jury
+are there in any case: their figures stand beside, without a limit. Labels are those of items as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from steelyard.core.arrays import Floats, Ints, Mask, numbered
+from steelyard.core.text import pluralize
+from steelyard.metrics.basis import Basis, Group, Items, labelled
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
+from steelyard.metrics.findings import SURE as LEVEL
+from steelyard.metrics.findings import with_finding
+from steelyard.metrics.metric import HIGH, LOW, Amount, Limit, Metric
+from steelyard.metrics.proportions import join, limit_note, proportion
+from steelyard.metrics.stats.clusters import ClusterMean, Tally
+from steelyard.metrics.stats.confidence import (
+    SURE,
+    auroc,
+    auroc_limits,
+    brier,
+    calibration_bins,
+    calibration_error,
+    calibration_limits,
+    isotonic,
+    recalibrated_by_others,
+)
+from steelyard.metrics.stats.intervals import DIFFERENCE, SHARE, Span
+from steelyard.verdicts.call_answers import CallAnswers
+from steelyard.verdicts.confidence import TOKEN
+from steelyard.verdicts.item_answers import (
+    AS_THEY_ARE,
+    ItemAnswer,
+    ItemAnswers,
+    agreement_signals,
+    as_they_are,
+    call_confidence,
+)
+from steelyard.verdicts.observations import Observations
+
+PROBE = "confidence"
+RECALIBRATED = "recalibrated"
+"""Signal: the confidence by the isotonic fit to other items."""
+TELLS = 0.6
+"""AUROC below which a signal hardly tells right from wrong."""
+
+
+def with_confidence(calls: Observations, group: Group) -> Mask:
+    """Labelled calls on items as they are that hold a confidence."""
+    known = np.array([each is not None for each in calls.confidences], dtype=np.bool_)
+    plain = np.isin(calls.shown.kind, AS_THEY_ARE)[calls.stimulus]
+    return np.asarray(labelled(calls, group) & plain & known[calls.confidence])
+
+
+_OF_CALLS = partial(Metric, basis=Basis(items=Items.RUN, only=with_confidence))
+AUROC = _OF_CALLS(
+    "confidence_auroc",
+    "AUROC of its confidence",
+    "Chance that a right answer has the higher confidence than a wrong one; 0.5 is a coin.",
+    plain="knows when it is wrong",
+    limit=Limit(TELLS, "min", probes=(PROBE,)),
+)
+OVERCONFIDENCE = _OF_CALLS(
+    "overconfidence",
+    "overconfidence",
+    "Mean confidence less the share of answers that are right.",
+    plain="surer than it is right",
+    signed=True,
+    limit=Limit(0.1, probes=(PROBE,)),
+)
+CALIBRATION_ERROR = _OF_CALLS(
+    "calibration_error",
+    meaning="Root mean square distance of confidence from the share that is right, in ten bins of equal "
+    "size, less what chance adds.",
+    direction=LOW,
+)
+BRIER = _OF_CALLS(
+    "brier_score",
+    "Brier score",
+    "Mean squared distance of the confidence from what happened (1 right, 0 wrong): miscalibration − "
+    "discrimination + uncertainty.",
+    direction=LOW,
+    amount=Amount(None, (0.0, 1.0), labelled=True),
+)
+WRONG_BUT_SURE = _OF_CALLS(
+    "wrong_but_sure",
+    meaning=f"Of the wrong answers: those with a confidence of {SURE:g} or more.",
+    direction=LOW,
+    behind="wrong",
+)
+RIGHT_AT = _OF_CALLS(
+    "right_at_confidence",
+    "right at this confidence",
+    "Share of answers that are right among those of about one confidence, with limits that hold for all bins "
+    "of the curve together.",
+    direction=HIGH,
+    detail=True,
+)
+METRICS = (AUROC, OVERCONFIDENCE, CALIBRATION_ERROR, BRIER, WRONG_BUT_SURE, RIGHT_AT)
+ONE_OUTCOME = "all answers with a label are {}: nothing to tell apart"
+CONSTANT = "its confidence is always the same"
+ENOUGH = 20
+"""Answers from which on a confidence that never changes is taken to tell nothing."""
+_METHODS = ("delong_cluster", "by_construction")
+
+
+@dataclass(frozen=True, eq=False)
+class SureAnswers:
+    """Labelled answers with one signal of confidence, in rows."""
+
+    signal: Floats
+    right: Mask
+    clusters: Ints
+    units: int
+    left_out: int = 0
+    """Labelled answers without a signal."""
+    is_chance: bool = True
+    """Whether the signal claims to be a chance of being right."""
+
+    @property
+    def sample(self) -> Sample:
+        return Sample(len(self.signal), self.units, len(np.unique(self.clusters)))
+
+    def tally(self, events: Mask, among: Mask) -> Tally:
+        trials = np.bincount(self.clusters[among], minlength=int(self.clusters.max()) + 1)
+        count = np.bincount(self.clusters[among & events], minlength=len(trials))
+        kept = trials > 0
+        size = int(among.sum())
+        return Tally(count[kept].astype(np.int64), trials[kept].astype(np.int64), size, min(size, self.units))
+
+
+def confidence_estimates(
+    judge: str, calls: Observations, panel: Mapping[str, ItemAnswers], seed: int
+) -> list[Estimate]:
+    """Figures of every signal that the calls of a judge hold; nothing without labels."""
+    found: list[Estimate] = []
+    context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
+    known = _of_calls(calls)
+    if known is not None:
+        answers, kind = known
+        here = context.for_subgroup(signal=TOKEN) if kind == TOKEN else context
+        found += _figures(here, answers)
+        found += _recalibrated(context, answers) if kind != TOKEN else []
+    for name, agreement in _agreements(judge, panel):
+        found += _figures(context.for_subgroup(signal=name), agreement)
+    return found
+
+
+def _of_calls(calls: Observations) -> tuple[SureAnswers, str] | None:
+    plain = as_they_are(calls)
+    shares, kind, _ = call_confidence(plain)
+    answers = CallAnswers.of(plain)
+    counted = answers.has_reference & ~np.isnan(answers.answer)
+    rows = np.flatnonzero(counted & ~np.isnan(shares))
+    if kind is None or not len(rows):
+        return None
+    clusters = plain.shown.cluster[plain.stimulus[rows]]
+    units = len(np.unique(plain.stimulus[rows]))
+    left = int(counted.sum()) - len(rows)
+    return SureAnswers(shares[rows], answers.right[rows], numbered(clusters)[1], units, left), kind
+
+
+def _agreements(judge: str, panel: Mapping[str, ItemAnswers]) -> Iterator[tuple[str, SureAnswers]]:
+    if judge not in panel:
+        return
+    mine = panel[judge].items
+    items = [name for name, item in mine.items() if item.label and item.answer]
+    for signal, values in agreement_signals(judge, panel, items).items():
+        rows = [(v, mine[name]) for v, name in zip(values, items, strict=True) if v is not None]
+        if rows:
+            yield signal, _rows(rows)
+
+
+def _rows(rows: list[tuple[float, ItemAnswer]]) -> SureAnswers:
+    tasks = np.array([item.task for _, item in rows])
+    return SureAnswers(
+        np.array([value for value, _ in rows], dtype=np.float64),
+        np.array([item.answer == item.label for _, item in rows], dtype=np.bool_),
+        np.unique(tasks, return_inverse=True)[1].astype(np.int64),
+        len(rows),
+        is_chance=False,
+    )
+
+
+def _figures(context: EstimateContext, rows: SureAnswers) -> list[Estimate]:
+    found = [_auroc(context, rows)]
+    if rows.is_chance:
+        found += [_overconfidence(context, rows), *_calibration(context, rows)]
+        found += [_wrong_but_sure(context, rows), *_curve(context, rows)]
+    return found
+
+
+def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
+    value = auroc(rows.signal, rows.right)
+    if value is None:
+        outcome = "right" if rows.right.all() else "wrong"
+        return context.undefined(AUROC, ONE_OUTCOME.format(outcome))
+    constant = len(rows.signal) >= ENOUGH and bool(rows.signal.min() == rows.signal.max())
+    limits = (0.5, 0.5) if constant else auroc_limits(rows.signal, rows.right, rows.clusters, LEVEL)
+    limit = AUROC.limit_in(context.group, context.probe)
+    estimate = context.estimate(
+        AUROC,
+        rows.sample,
+        value=value,
+        intervals=() if limits is None else (Interval(_METHODS[constant], *limits),),
+        chance=0.5,
+        note=join(
+            [
+                CONSTANT if constant else None,
+                f"wrong: {int((~rows.right).sum())} of {pluralize(len(rows.right), 'answer')}",
+                None if limits else "fewer than two clusters with a right and with a wrong answer",
+                _left_out(rows),
+                limit_note(limit) if limit else None,
+            ]
+        ),
+    )
+    return with_finding(estimate, limit)
+
+
+def _left_out(rows: SureAnswers) -> str | None:
+    noun = pluralize(rows.left_out, "labelled answer")
+    return f"left out for want of a confidence: {noun}" if rows.left_out else None
+
+
+def _mean(
+    context: EstimateContext, metric: Metric, rows: SureAnswers, values: Floats, ends: Span
+) -> Estimate:
+    mean = ClusterMean.of(rows.clusters, values)
+    limits = mean.limits(LEVEL, ends) or (mean.difference_limits(LEVEL) if ends[0] < 0 else None)
+    limit = metric.limit_in(context.group, context.probe)
+    estimate = context.estimate(
+        metric,
+        rows.sample,
+        value=mean.mean,
+        intervals=() if limits is None else (Interval("t_cluster", *limits),),
+    )
+    return with_finding(estimate, limit)
+
+
+def _overconfidence(context: EstimateContext, rows: SureAnswers) -> Estimate:
+    made = _mean(context, OVERCONFIDENCE, rows, rows.signal - rows.right, DIFFERENCE)
+    stated, right = float(rows.signal.mean()), float(rows.right.mean())
+    limit = OVERCONFIDENCE.limit_in(context.group, context.probe)
+    said = [
+        f"mean confidence {stated:.2f}, right {right:.2f}",
+        made.note,
+        limit_note(limit) if limit else None,
+    ]
+    return _noted(made, join(said), confidence=stated, right=right)
+
+
+def _calibration(context: EstimateContext, rows: SureAnswers, bins: Ints | None = None) -> list[Estimate]:
+    seed = context.bootstrap_seed(CALIBRATION_ERROR.id)
+    limits = calibration_limits(rows.signal, rows.right, rows.clusters, seed, bins)
+    error = context.estimate(
+        CALIBRATION_ERROR,
+        rows.sample,
+        value=calibration_error(rows.signal, rows.right, bins),
+        intervals=() if limits is None else (Interval("bootstrap_cluster", *limits),),
+    )
+    parts = brier(rows.signal, rows.right)
+    words = (
+        f"miscalibration {parts.miscalibration:.3f} − discrimination {parts.discrimination:.3f} + "
+        f"uncertainty {parts.uncertainty:.3f}"
+    )
+    squares = (rows.signal - rows.right) ** 2
+    named = {name: value for name, value in asdict(parts).items() if name != "value"}
+    return [error, _noted(_mean(context, BRIER, rows, squares, SHARE), words, **named)]
+
+
+def _noted(estimate: Estimate, note: str | None, **details: object) -> Estimate:
+    return replace(estimate, note=note, details={**estimate.details, **details})
+
+
+def _wrong_but_sure(context: EstimateContext, rows: SureAnswers) -> Estimate:
+    wrong = ~rows.right
+    if not wrong.any():
+        return context.undefined(WRONG_BUT_SURE, "no answer with a label is wrong")
+    return proportion(context, WRONG_BUT_SURE, rows.tally(rows.signal >= SURE, wrong))
+
+
+def _curve(context: EstimateContext, rows: SureAnswers) -> Iterator[Estimate]:
+    place = calibration_bins(rows.signal)
+    bins = int(place.max()) + 1
+    for number in range(bins):
+        among = place == number
+        here = context.for_subgroup(bin=number + 1)
+        made = proportion(here, RIGHT_AT, rows.tally(rows.right, among), cells=bins)
+        stated = float(rows.signal[among].mean())
+        yield _noted(made, join([f"mean confidence {stated:.2f}", made.note]), confidence=stated)
+
+
+def _recalibrated(context: EstimateContext, rows: SureAnswers) -> list[Estimate]:
+    """The confidence by the isotonic fit to other items: what a remedy would show, and the map itself."""
+    seed = context.bootstrap_seed(RECALIBRATED)
+    made = recalibrated_by_others(rows.signal, rows.right, rows.clusters, seed)
+    if made is None:
+        return []
+    anew = replace(rows, signal=made)
+    here = context.for_subgroup(signal=RECALIBRATED)
+    steps = np.stack(isotonic(rows.signal, rows.right), axis=1)
+    corners = np.flatnonzero(np.diff(steps[:, 1], prepend=-1.0, append=2.0)[:-1])
+    curve = [[float(at), float(share)] for at, share in steps[corners]]
+    # In bins of what was stated: the fits of two folds differ by what each leaves out.
+    error, score = _calibration(here, anew, calibration_bins(rows.signal))
+    over = _overconfidence(here, anew)
+    return [_noted(each, "by the isotonic fit to other items") for each in (over, error)] + [
+        _noted(score, "by the isotonic fit to other items", map=curve)
+    ]

@@ -1,0 +1,106 @@
+"""What the columns of a table may hold: guesses, called so, and the command that reads the table by them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.core.field_names import known
+from steelyard.core.text import pluralize
+from steelyard.errors import DataError
+from steelyard.importing.mapped_columns import EXPECTED, SCORE, find_recorded_columns
+from steelyard.providers.provider_info import DoctorCheck
+from steelyard.tasks.sources.cells import LOST, normal
+from steelyard.tasks.sources.found_columns import FILLED, VERDICT, ColumnFinder, flattened
+from steelyard.tasks.sources.read import read_table
+
+_MOST_GROUPS = 30
+_LONG = 60
+"""Characters from which on the cells of a column are texts."""
+
+
+@dataclass(frozen=True)
+class TableGuess:
+    checks: list[DoctorCheck]
+    command: str | None
+    """One that works as it is; None where no column can be a judge's verdict."""
+    lacking: str = ""
+    """Why there is no command, in a sentence."""
+
+
+def guess_table(path: Path, values: Mapping[str, float], option: str | None) -> TableGuess:
+    """Of a table whose columns nobody named; `option` is the map of values as it was given."""
+    finder = ColumnFinder(flattened(read_table(path)), {}, values)
+    checks = [DoctorCheck(f"column {name}", *_guess(finder, name)) for name in finder.table.columns]
+    columns = _verdict_map(finder, values)
+    if columns is None:
+        return TableGuess(checks, None, _lack(finder))
+    words = ["--values", option] if option else []
+    mapped = ["--columns", ",".join(f"{part}={name}" for part, name in columns.items())]
+    line = ["steelyard", "import", str(path), *mapped, *words, "--out", f"{path.stem}-sheet"]
+    return TableGuess(checks, shlex.join(line))
+
+
+def _verdict_map(finder: ColumnFinder, values: Mapping[str, float]) -> Mapping[str, str] | None:
+    """The map of `import`: by names where they are certain; else by cells, the fuller column the judge's."""
+    table = finder.table
+    likely = [name for name in finder.candidates(SCORE) if finder.is_readable(name)]
+    likely = likely or finder.verdict_columns()
+    likely.sort(key=lambda name: -len(finder.cells(name)))
+    labels = [name for name in finder.candidates(EXPECTED) if finder.is_readable(name)]
+    given = {"score": likely[0]} if likely else {}
+    others = [name for name in [*labels, *finder.verdict_columns()] if name not in given.values()]
+    given |= {"expected": others[0]} if likely and others else {}
+    try:
+        if not likely:
+            return None
+        if finder.names_slots(likely[0]):
+            given = {{"score": "answer", "expected": "better"}[part]: name for part, name in given.items()}
+        return find_recorded_columns(table, given, None, values).columns
+    except DataError:
+        return given  # two columns may be one part: what was guessed is left to the user
+
+
+def _guess(finder: ColumnFinder, column: str) -> tuple[str, str]:
+    """The state of a column, and what it may hold."""
+    cells = finder.cells(column)
+    if not cells:
+        return "absent", "empty"
+    words = sorted({normal(cell) for cell in cells} - {*LOST})
+    shown = ", ".join(map(repr, words[:4])) + (", …" if len(words) > 4 else "")
+    named = known(column)
+    likely = column in finder.verdict_columns()
+    if likely or (finder.holds(column, VERDICT) and named in ("label", "verdict", "score")):
+        unknown = "" if finder.is_readable(column) else ", words without a value"
+        noun = {"label": "labels", None: "verdicts or labels"}.get(named, "a judge's verdicts")
+        return "ok" if not unknown else "absent", f"a guess: {noun} ({shown}{unknown})"
+    if named is not None:
+        return "ok", f"a guess: {named}, by its name"
+    if finder.holds(column, FILLED) and finder.is_unique(column):
+        long = any(len(str(cell)) > _LONG for cell in cells)
+        return "ok", f"a guess: {'texts' if long else 'an id, or texts'}, no two alike"
+    if len(words) <= _MOST_GROUPS:
+        return "ok", f"a guess: groups of rows ({pluralize(len(words), 'name')}: {shown})"
+    return "ok", "a guess: texts"
+
+
+def _lack(finder: ColumnFinder) -> str:
+    odd = list(_words_without_value(finder))
+    if odd:
+        column, words = odd[0]
+        example = ",".join(f"{word}=NUMBER" for word in words)
+        meaning = f"say what its words mean with --values {shlex.quote(example)}"
+        return f"Column {column!r} may hold verdicts; {meaning}."
+    return (
+        "No column can be a judge's verdict; to measure a judge on these texts: steelyard measure --data "
+        f"{shlex.quote(finder.table.name)} --prompt FILE -j MODEL"
+    )
+
+
+def _words_without_value(finder: ColumnFinder) -> Iterator[tuple[str, list[str]]]:
+    for column in finder.table.columns:
+        words = sorted({normal(cell) for cell in finder.cells(column)} - {*LOST})
+        if known(column) in ("verdict", "score") and 1 < len(words) <= 12 and not finder.is_readable(column):
+            yield column, words[:6]

@@ -1,0 +1,214 @@
+"""Which column plays which part: by its name, where that is certain and its cells do not contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from shlex import quote
+from typing import Any
+
+from steelyard.core.field_names import known, words_of
+from steelyard.errors import DataError
+from steelyard.tasks.scale import BINARY_WORDS
+from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, is_number, normal, plain_text
+from steelyard.tasks.sources.table import Table, TableRecord
+
+ANY, FILLED, TEXT, VERDICT = "any", "filled", "text", "verdict"
+"""What the cells of a part hold: anything, something in every row, texts, or verdicts."""
+_LOOKED_AT = 2_000
+"""Rows whose cells tell what a column holds."""
+_MOST_WORDS, _LONGEST_WORD = 12, 40
+"""A column of more or longer words than these holds no verdicts."""
+_DEEPEST = 3
+NAMES_OF_PEOPLE = ("human", "humans", "people", "person", "annotator", "expert")
+"""Words of which a column has one that people wrote; a label may be a model's."""
+
+
+@dataclass(frozen=True)
+class ColumnPart:
+    name: str
+    noun: str
+    """What the column is, for messages: `the judge's verdict`."""
+    fields: tuple[str, ...] = ()
+    """Fields of `core/field_names`, whose names a column may have beside that of the part; or other names."""
+    holds: str = ANY
+
+    def names(self, column: str) -> bool:
+        return "_".join(words_of(column)) in (self.name, *self.fields) or known(column) in self.fields
+
+
+class ColumnFinder:
+    """The map of a table's columns: what was given, and what names tell of the rest."""
+
+    def __init__(
+        self,
+        table: Table,
+        given: Mapping[str, str],
+        words: Container[str] = (),
+        option: str = "--columns",
+        taken: Sequence[str] = (),
+    ) -> None:
+        """`words` have a value of their own; columns that are `taken` play another part."""
+        self.table, self.words, self.option = table, words, option
+        self.columns = dict(given)
+        self.found: dict[str, str] = {}
+        self._taken = {*given.values(), *taken}
+        for part, column in given.items():
+            table.require(column, part)
+
+    def candidates(self, part: ColumnPart) -> list[str]:
+        """Columns that may be the part; several where names and cells leave it open."""
+        fit = [name for name in self._free if part.names(name) and self.holds(name, part.holds)]
+        if part.holds == VERDICT:
+            return [name for name in fit if self.is_readable(name)] or fit
+        return [name for name in fit if "_".join(words_of(name)) == part.name] or fit
+
+    def take(self, *parts: ColumnPart) -> None:
+        """Map each part that one column is for certain; two that may be the same part are refused."""
+        for part in parts:
+            found = [] if part.name in self.columns else self.candidates(part)
+            if len(found) > 1:
+                names = ", ".join(map(repr, found[:-1])) + f" and {found[-1]!r}"
+                paste = self.paste({part.name: found[0]})
+                raise DataError(
+                    f"{self.table.name}: columns {names} could each be {part.noun}, expected one; say which, "
+                    f"as in {paste}."
+                )
+            if found:
+                self.assign(part.name, found[0])
+
+    def assign(self, part: str, column: str) -> None:
+        self.table.require(column, part)
+        self.columns[part] = self.found[part] = column
+        self._taken.add(column)
+
+    def group_rows_by(self, part: str, group: str, *others: str) -> None:
+        """Where several rows have the same id, its column says which rows belong together, and names none."""
+        if part in self.found and not self.is_unique(
+            *(self.columns[p] for p in (part, *others) if p in self.columns)
+        ):
+            del self.columns[part]
+            column = self.found.pop(part)
+            if group not in self.columns:
+                self.columns[group] = self.found[group] = column
+
+    def paste(self, more: Mapping[str, str]) -> str:
+        """The option with the map, as a shell takes it."""
+        parts = {**self.columns, **more}
+        return f"{self.option} {quote(','.join(f'{part}={name}' for part, name in parts.items()))}"
+
+    def missing(self, *parts: ColumnPart) -> DataError:
+        """What to say where no column is the first of the parts; the others are guessed beside it."""
+        names = ", ".join(map(repr, self.table.columns[:12]))
+        more = f" and {len(self.table.columns) - 12} more" if len(self.table.columns) > 12 else ""
+        lacking = [part for part in parts if part.name not in self.columns]
+        paste = self.paste({part.name: self.guess(part) or "COLUMN" for part in lacking})
+        return DataError(
+            f"{self.table.name}: no column is {lacking[0].noun} for certain; found: {names}{more}; name it, "
+            f"as in {paste}."
+        )
+
+    def guess(self, part: ColumnPart) -> str | None:
+        """A column that its cells alone make likely, which must be said and never assumed."""
+        if part.holds == VERDICT:
+            likely = self.verdict_columns()
+        else:
+            likely = [name for name in self._free if part.holds == FILLED and self.is_unique(name)]
+        return likely[0] if len(likely) == 1 or (likely and part.holds == FILLED) else None
+
+    @property
+    def _free(self) -> list[str]:
+        return [name for name in dict.fromkeys(self.table.columns) if name not in self._taken]
+
+    @property
+    def line(self) -> str:
+        """What was taken by name; empty where all was given."""
+        if not self.found:
+            return ""
+        left = f"; not used: {', '.join(map(repr, self._free[:6]))}" if self._free else ""
+        return f"{self.table.name}: columns taken by name: {self.paste({})}{left}."
+
+    def holds(self, column: str, kind: str) -> bool:
+        if kind == ANY:
+            return True
+        if kind == FILLED:
+            return not any(is_missing(record.values.get(column)) for record in self.table.records)
+        cells = self.cells(column)
+        if kind == TEXT:
+            return bool(cells)
+        words = {normal(cell) for cell in cells}
+        few = len(words) <= _MOST_WORDS and all(len(word) <= _LONGEST_WORD for word in words)
+        return bool(words - {*LOST}) and (few or self.is_readable(column))
+
+    def cells(self, column: str) -> list[Any]:
+        """What the first rows hold, without empty cells."""
+        rows = islice(self.table.records, _LOOKED_AT)
+        return [
+            cell
+            for row in rows
+            if not is_missing(cell := row.values.get(column)) and plain_text(cell).strip()
+        ]
+
+    def is_readable(self, column: str) -> bool:
+        """Numbers, usual words and those that have a value, and nothing else."""
+        known_words = {*BINARY_WORDS, *SLOTS, *LOST}
+        return all(
+            (word := normal(cell)) in known_words or word in self.words or is_number(word)
+            for cell in self.cells(column)
+        )
+
+    def is_binary(self, column: str) -> bool:
+        """Whether every cell is 0, 1, one of their usual words, or a word that has a value."""
+        return all(
+            (word := normal(cell)) in BINARY_WORDS or word in ("0", "1") or word in self.words
+            for cell in self.cells(column)
+        )
+
+    def names_slots(self, column: str) -> bool:
+        """Whether the verdicts say which of two is better."""
+        words = {normal(cell) for cell in self.cells(column)} - {*LOST}
+        return bool(words) and words <= SLOTS.keys() and not words <= {"0", "1", "2"}
+
+    def is_unique(self, *columns: str) -> bool:
+        """Whether no two rows have the same in all these columns."""
+        keys = {tuple(plain_text(row.values.get(name)) for name in columns) for row in self.table.records}
+        return len(keys) == len(self.table.records)
+
+    def verdict_columns(self) -> list[str]:
+        """Columns whose names say nothing, and whose cells look like verdicts."""
+        return [
+            name
+            for name in self._free
+            if known(name) is None
+            and not (len(self.table.records) > 2 and self.is_unique(name))
+            and self.holds(name, VERDICT)
+            and self.is_readable(name)
+            and len({normal(cell) for cell in self.cells(name)}) <= _MOST_WORDS
+        ]
+
+
+def flattened(table: Table) -> Table:
+    """Objects inside a row as columns of their own: `labels.human`."""
+    nested = {name for row in islice(table.records, _LOOKED_AT) for name in _objects(row)}
+    if not nested:
+        return table
+    records = [replace(row, values={**row.values, **_inner(row, nested)}) for row in table.records]
+    columns = dict.fromkeys(name for row in records for name in row.values if name not in nested)
+    return replace(table, columns=tuple(columns), records=records)
+
+
+def _objects(row: TableRecord) -> list[str]:
+    return [name for name, cell in row.values.items() if isinstance(cell, dict)]
+
+
+def _inner(row: TableRecord, nested: Container[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    waiting = [(name, cell, 1) for name, cell in row.values.items() if name in nested]
+    for name, cell, depth in waiting:
+        for key, inner in cell.items() if isinstance(cell, dict) else ():
+            if isinstance(inner, dict) and depth < _DEEPEST:
+                waiting.append((f"{name}.{key}", inner, depth + 1))
+            else:
+                found[f"{name}.{key}"] = inner
+    return found

@@ -1,0 +1,204 @@
+"""Tables as people have them: columns by their names, usual words, one map of values, one path."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Command
+from docs_pages import ROOT
+
+COLUMNS = ("uid", "question", "answer", "judge_verdict", "human")
+
+
+def answers(size: int = 200, labelled: int | None = None, words: tuple[str, str] = ("good", "bad")) -> list:
+    """Rows of a judge that is wrong on every seventh; people's words on the first of them."""
+    rows = []
+    for number in range(size):
+        right = number % 3 > 0
+        said = right if number % 7 else not right
+        label = words[not right] if labelled is None or number < labelled else ""
+        rows.append((f"u{number}", f"Why {number}?", f"Since {number}.", words[not said], label))
+    return rows
+
+
+def write_csv(path: Path, rows: list, header: tuple[str, ...] = COLUMNS, **dialect: Any) -> Path:
+    encoding = dialect.pop("encoding", "utf-8")
+    with path.open("w", newline="", encoding=encoding) as stream:
+        csv.writer(stream, **dialect).writerows([header, *rows])
+    return path
+
+
+def write_jsonl(path: Path, rows: list, header: tuple[str, ...] = COLUMNS) -> Path:
+    lines = (json.dumps(dict(zip(header, row, strict=True))) for row in rows)
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def accuracy(text: str) -> tuple[int, int]:
+    rows = json.loads(text)["estimates"]
+    found = next(
+        row for row in rows if row["metric"] == "accuracy" and not row["group"].keys() - {"protocol"}
+    )
+    return found["numerator"], found["denominator"]
+
+
+def said(text: str) -> str:
+    return " ".join(text.split())
+
+
+def printed_command(text: str) -> list[str]:
+    """The words of the only `steelyard …` line, as a shell would take them."""
+    (line,) = re.findall(r"^\s*(steelyard .+)$", text, flags=re.MULTILINE)
+    return shlex.split(line)[1:]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_own_verdicts_are_imported_at_the_first_try(command: Command, tmp_path: Path, ending: str) -> None:
+    write = write_jsonl if ending == "jsonl" else write_csv
+    write(tmp_path / f"verdicts.{ending}", answers())
+    done = command("import", f"verdicts.{ending}", "--out", "sheet", "--json")
+    assert done.code == 0, done.err
+    assert accuracy(done.out) == (171, 200)
+    assert "--columns item=uid,score=judge_verdict,expected=human,text=answer" in done.err
+
+
+def test_a_sheet_carries_texts_and_asks_for_no_label_twice(command: Command, tmp_path: Path) -> None:
+    write_csv(tmp_path / "scored.csv", answers(labelled=80))
+    done = command("labels", "draw", "scored.csv", "-n", 40, "--out", "lab")
+    assert done.code == 0, done.err
+    assert "80 items have a label in scored.csv already: not drawn, nor in the figure." in said(done.out)
+    with (tmp_path / "lab" / "sheet.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 40
+    for row in rows:
+        number = int(re.fullmatch(r"Why (\d+)\?", row["request"])[1])
+        assert row["response"] == f"Since {number}."
+        assert number >= 80
+
+
+def test_a_sheet_without_texts_is_refused(command: Command, tmp_path: Path) -> None:
+    write_csv(
+        tmp_path / "bare.csv",
+        [row[:1] + row[3:] for row in answers(labelled=80)],
+        ("uid", "verdict", "human"),
+    )
+    done = command("labels", "draw", "bare.csv", "-n", 40, "--out", "lab")
+    assert done.code == 2
+    assert "no texts to show" in done.err
+    assert "--texts" in done.err
+    assert not (tmp_path / "lab").exists()
+
+
+def test_the_example_of_the_leaderboard_works_on_the_file_of_the_examples(command: Command) -> None:
+    votes = ROOT / "examples" / "votes.csv"
+    done = command("leaderboard", votes, "--judge", "verdict", "--people", "human", "--design", "random")
+    assert done.code == 0, done.err
+    mapped = command(
+        *("leaderboard", votes, "--judge", "verdict", "--people", "human", "--design", "random"),
+        *("--columns", "item=id,system_a=model_a,system_b=model_b"),
+    )
+    assert done.out == mapped.out
+
+
+def test_the_next_step_of_an_import_works_as_printed(command: Command, tmp_path: Path) -> None:
+    rows = answers(labelled=None)
+    some = [row if number % 3 == 1 else (*row[:4], "") for number, row in enumerate(rows)]
+    for name, table, word in (
+        ("none", answers(labelled=0), "labels"),
+        ("some", some, "labels"),  # all of one kind: no random draw
+        ("random", [(*row[:4], row[4] if n % 5 < 2 else "") for n, row in enumerate(rows)], "estimate"),
+    ):
+        write_csv(tmp_path / f"{name}.csv", table)
+        done = command("import", f"{name}.csv", "--out", f"{name}-sheet")
+        assert done.code == 0, done.err
+        words = printed_command(done.out)
+        assert words[0] == word
+        again = command(*words)
+        assert again.code == 0, (words, again.err)
+    write_csv(tmp_path / "all.csv", rows)
+    assert "\nNext, if" not in command("import", "all.csv", "--out", "all-sheet").out
+    bare = [(row[0], *row[3:]) for row in answers(labelled=0)]
+    write_csv(tmp_path / "bare.csv", bare, ("uid", "verdict", "human"))
+    done = command("import", "bare.csv", "--out", "bare-sheet")
+    assert "200 rows without a label; add a column with the texts" in said(done.out)
+
+
+def test_the_path_from_verdicts_to_a_figure(command: Command, tmp_path: Path) -> None:
+    """Import, draw as printed, label in a spreadsheet, add, open, estimate."""
+    write_csv(tmp_path / "verdicts.csv", answers(labelled=0))
+    draw = printed_command(command("import", "verdicts.csv", "--out", "sheet").out)
+    assert command(*draw).code == 0
+    sheet = tmp_path / "verdicts-labels" / "sheet.csv"
+    with sheet.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    with sheet.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        for row in rows:
+            number = int(re.fullmatch(r"Since (\d+)\.", row["response"])[1])
+            writer.writerow({**row, "label": "good" if number % 3 else "bad"})
+    assert "100 labels added" in command("labels", "add", "verdicts-labels", sheet).out
+    assert command("labels", "open", "verdicts-labels").code == 0
+    done = command("estimate", "verdicts.csv", "--labels", "verdicts-labels", "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["labels"] == 100
+    assert found["corrected"]["low"] <= 2 / 3 <= found["corrected"]["high"]
+
+
+NINE = range(9)
+DATA = [(f"u{n}", f"Why {n}?", f"Since {n}.", ("sound", "unsound")[n % 2]) for n in range(12)]
+
+
+def test_a_judge_is_planned_on_a_table_without_a_map(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "judge.md").write_text("{request}\n{response}\nReply PASS or FAIL.")
+    rows = [(*row[:3], ("good", "bad")[n % 2]) for n, row in enumerate(DATA)]
+    write_csv(tmp_path / "answers.csv", rows, ("uid", "question", "answer", "human"))
+    judge = ("-j", "openai/m?base_url=http://127.0.0.1:9/v1&reader=choice", "--prompt", "judge.md")
+    done = command("plan", *judge, "--data", "answers.csv", "--json")
+    assert done.code == 0, done.err
+    assert "--columns id=uid,request=question,response=answer,label=human; scale: binary." in done.err
+    mapped = ("--columns", "id=uid,request=question,response=answer,label=human", "--scale", "binary")
+    assert command("plan", *judge, "--data", "answers.csv", *mapped, "--json").out == done.out
+    write_csv(tmp_path / "words.csv", DATA, ("uid", "question", "answer", "human"))
+    unknown = command("plan", *judge, "--data", "words.csv", "--scale", "binary")
+    assert unknown.code == 2
+    assert "holds 'sound', expected one of 0, 1, yes, " in unknown.err
+    assert "say what the word means with --values sound=ANSWER" in unknown.err
+    values = ("--values", "sound=1,unsound=0")
+    assert command("plan", *judge, "--data", "words.csv", *values).code == 0
+    old = command("plan", *judge, "--data", "words.csv", "--labels", "sound=1,unsound=0")
+    assert old.code == 0
+    assert "--labels: is called --values" in old.err
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "arguments"),
+    [
+        (COLUMNS, answers(labelled=80), ()),
+        (("key", "asked", "said", "mark", "checked"), answers(labelled=80), ()),
+        (COLUMNS, answers(labelled=80, words=("ok", "nok")), ("--values", "ok=1,nok=0")),
+        (
+            ("id", "model_a", "model_b", "verdict", "human"),
+            [(n, "x", "y", "ab"[n % 2], "a") for n in range(9)],
+            (),
+        ),
+        (("id", "verdict", "human", "label"), [(n, n % 2, n % 2, n % 2) for n in range(20)], ()),
+    ],
+)
+def test_the_command_that_doctor_prints_works(
+    command: Command, tmp_path: Path, header: tuple[str, ...], rows: list, arguments: tuple[str, ...]
+) -> None:
+    write_csv(tmp_path / "table.csv", rows, header)
+    done = command("doctor", "table.csv", *arguments)
+    assert done.code == 0, done.err
+    assert "a guess: " in said(done.out)
+    again = command(*printed_command(done.out))
+    assert again.code == 0, again.err
