@@ -218,12 +218,12 @@ async def _receive(reader: asyncio.StreamReader) -> Received:
 
 
 @contextmanager
-def planted_server(judge: Judge, key: Iterable[Stimulus] = ()) -> Iterator[str]:
+def planted_server(judge: Judge, key: Iterable[Stimulus] = (), port: int = 0) -> Iterator[str]:
     """Where a planted judge is served, from a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    runner, url = asyncio.run_coroutine_threadsafe(start(judge, key=key), loop).result()
+    runner, url = asyncio.run_coroutine_threadsafe(start(judge, port=port, key=key), loop).result()
     try:
         yield url
     finally:

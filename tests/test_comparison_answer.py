@@ -12,7 +12,7 @@ import pytest
 from steelyard.api import measure
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.datasheet.comparison.answer import ComparisonAnswer
-from steelyard.datasheet.comparison.page import forest, render
+from steelyard.datasheet.comparison.page import forests, oriented, render
 from steelyard.datasheet.comparison.rows import label, main_first, state
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.questions.more_data import profile_calls
@@ -72,16 +72,23 @@ def step(*rows: Comparison) -> str:
     ],
 )
 def test_the_metric_says_which_way_is_better(metric: str, first: float, second: float, better: str) -> None:
-    """The word in text, Markdown and JSON, and the colour and marker of the forest plot."""
+    """The word in text, Markdown and JSON, and the words, side and colour of the forest plot."""
     shown = row(metric, first, second)
     assert state(shown) == better
-    colour = {"better": "good", "worse": "bad", "different": "accent"}[better]
-    drawing = forest([shown], 0.1, "a", "b")
-    assert f"{better}." in drawing
-    assert f"var(--{colour})" in drawing
-    assert not {f"var(--{other})" for other in ("good", "bad") if other != colour} & set(
-        re.findall(r"var\(--\w+\)", drawing)
-    )
+    words, colour = {
+        "better": ("B better", "series-2"),
+        "worse": ("A better", "series-1"),
+        "different": ("different", "accent"),
+    }[better]
+    (plot,) = forests([shown], 0.1, "a", "b")
+    assert f"{words}." in plot.svg  # the last words of the description
+    assert f"var(--{colour})" in plot.svg
+    assert not {"var(--good)", "var(--bad)"} & set(re.findall(r"var\(--[\w-]+\)", plot.svg))
+    both = ("A shows more", "B shows more") if metric == "tie_rate" else ("A better", "B better")
+    assert all(f"{side}: " in plot.svg for side in both)
+    value, (low, high) = oriented(shown)
+    assert low < value < high
+    assert {"better": value > 0, "worse": value < 0}.get(better, True)
 
 
 def test_words_of_json_have_one_word_for_people_each() -> None:

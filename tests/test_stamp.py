@@ -229,7 +229,7 @@ def test_another_program_another_name_or_a_plug_in_computes(
         assert computed == [Path("run")]
         assert published_losses() is None
     assert published_losses() == ()
-    monkeypatch.setattr(stamp, "_program", lambda: "of tomorrow")
+    monkeypatch.setattr(stamp, "program_digest", lambda: "of tomorrow")
     assert published_losses() is None
 
 

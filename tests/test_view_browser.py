@@ -213,7 +213,11 @@ def test_keys_go_through_the_list_that_a_call_was_opened_from(browser: Browser, 
 
 def test_a_comparison_leads_back_to_both_datasheets(browser: Browser, server: Server) -> None:
     with opened(browser, server.access.url()) as page:
-        page.get_by_role("button", name="Compare").click()
+        compare = page.get_by_role("button", name="Compare the two ticked")
+        assert compare.is_disabled()
+        for tick in page.locator("table.runs input[name=side]").all():
+            tick.check()
+        compare.click()
         page.locator("#forest-h").wait_for()
         assert page.get_by_role("link", name="Datasheet").count() == 2
         page.get_by_role("link", name="Datasheet").last.click()
@@ -227,12 +231,22 @@ def test_a_search_on_the_overview_shows_the_runs_that_have_every_word(
         rows = page.locator("table.runs tbody tr >> visible=true")
         assert rows.count() == len(KINDS)
         page.get_by_label("Search").fill("planted/first PARTIAL")
-        page.get_by_text("1 of 5 runs").wait_for()
-        assert rows.locator("th a").inner_text() == "partial"
+        page.get_by_text("1 of 5 rows").wait_for()
+        assert "partial" in rows.locator("th").inner_text()
         page.get_by_label("Search").fill("no such judge")
-        page.get_by_text("0 of 5 runs").wait_for()
+        page.get_by_text("0 of 5 rows").wait_for()
         page.get_by_label("Search").fill("")
         assert rows.count() == len(KINDS)
+        page.get_by_label("Verdict").select_option("unfit")
+        assert 0 < rows.count() < len(KINDS)
+        page.get_by_label("Verdict").select_option("all")
+        names = page.locator("table.runs tbody tr th > a")
+        page.get_by_role("button", name="judge").click()  # in the browser: the address stays
+        down = names.all_inner_texts()
+        assert down == sorted(down, reverse=True)
+        page.get_by_role("button", name="judge").click()
+        assert names.all_inner_texts() == down[::-1]
+        assert "sort=" not in page.url
 
 
 def test_a_run_of_an_agent_is_shown_as_messages(browser: Browser, shown: Server, kinds: Path) -> None:

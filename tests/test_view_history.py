@@ -1,87 +1,244 @@
-"""History over runs of one judge: figures in order of time, and changes by the rule of `compare`."""
+"""History over runs of one judge: series by how it is asked, and changes since the run of the certificate."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from commands import run_command
 from review_sessions import Client, serving
-from steelyard.commands.compare import Target, compare_targets
+from steelyard.commands.compare import Target, compare_targets, load_verdicts
+from steelyard.commands.history import control_chart
+from steelyard.commands.history.control_chart import (
+    PairedTest,
+    changed,
+    exchange_p,
+    kept_tests,
+    most_in_a_year,
+    paired_tests,
+    pairs_needed,
+    run_alpha,
+)
+from steelyard.commands.history.series import Series, series_of
+from steelyard.metrics.comparison.paired import Paired
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.web.view.app import ViewPages
-from steelyard.web.view.history import histories
+from steelyard.web.view.bundle import write_bundle
+from steelyard.web.view.history import History, history, questions_of
+from weekly_runs import WEEKS, measure_weekly
 
-JUDGES = {"a-monday": "tie", "b-tuesday": "tie", "c-wednesday": "first"}
+NAMES = [name for name, _, _ in WEEKS]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs of a judge that keeps its name and, on the last day, names the first text always."""
+    """Six runs of one judge: the first certified, a change in the fourth, the last asked otherwise."""
     folder = tmp_path_factory.mktemp("history")
-    for day, model in JUDGES.items():
-        judge = f"planted/{model}?name=gate"
-        run_command(folder, "measure", "-j", judge, "-p", "vacuum", "--out", day)
+    measure_weekly(folder, WEEKS, "-p", "vacuum", "--profile", "standard")
+    policy = folder / "policy.yaml"
+    policy.write_text("failed_rate: {max: 0.1}\nflags: allow\nvalid_for: 365d\n")
+    run_command(folder, "gate", "w1", "--policy", policy)
     return folder
 
 
-def test_a_change_is_shown_where_compare_shows_a_difference(folder: Path) -> None:
-    days = list(JUDGES)
-    runs = [(number, day, read_datasheet(folder / day)) for number, day in enumerate(days)]
-
-    def compared(first: str, second: str):  # type: ignore[no-untyped-def]
-        sides = [Target(folder / days[int(side.partition(":")[0])], "gate") for side in (first, second)]
-        return compare_targets(*sides)
-
-    (history,) = histories(reversed(runs), compared)
-    assert history.title == "gate"
-    assert [row.folder for row in history.rows] == days[::-1]  # newest first, by when the runs ended
-    newest, second, first = history.rows
-    assert first.change is None
-    assert second.change is not None
-    assert not second.change.shown
-    assert newest.change is not None
-    assert newest.change.shown
-    assert newest.change.moved == {
-        (row.probe, row.metric, frozenset(row.group.items()) - {("protocol", "base")})
-        for row in compared("1:", "2:").rows
-        if row.differs
-    }
-    assert "reacts to nothing 0.00 → 1.00" in newest.change.sentence
-    place = history.columns.index("reacts to nothing")
-    shown = [row.figures[place] for row in history.rows]
-    assert [each.estimate.value for each in shown if each] == [1.0, 0.0, 0.0]
-    assert newest.word is not None
-    assert newest.word == runs[2][2].verdicts[0]
-    assert history.changes == 1
+def runs(folder: Path) -> list[tuple[int, Path, object]]:
+    return [(number, folder / name, read_datasheet(folder / name)) for number, name in enumerate(NAMES)]
 
 
-def test_a_study_with_another_judge_each_time_is_one_history(folder: Path, tmp_path: Path) -> None:
-    other = read_datasheet(folder / "a-monday"), read_datasheet(folder / "c-wednesday")
-    text = (folder / "c-wednesday" / "datasheet.json").read_text().replace('"gate"', '"gate-2"')
-    (tmp_path / "datasheet.json").write_text(text)
-    renamed = read_datasheet(tmp_path)
-    assert renamed.judges[0].name == "gate-2"
-
-    def compared(first: str, second: str):  # type: ignore[no-untyped-def]
-        return compare_targets(Target(folder / "a-monday", "gate"), Target(folder / "c-wednesday", "gate"))
-
-    (history,) = histories([(0, "old", other[0]), (1, "new", renamed)], compared)
-    assert history.title == f"Study {renamed.name}"
-    assert [row.judge for row in history.rows] == ["gate-2", "gate"]
+@pytest.fixture(scope="module")
+def series(folder: Path) -> list[Series]:
+    return series_of(runs(folder))  # type: ignore[arg-type]
 
 
-def test_the_pages_are_made_from_the_folder_of_runs_alone(folder: Path) -> None:
-    pages = ViewPages([folder])
-    assert [run.path.name for run in pages.runs] == list(JUDGES)
-    with serving(lambda _: pages.app()) as server:
-        client = Client.of(server)
-        assert 'href="/history"' in client.get("/").text
-        text = client.get("/history").text
-        assert text.count("1 change shown") == 1
-        assert text.index("c-wednesday") < text.index("b-tuesday") < text.index("a-monday")
-        link = "/compare?first=1%3Agate&amp;second=2%3Agate"
-        assert link in text
-        assert client.get(link.replace("&amp;", "&")).status == 200
-        assert 'class="behind" href="/run/2/calls?figure=' in text
+@pytest.fixture(scope="module")
+def weekly(folder: Path, series: list[Series]) -> History:
+    return history(series[0], (), 52, lambda *sides: compared(folder, *sides))
+
+
+def compared(folder: Path, before, after, wanted):  # type: ignore[no-untyped-def]
+    old, new = load_verdicts(before.path), load_verdicts(after.path)
+    return paired_tests(old, old.pick(None), new, new.pick(None), wanted)
+
+
+def test_a_judge_asked_otherwise_is_another_series_named_by_what_differs(
+    series: list[Series],
+) -> None:
+    assert [[point.folder for point in each.points] for each in series] == [NAMES[:5], ["warm"]]
+    assert [each.settings for each in series] == ["temperature 0", "temperature 1"]
+    assert len({each.judge for each in series}) == 1
+
+
+def test_a_change_is_shown_at_the_figure_that_moved_and_since_the_certificate(weekly: History) -> None:
+    newest, fourth, third, second, first = weekly.rows
+    assert [row.point.folder for row in weekly.rows] == NAMES[4::-1]  # newest first, by when the runs ended
+    assert [row.state for row in (first, second, third)] == [
+        "reference",
+        "no change shown",
+        "no change shown",
+    ]
+    assert fourth.state == newest.state == "changed"
+    assert first.point.is_certified
+    assert all(row.reference is first.point for row in weekly.rows[:-1])
+    names = [question.name for question in weekly.questions]
+    assert names == ["Reacts to nothing", "Unreadable"]
+    moved, unmoved = weekly.questions
+    assert fourth.has_moved(moved)
+    assert not fourth.has_moved(unmoved)
+    assert "Changed since w1: reacts to nothing 0." in fourth.sentence
+    assert weekly.conclusion == "5 runs, changed in 2 of 4 compared, first in w4"
+    assert "0.00096 for a run, by Holm over the 2 questions charted" in weekly.rule
+    drawn = weekly.charts[0].panels[0].svg
+    assert drawn.count(">changed<") == 1
+    assert "certificate" in drawn
+    assert [row[3] for row in weekly.charts[1].rows] == ["reference", *["no change shown"] * 4]
+
+
+def test_a_figure_is_named_with_its_condition(folder: Path) -> None:
+    """The same metric between equals and over all pairs is two figures: a mark stands at one of them."""
+    rows = compare_targets(Target(folder / "w1", None), Target(folder / "w4", None)).rows
+    addresses = [control_chart.address(row) for row in rows]
+    assert len(set(addresses)) == len(addresses)
+    base = next(row for row in rows if row.group.get("protocol") == "base")
+    assert "protocol" not in control_chart.address(base)
+
+
+def test_questions_that_are_chosen_are_charted_and_corrected_for(series: list[Series], folder: Path) -> None:
+    asked = questions_of(series[0])
+    one = history(series[0], {asked[0].id}, 10, lambda *sides: compared(folder, *sides))
+    assert [question.id for question in one.questions] == [asked[0].id] == ["dark-current"]
+    assert "over 10 runs a year, as stated: 0.005 for a run, by Holm over the 1 question charted" in one.rule
+
+
+def test_runs_that_cannot_be_compared_say_so_in_the_heading(folder: Path, tmp_path: Path) -> None:
+    measure_weekly(tmp_path, WEEKS[:1], "-p", "vacuum", "--profile", "quick")
+    measure_weekly(tmp_path, (("seeded", *WEEKS[0][1:]),), "-p", "vacuum", "--seed", "8")
+    for name in ("w1", "seeded"):  # the port of the server differs; the judge is meant to be one
+        sheet = json.loads((tmp_path / name / "datasheet.json").read_text())
+        sheet["judges"][0]["protocols"]["base"] = "sha256:" + "0" * 64
+        (tmp_path / name / "datasheet.json").write_text(json.dumps(sheet))
+    sheets = [
+        (number, tmp_path / name, read_datasheet(tmp_path / name))
+        for number, name in enumerate(("w1", "seeded"))
+    ]
+    (both,) = series_of(sheets)
+    made = history(both, (), 52, lambda *sides: compared(folder, *sides))
+    assert made.conclusion == "2 runs, 1 could not be compared"
+    assert made.rows[0].state == "not compared"
+
+
+def test_too_few_pairs_for_any_mark_are_told(series: list[Series]) -> None:
+    def few(before, after, wanted):  # type: ignore[no-untyped-def]
+        return {figure: PairedTest(0.0, 1.0, 0.03, 6) for figure in wanted}
+
+    made = history(series[0], (), 52, few)
+    assert made.conclusion == "5 runs, 4 could not be compared"
+    assert "both answer 6 pairs or items, and 13 are needed" in made.rows[0].sentence
+    assert 2.0 ** (1 - pairs_needed(2, 0.001)) * 2 <= 0.001 < 2.0 ** (2 - pairs_needed(2, 0.001)) * 2
+
+
+def test_the_error_of_a_year_is_spread_over_its_runs() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    weekly = [start + timedelta(days=7 * week) for week in range(104)]
+    assert most_in_a_year(weekly) == 53  # within any 365 days
+    assert run_alpha(100, weekly) == pytest.approx(0.05 / 100)
+    assert run_alpha(10, weekly) == pytest.approx(0.05 / 53)  # more runs than stated
+    assert run_alpha(52, []) == pytest.approx(0.05 / 52)
+
+
+def simulated(rng: np.random.Generator, runs: int, shift: float = 0.0) -> list[dict[str, PairedTest]]:
+    """A year of a judge with five figures over 60 texts in both orders, each run against the first."""
+    rates = rng.beta(0.5, 0.5, (5, 60))
+
+    def answers(moved: float) -> np.ndarray:
+        return rng.binomial(2, np.clip(rates + moved, 0, 1)) / 2
+
+    reference, every, names = answers(0.0), np.arange(60), "abcde"
+    year = []
+    for _ in range(runs):
+        seen = answers(shift)
+        tests = {}
+        for place, name in enumerate(names):
+            paired = Paired(reference[place], seen[place], every // 5, every, weight=np.ones(60))
+            tests[name] = PairedTest(0.0, 0.0, exchange_p(paired), 60)
+        year.append(tests)
+    return year
+
+
+def test_a_year_of_unchanged_runs_shows_a_mark_in_one_of_twenty_at_most() -> None:
+    rng, years = np.random.default_rng(5), 60
+    alpha = run_alpha(52, [])
+    false = sum(any(changed(tests, alpha) for tests in simulated(rng, 52)) for _ in range(years))
+    assert false / years <= 0.05
+
+
+def test_a_planted_change_is_found_in_the_first_run_that_has_it() -> None:
+    rng, alpha = np.random.default_rng(6), run_alpha(52, [])
+    found = [next(n for n, t in enumerate(simulated(rng, 9, 0.3), 1) if changed(t, alpha)) for _ in range(20)]
+    assert sorted(found)[-2] == 1  # 19 years of 20 at once
+
+
+def test_tests_are_kept_for_the_content_of_both_folders(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path))
+    monkeypatch.setattr(control_chart, "plug_ins_installed", lambda: False)
+    made: list[str] = []
+
+    def make() -> dict[str, PairedTest]:
+        made.append("made")
+        return {"figure": PairedTest(0.25, 0.5, 0.125, 60)}
+
+    sides = folder / "w1", folder / "w2"
+    first, second = (kept_tests(sides, "gate", ["figure"], make) for _ in range(2))
+    assert first == second == {"figure": PairedTest(0.25, 0.5, 0.125, 60)}
+    assert made == ["made"]
+    kept_tests((folder / "w1", folder / "w3"), "gate", ["figure"], make)
+    kept_tests(sides, "gate", ["another"], make)
+    assert len(made) == 3
+    for file in (tmp_path / "history").iterdir():
+        file.write_text("{")
+    kept_tests(sides, "gate", ["figure"], make)
+    assert len(made) == 4  # a file that is broken is made again
+    monkeypatch.setattr(control_chart, "plug_ins_installed", lambda: True)
+    kept_tests(sides, "gate", ["figure"], make)
+    assert len(made) == 5
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[Client]:
+    with serving(lambda _: ViewPages([folder]).app()) as server:
+        yield Client.of(server)
+
+
+def test_the_page_charts_every_series_and_leads_on(client: Client) -> None:
+    assert 'href="/history"' in client.get("/").text
+    text = client.get("/history").text
+    assert text.count("<figure") == 2  # one run alone has no chart
+    assert "temperature 1: <" in text
+    assert "1 run, nothing to compare" in text
+    number = NAMES.index("w4")
+    link = "/compare?first=0%3Aopenai/gate&amp;second=3%3Aopenai/gate"
+    assert link in text
+    assert client.get(link.replace("&amp;", "&")).status == 200
+    assert f'class="behind" href="/run/{number}/calls?figure=' in text
+    drawing = client.get("/history/0/dark-current.svg?runs=52")
+    assert drawing.headers["content-type"] == "image/svg+xml"
+    table = client.get("/history/0/dark-current.csv").text.splitlines()
+    assert table[0] == "run,date,value and interval,change"
+    assert [line.rpartition(",")[2] for line in table[4:]] == ["changed", "changed"]
+    for missing in ("/history/7/dark-current.svg", "/history/0/nothing.svg", "/history/0/dark-current.html"):
+        assert client.get(missing).status == 404
+
+
+def test_a_bundle_holds_the_history_and_its_files(folder: Path, tmp_path: Path) -> None:
+    write_bundle([folder / "w1", folder / "w4"], tmp_path / "out")
+    text = (tmp_path / "out" / "history.html").read_text(encoding="utf-8")
+    assert 'href="history-0-dark-current.svg"' in text
+    assert (tmp_path / "out" / "history-0-dark-current.csv").is_file()
+    assert "<form" not in text
+    assert str(folder) not in text

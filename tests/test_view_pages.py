@@ -66,11 +66,48 @@ def rows(text: str) -> list[str]:
 
 def test_the_overview_shows_runs_judges_and_their_verdicts(client: Client, pairs: Path) -> None:
     text = client.get("/").text
-    assert "2 runs" in text
+    assert "2 runs, 3 judges" in text
     assert str(pairs) in text
-    assert text.count('<tr class="run-row"') == 2
-    for judge in ("shaky", "planted/first"):
-        assert f"<b>{judge}</b>" in text
+    assert text.count('<tr class="run-row"') == 3
+    for judge in ("shaky", "planted/first", "j"):
+        assert f'data-sort="{judge}"' in text
+    for head in ("judge", "verdict", "tells good from bad", "calls", "price", "date", "certificate"):
+        assert re.search(rf"<button class=.sort.[^>]*>{head}</button>", text), head
+
+
+def listed(text: str) -> list[str]:
+    """Judges of the overview, from the top."""
+    return re.findall(r'<th scope="row" data-sort="([^"]+)"', text)
+
+
+def test_the_overview_sorts_and_filters_without_scripts(client: Client) -> None:
+    assert listed(client.get("/?sort=judge").text) == ["j", "planted/first", "shaky"]
+    down = client.get("/?sort=-judge").text
+    assert listed(down) == ["shaky", "planted/first", "j"]
+    assert 'aria-sort="descending"' in down
+    # What was not measured comes last, whichever way the others are sorted.
+    for way in ("", "-"):
+        assert listed(client.get(f"/?sort={way}figure0").text)[-1] == "j"
+    assert listed(client.get("/?find=PAIRS+shaky").text) == ["shaky"]
+    assert listed(client.get("/?study=verdicts").text) == ["j"]
+    assert listed(client.get("/?verdict=unfit").text) == ["planted/first"]
+    assert "No judge passes these filters" in client.get("/?certificate=valid").text
+    assert listed(client.get("/?sort=nonsense&find=").text) == listed(client.get("/").text)
+
+
+def test_ticked_judges_are_compared_or_shown_on_one_page(client: Client) -> None:
+    two = urlencode([("side", "0:shaky"), ("side", "0:planted/first")])
+    assert client.get(f"/compare?{two}").status == 200
+    for few in (urlencode([("side", "0:shaky")]), two + "&side=1%3Aj"):
+        answer = client.get(f"/compare?{few}")
+        assert (answer.status, "expected two: go back and tick two" in answer.text) == (400, True)
+    page = client.get(f"/together?{two}&side=1%3Aj").text
+    assert "3 judges on one page" in page
+    assert page.count("not measured") > 0
+    row = page.partition('<th scope="row">Reacts to nothing</th>')[2].partition("</tr>")[0]
+    assert row.count('<a class="behind" href="/run/0/calls?figure=') == 2
+    assert row.count("not measured") == 1
+    assert client.get("/together?side=9:nobody").status == 400
 
 
 def test_every_number_of_the_datasheet_leads_to_its_calls(client: Client) -> None:
@@ -210,8 +247,37 @@ def test_two_judges_are_compared_with_a_forest(client: Client, pairs: Path) -> N
     assert answer.status == 200
     assert "<svg" in answer.text
     assert str(pairs) not in answer.text  # a folder by its name
+    assert re.search(r"<h1[^>]*>[^<]*(is better than|is better in|alike|Neither)[^<]*</h1>", answer.text)
+    for side in ("A better", "B better"):
+        assert side in re.findall(r"<svg.*?</svg>", answer.text, re.DOTALL)[1]
     for odd in ("", "?first=9:x&second=0:y", "?first=0:nobody&second=0:shaky", "?first=../../etc&second=0:x"):
         assert client.get(f"/compare{odd}").status == 400
+
+
+def test_calls_that_differ_stand_with_both_replies_side_by_side(client: Client) -> None:
+    sides = urlencode({"first": "0:shaky", "second": "0:planted/first"})
+    compared = client.get(f"/compare?{sides}").text
+    total = int(re.search(r"(\d+) calls answered differently", compared)[1])  # type: ignore[index]
+    assert compared.count('<pre dir="auto">') == 2 * 8
+    text = client.get(f"/differing?{sides}").text
+    assert f"{total} calls answered differently" in text
+    row = text.split("<tr>")[2]
+    assert len(re.findall(r'<a class="behind" href="(/run/0/call/[^"]+)"', row)) == 2
+    answers = re.findall(r"<b>([^<]+)</b></a>", row)
+    assert len(answers) == 2
+    assert answers[0] != answers[1]
+    assert "{&#34;winner&#34;: &#34;1&#34;}" in row
+    parts = [
+        int(re.search(r"(\d+) calls? of", client.get(f"/differing?{sides}&right={who}").text)[1])  # type: ignore[index]
+        for who in ("A", "B", "none")
+    ]
+    assert 0 < sum(parts) <= total
+    listing = client.get("/run/0/calls?judge=shaky&differs=0:planted%2Ffirst").text
+    assert f'<h1 class="long">{total} of' in listing or f'<h1 class="long">{total} calls' in listing
+    assert '<option value="0:planted/first" selected>' in listing
+    same = client.get(f"/differing?{urlencode({'first': '0:shaky', 'second': '0:shaky'})}").text
+    assert "Both answer every call that they share alike" in same
+    assert client.get("/differing?first=9:x&second=0:y").status == 400
 
 
 def test_recorded_verdicts_say_that_texts_are_not_known(client: Client) -> None:

@@ -16,7 +16,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.comparison.comparison import Comparison, compare
-from steelyard.metrics.comparison.unit_events import unit_events
+from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.comparison.worths import compare_worths
 from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.findings import MARGIN
@@ -26,6 +26,7 @@ from steelyard.probes.tradeoff import cue_estimates
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunCoverage, RunRecord
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
 
@@ -145,27 +146,35 @@ def compare_judges(
 ) -> ComparisonSheet:
     if left is right and first.name == second.name:
         raise ConfigError(f"{left.folder}: {first.name!r} against itself, expected two judges; name another.")
+    mine, other, shared = paired_events(left, first, right, second)
+    family = compare(mine, other, margin, reading_order())
     by_name = left.recorded or right.recorded
+    worths = _worths(left.of(first.name), right.of(second.name), shared, by_name=by_name)
+    matched = "name" if by_name else "content"
+    sides = _side(left, first), _side(right, second)
+    return ComparisonSheet(
+        *sides, matched, margin, __version__, (*family.rows, *worths), family.p, family.faults
+    )
+
+
+def paired_events(
+    left: Verdicts, first: JudgeEntry, right: Verdicts, second: JudgeEntry
+) -> tuple[UnitEvents, UnitEvents, frozenset[str]]:
+    """The units of both judges, and what both were shown: texts, or names where texts are not known."""
+    by_name = left.recorded or right.recorded
+
+    def identity(stimulus: Stimulus) -> str:
+        return stimulus.id if by_name else stimulus.shown_hash
+
     mine, other = left.of(first.name), right.of(second.name)
-    seen, compared = ({s.id if by_name else s.shown_hash for s in one.stimuli_seen} for one in (mine, other))
+    seen, compared = (frozenset(map(identity, one.stimuli_seen)) for one in (mine, other))
     if not seen & compared:
         what = "pair names" if by_name else "contents"
         raise DataError(
             f"{left.folder} and {right.folder}: no stimulus in common ({len(seen)} and {len(compared)} "
             f"{what}), expected some; measure both judges with the same seed, profile and data."
         )
-    family = compare(
-        unit_events(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
-        unit_events(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
-        margin,
-        reading_order(),
-    )
-    worths = _worths(mine, other, seen & compared, by_name=by_name)
-    matched = "name" if by_name else "content"
-    sides = _side(left, first), _side(right, second)
-    return ComparisonSheet(
-        *sides, matched, margin, __version__, (*family.rows, *worths), family.p, family.faults
-    )
+    return unit_events(mine, identity, metrics_of), unit_events(other, identity, metrics_of), seen & compared
 
 
 def _worths(

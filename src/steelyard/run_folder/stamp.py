@@ -70,7 +70,7 @@ def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ..
 def _signature(run: RunFolder, stored: Digests, losses: Sequence[str]) -> str:
     """Of all that a report rests on; commands that it prints name the folder as it was named."""
     published = {name: _digest(run.path / name) for name in (*SHEETS, *RESULTS)}
-    return signature([str(run.path), _program(), stored | published, list(losses)])
+    return signature([str(run.path), program_digest(), stored | published, list(losses)])
 
 
 @cache
@@ -98,7 +98,7 @@ def _size(path: Path) -> int:
 
 
 @cache
-def _program() -> str:
+def program_digest() -> str:
     """Digest of the code and data of this package, and the versions below it."""
     found = _short()
     for library in LIBRARIES:

@@ -115,7 +115,7 @@ def parse_judge(
         options=options.stored(),
         rubric=None if config.rubric is None else text_or_file(config.rubric, folder, where),
     )
-    if config.prompt is not None and config.prompt not in NAMED_USER:
+    if config.prompt is not None and config.prompt not in NAMED_PROMPTS:
         is_file = isinstance(config.prompt, str) and names_file(config.prompt)
         report.sources[judge.fingerprint("base")] = Path(str(config.prompt)).name if is_file else ""
         if config.reader is None:

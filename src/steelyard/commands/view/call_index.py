@@ -295,19 +295,19 @@ def _number(text: str) -> float:
 
 
 def differing_calls(index: CallIndex, judge: str, other: CallIndex, other_judge: str) -> Mask:
-    """Calls of a judge to which another judge, perhaps of another run, gave another answer.
+    """Calls of a judge, or of any where none is named, that another judge answers otherwise."""
+    differ: Mask = np.zeros(len(index.calls), dtype=np.bool_)
+    differ[[row for row, _ in differing_rows(index, judge, other, other_judge)]] = True
+    return differ
+
+
+def differing_rows(index: CallIndex, judge: str, other: CallIndex, other_judge: str) -> list[tuple[int, int]]:
+    """Rows of both judges, perhaps of different runs, of each call that they answer differently.
 
     The same text in the same order and repeat is the same call; texts that nobody knows go by their names.
     """
-    answers = {
-        place: word
-        for place, word, name in zip(
-            other.places, other.answer_words, other.calls.judge.tolist(), strict=True
-        )
-        if other.calls.judges[name] == other_judge
-    }
-    mine = index.mask(CallFilter(judge=judge))
-    differ = [
-        answers.get(place, word) != word for place, word in zip(index.places, index.answer_words, strict=True)
-    ]
-    return mine & np.array(differ, dtype=np.bool_)
+    theirs = np.flatnonzero(other.mask(CallFilter(judge=other_judge))).tolist() if other_judge else []
+    rows = {other.places[row]: row for row in theirs}
+    mine = np.flatnonzero(index.mask(CallFilter(judge=judge))).tolist()
+    both = [(row, rows[index.places[row]]) for row in mine if index.places[row] in rows]
+    return [(row, found) for row, found in both if index.answer_words[row] != other.answer_words[found]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import ceil
 
 from steelyard.datasheet.comparison import rows
@@ -10,9 +11,42 @@ from steelyard.datasheet.comparison.rows import label
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow, forest_plot
-from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings
+from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings, metric_named
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.instrument.worth_estimates import WORTH
+from steelyard.metrics.metric import LOW, ZERO
+from steelyard.metrics.stats.intervals import Span
+
+
+@dataclass(frozen=True)
+class CallAnswer:
+    """What one judge said in a call."""
+
+    answer: str
+    reply: str
+    address: str = ""
+    """Where the call is shown; empty where nothing shows it."""
+    word: str = ""
+    """`right` or `wrong`; empty without a label."""
+
+
+@dataclass(frozen=True)
+class DifferingCall:
+    """The same call to both judges, who answer it differently."""
+
+    stimulus: str
+    about: str
+    """Probe, kind, order and repeat."""
+    label: str | None
+    sides: tuple[CallAnswer, CallAnswer]
+
+
+@dataclass(frozen=True)
+class DifferingCalls:
+    shown: Sequence[DifferingCall]
+    total: int
+    every: str
+    """Where all of them are."""
 
 
 def render(
@@ -20,10 +54,12 @@ def render(
     home: str = "",
     datasheets: Sequence[str] = (),
     differing: Callable[..., str] | None = None,
+    calls: DifferingCalls | None = None,
 ) -> str:
     """One document; in a viewer with the addresses of all runs and of both datasheets.
 
-    `differing` gives the address of the calls of a side to which the other answers otherwise.
+    `differing` gives the address of the calls of a side to which the other answers otherwise, `calls` are
+    some of them with both replies.
     """
     shown = comparison.escaped()
     return document(
@@ -32,8 +68,10 @@ def render(
         home=home,
         datasheets=datasheets,
         differing=differing,
+        calls=calls,
         show=rows,
-        drawing=forest(shown.rows, shown.margin, *shown.names),
+        drawings=forests(shown.rows, shown.margin, *shown.names),
+        styles=STYLES,
         few=any(row.flipped == "pairs" for row in shown.rows),
         metrics=metric_meanings(row.metric for row in shown.rows),
         methods=interval_meanings(each.method for row in shown.rows for each in row.intervals[:2]),
@@ -41,49 +79,112 @@ def render(
 
 
 STYLES = {
-    rows.BETTER: ("good", "triangle-up"),
-    rows.WORSE: ("bad", "triangle-down"),
-    rows.DIFFERENT: ("accent", "diamond"),
-    rows.ALIKE: ("muted", "circle"),
-    rows.UNDECIDED: ("wait", "square"),
+    rows.BETTER: ("series-2", "triangle-right", "B better"),
+    rows.WORSE: ("series-1", "triangle-left", "A better"),
+    rows.DIFFERENT: ("accent", "diamond", "different"),
+    rows.ALIKE: ("muted", "circle", "alike"),
+    rows.UNDECIDED: ("wait", "square", "undecided"),
 }
-"""Colour and marker of a state; the state itself stands beside every row."""
+"""Colour, marker and words of a state; the words stand beside every row."""
+NAME_LETTERS = 24
+"""Letters of a judge's name beside an end of the axis."""
 
 
-def forest(figures: Sequence[Comparison], margin: float, first: str, second: str) -> str:
-    """The plot as SVG, what differs first; empty where no row has a difference."""
+@dataclass(frozen=True)
+class Forest:
+    title: str
+    reading: str
+    svg: str
+
+
+def forests(figures: Sequence[Comparison], margin: float, first: str, second: str) -> list[Forest]:
+    """The differences drawn: figures that have a better side, by who is better; then those that have none."""
     # Steps of quality have another scale than shares.
     known = [row for row in figures if row.difference is not None and row.metric != WORTH.id]
-    drawn = sorted(rows.main_first(known), key=lambda row: list(STYLES).index(rows.state(row)))
-    if not drawn:
+    ordered = sorted(rows.main_first(known), key=lambda row: list(STYLES).index(rows.state(row)))
+    sided = [row for row in ordered if metric_named(row.metric).better]
+    other = [row for row in ordered if not metric_named(row.metric).better]
+    ends = tuple(f"{letter} better" + _named(letter, name) for letter, name in (("A", first), ("B", second)))
+    more = tuple(
+        f"{letter} shows more" + _named(letter, name) for letter, name in (("A", first), ("B", second))
+    )
+    band = f"A line inside the band of ±{margin:g} rules out a difference that matters."
+    plots = (
+        (
+            "Who is better, figure by figure",
+            f"Left of the line A is better, right of it B is. {band}",
+            sided,
+            ends,
+        ),
+        (
+            "Where neither way is better",
+            f"Left of the line A shows more of it, right of it B. {band}",
+            other,
+            more,
+        ),
+    )
+    return [
+        Forest(title, reading, _forest(drawn, margin, f"{first} and {second}: {title.lower()}", sides))
+        for title, reading, drawn, sides in plots
+        if drawn
+    ]
+
+
+def _named(letter: str, name: str) -> str:
+    """The name of a judge after its letter, unless it begins with that."""
+    if name.startswith(f"{letter} ("):
         return ""
-    reach = _axis_extent(drawn, margin)
-    values = {label(row): f"{rows.figures(row)[-1]} {rows.state(row)}" for row in drawn}
-    description = "; ".join(f"{name}: {value}" for name, value in values.items())
+    return f": {name if len(name) <= NAME_LETTERS else name[: NAME_LETTERS - 1] + '…'}"
+
+
+def _forest(drawn: Sequence[Comparison], margin: float, title: str, sides: tuple[str, ...]) -> str:
+    placed = [_row(row) for row in drawn]
+    reach = _axis_extent(placed, margin)
+    description = "; ".join(f"{row.name}: {row.text}" for row in placed)
     return forest_plot(
-        [_row(row, values[label(row)]) for row in drawn],
-        title=f"{second} less {first}",
+        placed,
+        title=title,
         label=description + ".",
-        axis_title="B − A",
+        axis_title="difference, in the unit of each figure",
         domain=(-reach, reach),
         ticks=None,
         signed=True,
         zero_line=True,
         margin=min(margin, reach),
-        width=460,
+        width=420,
         row_height=30,
         limit=0,
+        sides=(sides[0], sides[1]),
     )
 
 
-def _row(row: Comparison, text: str) -> IntervalRow:
-    """The interval that the word is read from."""
-    role, shape = STYLES[rows.state(row)]
-    return IntervalRow(label(row), row.difference, row.decides, role, shape, text=text)
+def _row(row: Comparison) -> IntervalRow:
+    """The interval that the word is read from, the side of B to the right."""
+    role, shape, words = STYLES[rows.state(row)]
+    value, ends = oriented(row)
+    before, after, _ = rows.figures(row)
+    return IntervalRow(label(row), value, ends, role, shape, text=f"{before} → {after}  {words}")
 
 
-def _axis_extent(drawn: Sequence[Comparison], margin: float) -> float:
+def oriented(row: Comparison) -> tuple[float, Span]:
+    """How much better B is, with its interval; B less A where neither way is better.
+
+    Of a figure that is best at zero it is how much nearer B lies.
+    """
+    better, difference, (low, high) = metric_named(row.metric).better, row.difference or 0.0, row.decides
+    first, second = row.first or 0.0, row.second or 0.0
+    if better not in (LOW, ZERO) or (better == ZERO and first + second < 0):
+        value, ends = difference, (low, high)
+    else:
+        value, ends = -difference, (-high, -low)
+    if better != ZERO:
+        return value, ends
+    gain = abs(first) - abs(second)
+    return gain, (ends[0] + gain - value, ends[1] + gain - value)
+
+
+def _axis_extent(drawn: Sequence[IntervalRow], margin: float) -> float:
     """Half the width of the axis: symmetric, wide enough for every value; for every interval up to 1."""
-    ends = [abs(end) for row in drawn for end in row.decides]
-    values = [abs(row.difference or 0.0) for row in drawn]
+    ends = [abs(end) for row in drawn for end in row.interval or () if end is not None]
+    values = [abs(row.value or 0.0) for row in drawn]
     return max(min(1.0, ceil(10 * max(2 * margin, *ends)) / 10), ceil(10 * max(values)) / 10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import NO_FAULT, TOO_LITTLE, UNFIT
@@ -21,6 +21,7 @@ from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.columns import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
+from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import (
     MAJORITY,
     MEAN,
@@ -50,6 +51,8 @@ class RemedyCell:
     """Against the judge as measured; empty where there is none."""
     measured: Estimate | None = None
     """The figure of the judge as measured, from whose calls this one is computed."""
+    remedy: str = ""
+    """Id of the remedy; empty for the judge as measured."""
 
     def __str__(self) -> str:
         return f"{self.figure} ({self.change})" if self.change else self.figure
@@ -270,9 +273,10 @@ def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
 def _cells(
     datasheet: Datasheet, mitigated: MitigatedJudge, columns: Sequence[tuple[str, str]]
 ) -> tuple[RemedyCell, ...]:
-    # Only the figures of the judge as measured lead to calls: those of a remedy are of no calls as they are.
-    known = datasheet.look_up.of_judge(mitigated.judge) if mitigated.kind == UNCURED else ()
-    cells = {_column(each): _cell(each, known) for each in mitigated.figures}
+    # A figure of a jury is of the calls of several judges.
+    known = datasheet.look_up.of_judge(mitigated.judge) if mitigated.kind != JURY else ()
+    remedy = "" if mitigated.kind == UNCURED else mitigated.remedy
+    cells = {_column(each): replace(_cell(each, known), remedy=remedy) for each in mitigated.figures}
     return tuple(cells.get(column, RemedyCell(numbers.NOT_MEASURED)) for column in columns)
 
 

@@ -167,6 +167,12 @@ function select(label, name, wanted, options) {
   const [plain, others] = options;
   return h("label", {}, label + " ", h("select", { name }, h("option", { value: "" }, "all"), plain.map(option), others?.length ? h("optgroup", { label: "Baselines" }, others.map(option)) : null));
 }
+// Judges of this run, and one of another run that a comparison leads here with.
+function otherThan(run, wanted) {
+  const mine = run.judges.map((name) => [`${run.name.slice(4)}:${name}`, name]);
+  const elsewhere = wanted.differs && !mine.some(([side]) => side === wanted.differs);
+  return elsewhere ? [...mine, [wanted.differs, `${wanted.differs.slice(wanted.differs.indexOf(":") + 1)} of another run`]] : mine;
+}
 function filters(run, wanted) {
   const own = (is) => run.judges.filter((_, place) => run.baselines[place] === is).map((name) => [name, name]);
   const strata = [...new Set(run.stimuli.map((each) => each.stratum))].sort();
@@ -175,6 +181,7 @@ function filters(run, wanted) {
     select("Probe", "probe", wanted, [run.probes]),
     strata.length > 1 && select("Stratum", "stratum", wanted, [strata.map((name) => [name, name])]),
     run.protocols.length > 1 && select("Protocol", "protocol", wanted, [run.protocols.map((name) => [name, name])]),
+    run.judges.length > 1 && select("Other answer than", "differs", wanted, [otherThan(run, wanted)]),
     h("label", {}, "Words ", h("input", { type: "search", name: "text", value: wanted.text, maxlength: 300 })),
     h("button", {}, "Show"));
   form.addEventListener("submit", (event) => {
@@ -306,6 +313,7 @@ function stimulusPage(run, id) {
   const rows = run.sorted(run.ids.map((_, row) => row).filter((row) => run.stimulus[row] === place), "");
   const family = run.stimuli.filter((each) => each.parent === made.parent), arms = new Map();
   for (const row of rows) { const arm = `${run.judge[row]} ${run.protocol[row]}`; arms.set(arm, [...(arms.get(arm) ?? []), row]); }
+  const columns = made.paired ? [[0, "u first, v second"], [1, "v first, u second"]] : [[null, "answers"]];
   document.title = id;
   return [
     h("p", { class: "kind" }, `${made.title}, ${made.kind}`), h("h1", { class: "long" }, id),
@@ -315,8 +323,14 @@ function stimulusPage(run, id) {
       h("div", { class: "sides" }, made.texts.map((text, side) => h("section", {}, h("h2", {}, made.paired ? ["Content u", "Content v"][side] : made.texts.length > 1 ? `Slot ${side + 1}, response ${((made.turn + side) % made.texts.length) + 1}` : "Response"), verbatim(text, "Text"))))]
       : h("p", { class: "unknown" }, "The texts were not recorded."),
     h("h2", {}, "What judges said"),
-    [...arms.values()].map((arm, place, every) => [run.isBaseline(arm[0]) && place > 0 && !run.isBaseline(every[place - 1][0]) && h("p", { class: "kind apart" }, "Baselines"), h("section", { class: "about arm" }, h("h3", {}, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]])), h("p", {}, run.reasons[run.why[arm[0]]]),
-      h("div", { class: arm.length === 1 ? "sides one" : "sides" }, arm.map((row) => h("section", {}, h("h4", {}, h("a", { href: address({ call: run.ids[row] }) }, (made.paired ? `order ${["uv", "vu"][run.order[row]]}, ` : "") + `repeat ${run.replicate[row]}`), ": ", verdict(run, row), " ", tags(run, row)), reply(run, row)))))]),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Replies, judge by order" }, h("table", { class: "said" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "judge"), columns.map(([, title]) => h("th", { scope: "col" }, title)))),
+      h("tbody", {}, [...arms.values()].map((arm, place, every) => [
+        run.isBaseline(arm[0]) && place > 0 && !run.isBaseline(every[place - 1][0]) && h("tr", { class: "apart" }, h("th", { scope: "rowgroup", colspan: columns.length + 1 }, "Baselines")),
+        h("tr", { class: "arm" }, h("th", { scope: "row" }, run.judges[run.judge[arm[0]]] + (run.protocols[run.protocol[arm[0]]] === "base" ? "" : ", " + run.protocols[run.protocol[arm[0]]]), h("small", {}, run.reasons[run.why[arm[0]]])),
+          columns.map(([order, title]) => h("td", { "data-label": title }, arm.filter((row) => order === null || run.order[row] === order).map((row) => h("div", {},
+            h("a", { href: address({ call: run.ids[row] }) }, verdict(run, row)), arm.length > columns.length && h("span", { class: "hint" }, ` repeat ${run.replicate[row]} `), " ", tags(run, row),
+            h("details", { class: "rest" }, h("summary", {}, "reply"), reply(run, row)))))))])))),
   ];
 }
 

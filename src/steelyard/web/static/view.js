@@ -8,7 +8,9 @@ const copy = document.getElementById("copy");
 if (copy && navigator.clipboard) {
   copy.hidden = false;
   copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(location.href);
+    // Of a page on a disk, the address inside its folder, which whoever has the folder can open.
+    const place = location.protocol === "file:" ? location.pathname.split("/").pop() + location.hash : location.href;
+    await navigator.clipboard.writeText(place);
     document.getElementById("say").textContent = "Link copied.";
   });
 }
@@ -20,16 +22,31 @@ document.addEventListener("keydown", (event) => {
   document.querySelector(`a[rel="${rel}"]`)?.click();
 });
 
-// The overview: runs whose row has every word.
-const find = document.getElementById("find");
+// The overview: rows that have every word and pass the filters; an order without asking the server; ticks.
+const runs = document.querySelector("table.runs"), find = document.getElementById("find");
 if (find) {
-  find.hidden = false;
-  find.addEventListener("input", () => {
-    const words = find.value.toLowerCase().split(/\s+/), rows = [...document.querySelectorAll("table.runs tbody tr")];
-    for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+  const filters = [...document.querySelectorAll("#runs select")], rows = [...runs.tBodies[0].rows];
+  const sift = () => {
+    const words = find.value.toLowerCase().split(/\s+/);
+    for (const row of rows) row.hidden = !(words.every((word) => row.textContent.toLowerCase().includes(word)) && filters.every((each) => !each.value || row.dataset[each.name] === each.value));
     const shown = rows.filter((row) => !row.hidden).length;
-    document.getElementById("found").textContent = shown === rows.length ? "" : `${shown} of ${rows.length} runs`;
-  });
+    document.getElementById("found").textContent = shown === rows.length ? "" : `${shown} of ${rows.length} ${rows.length === 1 ? "row" : "rows"}`;
+  };
+  find.addEventListener("input", sift);
+  for (const each of filters) each.addEventListener("change", sift);
+}
+runs?.querySelectorAll("button.sort").forEach((button) => button.addEventListener("click", (event) => event.preventDefault()));
+const told = document.getElementById("ticked");
+if (told) {
+  const compare = document.getElementById("compare-two"), together = document.getElementById("show-ticked"), tip = told.textContent;
+  const count = () => {
+    const ticked = runs.querySelectorAll("input[name=side]:checked").length;
+    compare.disabled = ticked !== 2;
+    together.disabled = ticked === 0;
+    told.textContent = ticked ? `${ticked} ticked` : tip;
+  };
+  runs.addEventListener("change", count);
+  count();
 }
 
 async function follow(card) {

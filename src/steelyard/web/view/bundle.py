@@ -93,6 +93,8 @@ def place_of(address: str) -> str:
         return f"run-{found[1]}-{found[2]}.html"
     if found := re.fullmatch(r"/run/(\d+)/(?:files|figures)/([\w-]+\.[a-z]+)", address):
         return f"run-{found[1]}-{found[2]}"
+    if found := re.fullmatch(r"/history/(\d+)/([\w-]+\.[a-z]+)", address):
+        return f"history-{found[1]}-{found[2]}"
     return f"pages/{hashlib.sha256(address.encode()).hexdigest()[:16]}.html"
 
 

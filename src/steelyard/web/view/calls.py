@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from steelyard.commands.view.call_index import COUNTED, CallFilter, CallIndex, differing_calls
 from steelyard.commands.view.call_order import sort_rows
 from steelyard.commands.view.figure_calls import calls_behind, counted_calls
-from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun, details
+from steelyard.commands.view.viewed_run import LoadedRun, NotFoundError, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.render.json import dumps
@@ -24,9 +24,10 @@ from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import capital, escape_formula
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.remedies.mitigations import remedies
 from steelyard.stimuli.expectation import reference_label
 from steelyard.verdicts.call_answers import answer_word, reason_of
-from steelyard.verdicts.observations import Observation
+from steelyard.verdicts.observations import Observation, Observations
 
 REMEMBERED = 20
 PART = 500
@@ -96,16 +97,20 @@ def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
     """The table in parts of many lines: a part for each would cost more than its making."""
     head = True
     while part := list(islice(rows, PART)):
-        out = io.StringIO()
-        writer = csv.DictWriter(out, list(part[0]))
-        if head:
-            writer.writeheader()
-        writer.writerows(
-            {key: escape_formula(v, joined=True) if isinstance(v, str) else v for key, v in row.items()}
-            for row in part
-        )
+        yield "".join(csv_lines(list(part[0]) if head else (), (list(row.values()) for row in part)))
         head = False
-        yield out.getvalue()
+
+
+def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """A table as CSV in which no cell is a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    if header:
+        writer.writerow(header)
+    writer.writerows(
+        [escape_formula(cell, joined=True) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
+    return [out.getvalue()]
 
 
 def _json(run: ViewedRun, wanted: CallFilter) -> Response:
@@ -146,6 +151,51 @@ def figure_sentence(figure: Estimate, behind: int) -> tuple[str, str]:
     return capital(metric_named(figure.metric).name), f"{place}: {value}. {_listed(figure, behind)}"
 
 
+@dataclass(frozen=True)
+class RemediedCalls:
+    """A figure with a remedy, and the answer that the remedy makes of each call behind it."""
+
+    sentence: str
+    answers: Mapping[int, str]
+    """By row; none for a call that the remedy has no answer for."""
+
+
+def remedied_calls(run: ViewedRun, loaded: LoadedRun, figure: Estimate, remedy: str) -> RemediedCalls:
+    calls = loaded.index.calls
+    mine = np.flatnonzero(calls.judge == calls.judges.index(figure.judge))
+    seen = calls.take(mine)
+    known = {each.id: each for each in remedies(seen)}
+    with_it = [each for each in (run.sheet.remedies if run.sheet else ()) if each.judge == figure.judge]
+    mitigated = next((each for each in with_it if each.remedy == remedy), None)
+    group = {**figure.group, "remedy": remedy}
+    figures = (each.estimate for each in (mitigated.figures if mitigated else ()))
+    found = next((each for each in figures if _is(each, figure, group)), None)
+    if remedy not in known or mitigated is None or found is None:
+        raise NotFoundError("That remedy is on no datasheet here: go back to the datasheet.")
+    made = known[remedy].derive(seen, spread=True)
+    words = [answer_word(made.verdicts[verdict]) for verdict in made.verdict.tolist()]
+    said = dict(zip(_places(made), words, strict=True))
+    answers = {
+        row: said[place] for row, place in zip(mine.tolist(), _places(seen), strict=True) if place in said
+    }
+    counted = numbers.counts(found)
+    value = f"{numbers.figure(found)}{', ' if counted else ''}{counted}"
+    return RemediedCalls(
+        f"With the remedy “{mitigated.title}”: {value}. It is counted from the answers “with the remedy”, "
+        "which the calls listed here make together.",
+        answers,
+    )
+
+
+def _places(calls: Observations) -> Iterator[tuple[int, int, int]]:
+    """Stimulus, order and repeat of each call."""
+    return zip(calls.stimulus.tolist(), calls.order.tolist(), calls.replicate.tolist(), strict=True)
+
+
+def _is(estimate: Estimate, figure: Estimate, group: Mapping[str, object]) -> bool:
+    return (estimate.probe, estimate.metric, dict(estimate.group)) == (figure.probe, figure.metric, group)
+
+
 def _listed(figure: Estimate, behind: int) -> str:
     if figure.n_calls == behind:
         return f"Counted from {pluralize(behind, 'call')}, listed here."
@@ -160,8 +210,8 @@ def _listed(figure: Estimate, behind: int) -> str:
     return f"No call counts; {pluralize(behind, 'call')} {plural(behind, 'was', 'were')} made for it."
 
 
-STEPS = (0.05, 0.15, 0.3, 0.5, 0.7, 0.9)
-"""Shares from which on a tile is a step darker."""
+STEPS = (0.1, 0.25, 0.5, 0.75)
+"""Shares from which on a tile is a step darker: few, so that each is told from the next."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +233,7 @@ class Tile:
 @dataclass(frozen=True)
 class AccuracyMap:
     judges: tuple[str, ...]
+    """Those with the fewest wrong calls first, baselines last."""
     probes: tuple[str, ...]
     tiles: Mapping[tuple[str, str], Tile]
     baselines: frozenset[str] = frozenset()
@@ -199,4 +250,9 @@ def accuracy_map(index: CallIndex) -> AccuracyMap:
                 tiles[judge, probe] = Tile(wrong, held, int(keep.sum()))
     probes = tuple(probe for probe in index.probes if any(place[1] == probe for place in tiles))
     baselines = frozenset(judge for judge in index.judges if index.is_baseline(judge))
-    return AccuracyMap(index.judges, probes, tiles, baselines)
+
+    def shares(judge: str) -> tuple[bool, list[float]]:
+        mine = (tiles.get((judge, probe)) for probe in probes)
+        return judge in baselines, [each.share or 0.0 for each in mine if each is not None]
+
+    return AccuracyMap(tuple(sorted(index.judges, key=shares)), probes, tiles, baselines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
 from steelyard.commands.view.call_index import COUNTED, CallFilter
@@ -14,6 +14,8 @@ from steelyard.metrics.estimate import Estimate
 class Links:
     run: int
     """Its place among the folders that were named."""
+    remedy: str = ""
+    """The remedy that lists of calls are looked at with."""
 
     def sheet(self, anchor: str = "") -> str:
         return f"/run/{self.run}/{anchor}"
@@ -21,12 +23,18 @@ class Links:
     def calls(self, wanted: CallFilter | None = None, **more: object) -> str:
         """Calls that pass a filter; `more` changes parts of it, and an empty word takes one away."""
         parts: dict[str, object] = {} if wanted is None else dict(wanted.parts())
+        if self.remedy and parts.get("figure"):
+            parts["remedy"] = self.remedy
         parts = {name: value for name, value in {**parts, **more}.items() if value not in ("", None)}
         return f"/run/{self.run}/calls" + (f"?{urlencode(parts)}" if parts else "")
 
     def behind(self, estimate: Estimate) -> str:
         outcome = COUNTED if counts_calls(estimate) else ""
         return self.calls(CallFilter(figure=figure_name(estimate), outcome=outcome))
+
+    def remedied(self, estimate: Estimate, remedy: str) -> str:
+        """The calls behind a figure, with the answers that a remedy makes of them."""
+        return replace(self, remedy=remedy).calls(CallFilter(figure=figure_name(estimate)))
 
     def call(self, name: str, stimulus: str, wanted: CallFilter | None = None) -> str:
         """One call, in the list that a filter makes."""

@@ -20,6 +20,8 @@ from steelyard.datasheet.render import clauses
 from steelyard.datasheet.render.examples import examples_by_judge
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
+from steelyard.datasheet.render.html.drawing.chart import figure_key, linked_marks
+from steelyard.datasheet.render.html.evidence import evidence
 from steelyard.datasheet.sections import first_screen, remedies, tables
 from steelyard.datasheet.sections.not_measured import not_measured_text
 from steelyard.datasheet.sections.summary import collapsible_sections, cost_summary, summarise
@@ -38,11 +40,13 @@ def render(
     calls_where: Callable[[Mapping[str, str]], str] | None = None,
     calls_on: Callable[[str, str], str] | None = None,
     pages: Sequence[tuple[str, str]] = (),
+    calls_remedied: Callable[[Estimate, str], str] | None = None,
 ) -> str:
     """One HTML document, the same for the same datasheet; a chart that raises is a fault.
 
     In a viewer, `calls_of` gives the address of the calls behind a number, `calls_where` of those that meet
-    conditions, `calls_on` of those of a judge on a stimulus, `home` that of all runs, `chart_file` that of a
+    conditions, `calls_on` of those of a judge on a stimulus, `calls_remedied` of the answers with a remedy
+    behind a figure, `home` that of all runs, `chart_file` that of a
     chart as a file, and `pages` those of the run, this one first. Elsewhere a number leads to its row among
     all estimates.
     """
@@ -58,6 +62,9 @@ def render(
     def calls_behind(estimate: Estimate) -> str:
         return calls_of(estimate) if calls_of else f"#{places[address(estimate)]}"
 
+    drawn = charts(summary, faults)
+    marks = {figure_key(estimate): estimate for estimate in every}
+    drawn = tuple(linked_marks(chart, marks, calls_behind) for chart in drawn)
     return document(
         "page.html.j2",
         sheet=sheet,
@@ -69,7 +76,8 @@ def render(
         row_id=lambda estimate: rows.get(id(estimate)) or places[address(estimate)],
         ranks={word: rank for rank, word in enumerate(reversed(WORDS))},
         spent=cost_summary(datasheet.facts),
-        charts=charts(summary, faults),
+        charts=drawn,
+        evidence=evidence(sheet, drawn),
         sections=collapsible_sections(summary),
         labels=short_names([judge.name for judge in sheet.judges]),
         mends=remedies,
@@ -86,6 +94,7 @@ def render(
         methods=interval_meanings(each.method for estimate in every for each in estimate.intervals),
         findings=FINDINGS,
         calls_of=calls_of,
+        calls_remedied=calls_remedied,
         calls_where=calls_where,
         calls_on=calls_on,
         chart_file=chart_file,

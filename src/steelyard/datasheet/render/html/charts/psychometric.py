@@ -17,6 +17,7 @@ from steelyard.datasheet.render.html.drawing.chart import (
     all_judges,
     aria_label,
     interval_ends,
+    marking,
     omission_note,
     pairs_only,
     series,
@@ -145,7 +146,10 @@ class _Curves:
                 svg.error_bar((x, low), (x, high), role)
                 for (x, _), (low, high) in zip(points, ends, strict=True)
             ),
-            *(marker(at=point, hollow=number > 0) for point in points),
+            *(
+                marking(marker(at=point, hollow=number > 0), estimate)
+                for point, (_, estimate) in zip(points, self.points(curve), strict=True)
+            ),
         ]
 
     def _start_names(self, curves: Sequence[Series]) -> list[svg.SvgElement]:

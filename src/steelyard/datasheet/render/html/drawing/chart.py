@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, wraps
 from html import escape
 from importlib.resources import files
 
+from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.sections.rows import Cell, Text
 from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.text import short_names
 from steelyard.metrics.estimate import Estimate
 
@@ -240,6 +244,38 @@ _SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"')
 _ROLE = re.compile(r"var\(--([\w-]+)\)")
 
 
+def figure_key(estimate: Estimate) -> str:
+    """A name of a figure for the marks that stand for it."""
+    judge, probe, metric, group = address(estimate)
+    return short_hash(content_hash([judge, probe, metric, sorted(map(list, group), key=str)]))
+
+
+def marking(element: svg.SvgElement, estimate: Estimate | None) -> svg.SvgElement:
+    """The mark of a figure, to be a link to what stands behind it."""
+    if estimate is None:
+        return element
+    told = f"{estimate.judge}, {metric_named(estimate.metric).name} {numbers.value(estimate)}"
+    link = svg.tag("a", element.markup, href=f"#{MARK}{figure_key(estimate)}", aria_label=told)
+    return replace(element, markup=link)
+
+
+MARK = "figure-"
+_MARK = re.compile(rf'href="#{MARK}(\w+)"')
+_LINKS = re.compile(r"</?a\b[^>]*>")
+
+
+def linked_marks(chart: Chart, figures: Mapping[str, Estimate], link: Callable[[Estimate], str]) -> Chart:
+    """The chart with marks that lead to their figures."""
+
+    def place(match: re.Match[str]) -> str:
+        estimate = figures.get(match[1])
+        return "" if estimate is None else f'href="{escape(link(estimate))}"'
+
+    return replace(
+        chart, panels=tuple(replace(panel, svg=_MARK.sub(place, panel.svg)) for panel in chart.panels)
+    )
+
+
 def chart_svg(chart: Chart) -> str:
     """The chart as an SVG file of its own: drawings, titles and legend, in the light colours."""
     parts, width, top = [], 0.0, float(MARGIN + HEADING)
@@ -249,7 +285,8 @@ def chart_svg(chart: Chart) -> str:
         if panel.title:
             parts.append(_text(MARGIN, top + 14, panel.title, weight=600))
             top += LINE
-        parts.append(panel.svg.replace("<svg ", f'<svg x="{MARGIN}" y="{top:g}" ', 1))
+        alone = _LINKS.sub("", panel.svg)
+        parts.append(alone.replace("<svg ", f'<svg x="{MARGIN}" y="{top:g}" ', 1))
         width, top = max(width, across), top + down + MARGIN
     width = max(width, len(chart.title) * 1.4 * WORD)
     for line in _lines(chart.legend, width):

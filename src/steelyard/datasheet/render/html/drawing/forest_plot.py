@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, NameScale, Scale, draw
-from steelyard.datasheet.render.html.drawing.chart import interval_ends
+from steelyard.datasheet.render.html.drawing.chart import interval_ends, marking
 from steelyard.datasheet.sections.first_screen import Row
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
@@ -38,6 +38,8 @@ class IntervalRow:
     """Ends of a narrower interval, drawn thick."""
     text: str = ""
     """What stands at the right of the row."""
+    estimate: Estimate | None = None
+    """The figure that the marker stands for, where it is one of a datasheet."""
 
 
 def interval_row(
@@ -46,7 +48,7 @@ def interval_row(
     """The row of a defined estimate."""
     ends = None if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
     value = estimate.value if estimate.censored is None else None
-    return IntervalRow(name, value, ends, role, shape, hollow)
+    return IntervalRow(name, value, ends, role, shape, hollow, estimate=estimate)
 
 
 def forest_plot(
@@ -65,8 +67,11 @@ def forest_plot(
     width: int = 260,
     row_height: int = 26,
     limit: int = 160,
+    sides: tuple[str, str] | None = None,
 ) -> str:
     """The rows as SVG; `names` keeps a place for each name, `reference` is a dashed line, `margin` a band.
+
+    `sides` says above the plot what lies to the left and to the right of zero.
 
     Without a `label` screen readers are told the values and intervals of the rows.
     """
@@ -83,6 +88,12 @@ def forest_plot(
         drawn.append(svg.draw_line(ends, role="muted", width=1.2, dash=(4, 3)))
     for row in rows:
         drawn += _row(row, x, y(row.name))
+    if sides is not None:
+        left, right = (x(0) - 8, -8), (x(0) + 8, -8)
+        drawn += [
+            svg.draw_text(f"◀ {sides[0]}", left, size=12, align="right", baseline="bottom", weight=600),
+            svg.draw_text(f"{sides[1]} ▶", right, size=12, align="left", baseline="bottom", weight=600),
+        ]
     axis = Axis(x, axis_title, ticks, signed=signed)
     described = label or _describe(rows, axis_title or "")
     return draw(
@@ -102,11 +113,10 @@ def _row(row: IntervalRow, x: Scale, y: float) -> list[svg.SvgElement]:
             drawn.append(svg.draw_marker(shape, (x(edge), y), role=row.role, size=70, outline=row.role))
     if row.value is not None:
         place = (x(row.value), y)
-        drawn.append(
-            svg.draw_marker(
-                row.shape, place, role=row.role, size=70, hollow=row.hollow, edge=1.8, outline=row.role
-            )
+        marker = svg.draw_marker(
+            row.shape, place, role=row.role, size=70, hollow=row.hollow, edge=1.8, outline=row.role
         )
+        drawn.append(marking(marker, row.estimate))
     if row.text:
         drawn.append(svg.draw_text(row.text, (x.length + 14, y), size=12, align="left"))
     return drawn

@@ -9,7 +9,7 @@ from math import atan2, degrees, hypot
 
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import QUARTERS, ROOT_TICKS, Axis, Scale, draw
-from steelyard.datasheet.render.html.drawing.chart import SeriesStyle, interval_ends
+from steelyard.datasheet.render.html.drawing.chart import SeriesStyle, interval_ends, marking
 from steelyard.datasheet.render.html.drawing.labels import place_labels
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
@@ -106,13 +106,16 @@ def scatter(
     """Error bars below, markers above, labels last."""
     bars = [bar for point in points if not point.baseline for bar in _error_bars(plane, point)]
     markers = [
-        svg.draw_marker(
-            point.style.shape,
-            plane.at(point.values),
-            role=point.style.role,
-            size=34 if point.baseline else point.size,
-            hollow=point.hollow,
-            edge=2.0 if point.hollow else 1.2,
+        marking(
+            svg.draw_marker(
+                point.style.shape,
+                plane.at(point.values),
+                role=point.style.role,
+                size=34 if point.baseline else point.size,
+                hollow=point.hollow,
+                edge=2.0 if point.hollow else 1.2,
+            ),
+            point.x,
         )
         for point in points
     ]

@@ -1,0 +1,1 @@
+"""Runs of one judge over time: which belong together, and where a change is shown."""

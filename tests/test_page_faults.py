@@ -1,0 +1,277 @@
+"""Pages as people meet them: long names, paper, colour-blind eyes, files of charts, the answer first."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browsers import chromium, complaints_in_every_look, opened
+from commands import StartedCommand, run_command
+from review_sessions import serving
+from steelyard.web.server import Server
+from steelyard.web.view.app import ViewPages
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+LONG = "x" * 300
+FIVE = ("first", "tie", "coin", "probit", "probit?beta=2")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One judge, five judges, and verdicts whose ids are long; by name in the order of the viewer."""
+    folder = tmp_path_factory.mktemp("runs")
+    probes = ("-p", "vacuum", "-p", "ladder")
+    run_command(folder, "measure", "-j", "planted/first", *probes, "--out", "a-one")
+    judges = [word for name in FIVE for word in ("-j", f"planted/{name}")]
+    run_command(folder, "measure", *judges, *probes, "--out", "b-five")
+    call = {"judge": "j" * 120, "probe": "position", "kind": "natural", "better": "u", "answer": "1"}
+    lines = [
+        json.dumps({**call, "task": f"t{n}", "pair": f"{LONG}{n}", "first": first})
+        for n in range(6)
+        for first in "uv"
+    ]
+    (folder / "verdicts.jsonl").write_text("\n".join(lines) + "\n")
+    run_command(folder, "import", "verdicts.jsonl", "--out", "c-long")
+    (folder / "verdicts.jsonl").unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(runs: Path) -> Iterator[Server]:
+    pages = ViewPages([runs])
+    for run in pages.runs:
+        run.load()
+    with serving(lambda _: pages.app()) as server:
+        yield server
+
+
+def sheet(runs: Path, name: str) -> str:
+    return (runs / name / "datasheet.html").as_uri()
+
+
+def test_a_long_id_hides_no_verdict(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/run/2/calls")) as page:
+        ends = page.locator("table.calls td[data-label=verdict]").first.bounding_box()
+        assert ends is not None
+        assert ends["x"] + ends["width"] < 1280
+        assert page.locator(".scroll").evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+def test_replies_of_a_pair_are_a_table_of_judges_by_orders(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/run/1/calls"), bypass_csp=True) as page:
+        page.locator("table.calls tbody th a").first.click()
+        page.locator("h1 a").click()
+        said = page.locator("table.said")
+        said.wait_for()
+        assert said.locator("thead th").all_inner_texts()[1:] == ["u first, v second", "v first, u second"]
+        rows = said.locator("tbody tr:not(.apart)")
+        assert rows.first.locator("th").inner_text().startswith("planted/")
+        assert rows.first.locator("td").count() == 2
+        assert rows.count() >= len(FIVE)
+        box = said.bounding_box()
+        assert box is not None
+        assert box["height"] < 110 * rows.count()
+        assert complaints_in_every_look(page) == []
+
+
+@pytest.mark.parametrize("name", ["a-one", "b-five"])
+def test_the_chart_and_the_calls_that_explain_the_verdict_stand_open(
+    browser: Browser, runs: Path, name: str
+) -> None:
+    with opened(browser, sheet(runs, name), bypass_csp=True) as page:
+        evidence = page.locator("#evidence")
+        assert evidence.locator("figure svg").first.is_visible()
+        assert evidence.locator("figure").count() == 1
+        assert evidence.locator("details.exhibit[open]").count() == 2
+        assert evidence.locator("details.exhibit pre").first.is_visible()
+        assert page.locator("details.part[open]").count() == 0
+        assert complaints_in_every_look(page) == []
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_commands_are_whole_and_tables_have_no_strips(browser: Browser, runs: Path, width: int) -> None:
+    size = {"width": width, "height": 900}
+    with opened(browser, sheet(runs, "b-five"), viewport=size) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        cut = page.locator(".command pre").evaluate_all(
+            "every => every.filter(e => e.scrollWidth > e.clientWidth + 1).length"
+        )
+        assert cut == 0
+        strips = page.evaluate("""() => [...document.querySelectorAll(".scroll")].filter(box => {
+            let ground = box.parentElement;
+            const clear = e => getComputedStyle(e).backgroundColor === "rgba(0, 0, 0, 0)";
+            while (clear(ground)) ground = ground.parentElement;
+            const probe = document.createElement("i");
+            probe.style.color = "var(--under)";
+            box.append(probe);
+            return getComputedStyle(probe).color !== getComputedStyle(ground).backgroundColor;
+        }).map(box => box.getAttribute("aria-label"))""")
+        assert strips == []
+
+
+def test_all_figures_of_one_judge_use_the_width(browser: Browser, runs: Path) -> None:
+    with opened(browser, sheet(runs, "a-one")) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        ends = page.locator("table.summary .under svg").evaluate_all(
+            "every => Math.max(...every.map(e => e.getBoundingClientRect().right))"
+        )
+        assert ends > 1000
+
+
+@pytest.mark.parametrize(("name", "most"), [("a-one", 6), ("b-five", 12)])
+def test_paper_is_short_whole_and_names_the_folder(
+    browser: Browser, runs: Path, name: str, most: int
+) -> None:
+    with opened(browser, sheet(runs, name)) as page:
+        pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4")))
+        assert pages <= most
+        page.emulate_media(media="print")
+        assert f"steelyard view {name}" in page.locator(".answer .note").inner_text()
+        broken = page.locator(".verdict, .card").evaluate_all(
+            "every => every.filter(e => e.checkVisibility())"
+            ".filter(e => getComputedStyle(e).breakInside !== 'avoid').length"
+        )
+        assert broken == 0
+
+
+def test_states_are_told_apart_without_colours(browser: Browser, runs: Path) -> None:
+    """Each state has its word or mark, and no two of them look alike to a colour-blind eye or in grey."""
+    with opened(browser, sheet(runs, "b-five")) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        states = page.locator(".held, .word, .flag, .verdict-word")
+        assert states.count() > 20
+        bare = states.evaluate_all(
+            "every => every.filter(e => !/[a-z✓✗!?–]/i.test(e.textContent)).map(e => e.outerHTML)"
+        )
+        assert bare == []
+        eye = page.context.new_cdp_session(page)
+        for kind in ("deuteranopia", "achromatopsia"):
+            eye.send("Emulation.setEmulatedVisionDeficiency", {"type": kind})
+            shots = [
+                page.locator("#methods dt .word").nth(place).screenshot()
+                for place in range(page.locator("#methods dt .word").count())
+            ]
+            assert len(set(shots)) == len(shots) > 3
+
+
+def test_the_steps_of_the_map_can_be_told_apart(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/run/1/map"), bypass_csp=True) as page:
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            grey = page.locator(".heat-key li").evaluate_all("""every => every.map(e => {
+                const pen = document.createElement("canvas").getContext("2d");
+                pen.fillStyle = getComputedStyle(e).backgroundColor;
+                pen.fillRect(0, 0, 1, 1);
+                const light = [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3).map(part => part / 255)
+                    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] + 0.05;
+            })""")
+            steps = [max(a, b) / min(a, b) for a, b in pairwise(grey)]
+            assert min(steps) > 1.2, (scheme, steps)
+        shares = page.locator("table.heat tbody tr").evaluate_all(
+            "every => every.filter(e => !e.querySelector('.hint'))"
+            ".map(e => parseFloat(e.querySelector('td').textContent))"
+        )
+        assert shares == sorted(shares)
+        assert complaints_in_every_look(page) == []
+
+
+def test_charts_of_a_page_on_disk_are_files_of_one_text_size(browser: Browser, runs: Path) -> None:
+    with opened(browser, sheet(runs, "b-five"), accept_downloads=True) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        scales = page.locator("#charts .panels svg, #evidence .panels svg").evaluate_all(
+            "every => every.map(e => e.getBoundingClientRect().width / e.viewBox.baseVal.width)"
+        )
+        assert len(scales) > 3
+        assert 0.9 < min(scales) <= max(scales) < 1.01
+        drawn = page.locator("figure[id]").first
+        with page.expect_download() as got:
+            drawn.get_by_role("button", name="SVG").click()
+        text = Path(got.value.path()).read_text()
+        assert text.startswith("<svg")
+        assert "var(--" not in text
+        assert got.value.suggested_filename.endswith(".svg")
+        with page.expect_download() as got:
+            drawn.get_by_role("button", name="CSV").click()
+        lines = Path(got.value.path()).read_text().splitlines()
+        assert len(lines) > len(FIVE)
+        assert lines[0].startswith("judge")
+
+
+def test_marks_of_charts_lead_to_figures_and_calls(browser: Browser, runs: Path, server: Server) -> None:
+    with opened(browser, sheet(runs, "b-five")) as page:
+        mark = page.locator("#evidence svg a").first
+        row = page.locator(f"[id='{(mark.get_attribute('href') or '')[1:]}']")
+        mark.press("Enter")
+        row.wait_for(state="visible")
+    with opened(browser, server.access.url("/run/1/")) as page:
+        page.locator("#evidence svg a").first.press("Enter")
+        page.locator("table.calls").wait_for()
+        assert "Counted from" in page.locator(".figure-told").inner_text()
+
+
+def test_a_remedied_figure_lists_the_remedied_answers(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/run/1/")) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        row = page.locator("table.remedies tbody tr", has_text="both orders, a tie where they differ").first
+        figure = row.locator("a.behind").first
+        told = figure.inner_text()
+        figure.click()
+        page.locator("table.calls").wait_for()
+        assert told in page.locator(".figure-told").inner_text()
+        answers = page.locator("td[data-label='with the remedy']").all_inner_texts()
+        verdicts = page.locator("td[data-label=verdict] .answer").all_inner_texts()
+        assert "tie" in answers
+        assert answers != verdicts
+
+
+def test_the_answer_is_the_title_of_an_estimate(browser: Browser, tmp_path: Path) -> None:
+    rows = "".join(f"i{n},{n % 3 > 0:d},{(n % 4 > 0 if n < 60 else '')!s}\n" for n in range(120))
+    (tmp_path / "r.csv").write_text("item,old,human\n" + rows.replace("True", "1").replace("False", "0"))
+    run_command(
+        tmp_path, "estimate", "r.csv", "--judge", "old", "--people", "human", "--design", "random",
+        "--html", "page.html",
+    )  # fmt: skip
+    with opened(browser, (tmp_path / "page.html").as_uri(), accept_downloads=True) as page:
+        title = page.locator("h1").inner_text()
+        assert "r.csv" not in title
+        assert re.search(r"0\.\d+ \[0\.\d+, 0\.\d+\]|\d+ % \[", title)
+        with page.expect_download() as got:
+            page.get_by_role("button", name="SVG").click()
+        assert Path(got.value.path()).read_text().startswith("<svg")
+
+
+def test_a_bundle_is_whole_where_others_open_it(browser: Browser, runs: Path, tmp_path: Path) -> None:
+    written = StartedCommand(["view", "--bundle", "out", runs / "b-five"], tmp_path, os.environ)
+    assert written.wait() == 0, written.communicate()
+    shutil.move(tmp_path / "out", tmp_path / "elsewhere")
+    start = (tmp_path / "elsewhere" / "run-0.html").as_uri()
+    with opened(browser, start, accept_downloads=True) as page:
+        page.locator("#evidence svg a").first.press("Enter")
+        page.locator("table.calls tbody th a").first.click()
+        page.locator("#reply-h").wait_for()
+        page.locator("h1 a").click()
+        page.locator("table.said").wait_for()
+        assert page.locator("table.said thead th").count() == 3
+        page.goto(start)
+        with page.expect_download() as got:
+            page.locator("#evidence").get_by_role("button", name="CSV").click()
+        assert "judge" in Path(got.value.path()).read_text()
