@@ -138,6 +138,24 @@ def test_each_page_is_in_the_list_of_its_readers() -> None:
     assert not (users & authors) - {DOCS / "README.md", DOCS / "authors.md"}
 
 
+MOST_WORDS = 45_000
+"""Of all pages for users together, without what is generated."""
+
+
+def test_pages_for_users_are_short_enough_to_read(generator: ModuleType) -> None:
+    authors = links_of(DOCS / "authors.md") - {DOCS / "README.md"}
+    pages = {ROOT / "README.md", ROOT / "examples" / "README.md", *DOCS.rglob("*.md")} - authors
+    words = {name(page): len(generator.written_by_hand(page).split()) for page in pages}
+    assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda each: -each[1])[:8]
+
+
+@for_each("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], name)
+def test_a_page_says_first_whom_it_is_for(page: Path) -> None:
+    _, *paragraphs = re.sub(r"<!--.*?-->", "", read(page), flags=re.DOTALL).split("\n\n")
+    first = next(text.strip() for text in paragraphs if text.strip() and not text.startswith("*"))
+    assert first.startswith("For "), f"{name(page)}: {first[:80]}"
+
+
 def test_every_metric_of_a_run_is_explained(steelyard) -> None:
     done = steelyard("measure", "-j", "planted/probit", "--replicates", "2", "--json")
     assert done.returncode == 0, done.stderr

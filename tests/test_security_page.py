@@ -14,7 +14,7 @@ CONSENT, FILES, FOREIGN, SECRETS = "test_consent", "test_study_files", "test_for
 OUTSIDE = f"{FILES}::test_a_study_file_reads_nothing_outside_its_folder_unasked"
 BY_NAME = f"{SECRETS}::test_a_value_of_the_environment_is_struck_from_what_is_sent"
 LINES = {
-    "What files of somebody else": "test_security_page::test_each_line_has_a_test",
+    "For those who open files of others": "test_security_page::test_each_line_has_a_test",
     "Look at a foreign study": f"{FOREIGN}::test_a_plan_shows_address_and_key_and_runs_no_code",
     "send its texts to the addresses": f"{CONSENT}::test_without_a_key_there_is_nothing_to_consent_to",
     "name the variable whose value": f"{CONSENT}::test_the_vendors_address_is_its_exact_host_over_https",
