@@ -342,11 +342,6 @@ def test_an_unknown_adapter_is_refused(tmp_path: Path) -> None:
         load("harmbnch", tmp_path / "x.csv")
 
 
-def test_data_need_columns_or_an_adapter(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="neither columns nor adapter found"):
-        data_config({"path": "x.csv"}, "study.yaml")
-
-
 @pytest.mark.skipif(not LLMBAR_ITEMS.exists(), reason="the LLMBar items are not beside the project")
 def test_the_real_llmbar_items(tmp_path: Path) -> None:
     items = load("llmbar", LLMBAR_ITEMS, where={"subset": "LLMBar/Natural"})

@@ -269,7 +269,6 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
         ("--data", "a.csv", "--adapter", "harmbench", "--scale", "1-6"),
         "found '1-6', expected 'binary', the scale of the adapter 'harmbench'",
     ),
-    "neither columns nor adapter": (("--data", "a.csv", "--scale", "binary"), "neither columns nor adapter"),
     "columns without data": (("--columns", MAP), "--columns: needs data to read"),
     "no rubric": (
         ("--data", "a.csv", "--columns", MAP, "--scale", "binary"),

@@ -21,6 +21,7 @@ from commands import Command
 from steelyard.datasheet.render.clauses import conclusion_text, fact_text
 from steelyard.errors import (
     ConfigError,
+    DataError,
     PermanentError,
     RunError,
     SteelyardError,
@@ -551,7 +552,7 @@ def test_progress_is_one_line_and_silent_by_default_in_a_script(
 
 def test_data_may_be_a_file(here: Path) -> None:
     Path("items.csv").write_text("q,a,ok\n" + "".join(f"ask {n},answer {n},{n % 2}\n" for n in range(8)))
-    with pytest.raises(ConfigError, match="neither columns nor adapter found"):
+    with pytest.raises(DataError, match="no column is the response for certain; found: 'q', 'a', 'ok'"):
         steelyard.plan("planted/coin", data=Path("items.csv"), task={"scale": "binary", "rubric": "r"})
     columns = {"request": "q", "response": "a", "label": "ok"}
     planned = steelyard.plan(

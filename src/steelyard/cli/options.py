@@ -280,7 +280,9 @@ def with_plain_yes(arguments: Sequence[str]) -> list[str]:
 
 def data_overrides(options: StudyOptions) -> dict[str, Any]:
     from steelyard.core.validation import parse_map
+    from steelyard.study.study_file import read_yaml
     from steelyard.tasks.sources.items import parse_columns
+    from steelyard.verdicts.answers import ABSTAIN
 
     names = ("columns", "labels", "adapter", "stratify", "sample")
     data = {name: value for name in names if (value := getattr(options, name)) is not None}
@@ -288,8 +290,12 @@ def data_overrides(options: StudyOptions) -> dict[str, Any]:
         data["columns"] = parse_columns(data["columns"])
     if "labels" in data:
         data["labels"] = parse_map(data["labels"], "--labels", "LABEL=ANSWER", "good=1,bad=0")
-    if options.values is not None and (options.data or options.study):
-        data["labels"] = parse_map(options.values, "--values", "WORD=ANSWER", "sound=1,unsound=0")
+    # A study file without data has replies alone to map.
+    if options.values is not None and (
+        options.data or (options.study and "data" in read_yaml(options.study))
+    ):
+        words = parse_map(options.values, "--values", "WORD=ANSWER", "sound=1,unsound=0")
+        data["labels"] = {word: answer for word, answer in words.items() if answer != ABSTAIN}
     if options.where is not None:
         data["where"] = parse_map(options.where, "--where", "COLUMN=VALUE", "epoch=1,model=m")
     if options.preprocess:
