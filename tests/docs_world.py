@@ -61,12 +61,19 @@ def write_world(folder: Path) -> None:
     shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)
 
 
+GRADER = "Question: {question}\nAnswer: {answer}\nReply PASS or FAIL.\n"
+
+
 def write_texts(mentions: str, folder: Path) -> None:
     """Rubrics, instructions and prompts that are named and not there yet."""
     for file in re.findall(r"(?<![\w/.-])([\w-]+\.md)\b", mentions):
         if not (folder / file).exists() and not file.startswith("gate"):
             kind = "judge" if file.startswith("judge") else file
-            (folder / file).write_text(TEMPLATES.get(kind, "What is asked for counts, and nothing else.\n"))
+            (folder / file).write_text(
+                GRADER
+                if file == "grader.md"
+                else TEMPLATES.get(kind, "What is asked for counts, and nothing else.\n")
+            )
 
 
 def write_data(data: Mapping[str, Any], folder: Path) -> dict[str, int]:

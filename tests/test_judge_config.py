@@ -81,7 +81,10 @@ def complaint_of(given: str | dict[str, Any]) -> str:
         ("{model: openai/x, extra: {a: !!set {b}}}", "expected values that JSON can hold"),
         ("{model: openai/x, extra: {a: !!binary aGk=}}", "expected values that JSON can hold"),
         ("{model: openai/x, extra: &loop {a: *loop}}", "nested more than 20 levels deep"),
-        ("{model: openai/x, prompt: 5}", "prompt: found 5, expected text"),
+        (
+            "{model: openai/x, prompt: 5}",
+            "prompt: found 5, expected a template, its file, or a list of messages",
+        ),
         (
             "{model: openai/x, reader: [1]}",
             "reader: found [1], expected choice, json, logprob, {json: key} or {regex: pattern}",
@@ -90,7 +93,7 @@ def complaint_of(given: str | dict[str, Any]) -> str:
         ("{model: openai/x, reader: {regex: '(a){99999999999}'}}", "is not a regular expression"),
         (
             "{model: openai/x, protocols: {strict: {prompt: 5}}}",
-            "protocols.strict.prompt: found 5, expected text",
+            "protocols.strict.prompt: found 5, expected a template, its file, or a list of messages",
         ),
         (
             "{model: openai/x, protocols: {strict: {reader: [1]}}}",

@@ -289,14 +289,15 @@ def test_a_corrected_reader_reads_the_replies_of_the_same_prompt_again(
     judge = {"name": "mine", "prompt": PROMPT}
     with ScriptedServer(lambda _: says("2")) as server:
         model = f"openai/m?base_url={server.url}"
-        command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        as_json = {**judge, "model": model, "reader": "json"}
+        command("measure", study(tmp_path, as_json), "--out", "run", *FAST)
         assert len(server.requests) == PREFLIGHT_CALLS
         done = command(
             "measure", study(tmp_path, {**judge, "model": model, "reader": "choice"}), "--out", "run", *FAST
         )
         assert done.code == 0, done.err
         assert len(server.requests) == CALLS
-        other = command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        other = command("measure", study(tmp_path, as_json), "--out", "run", *FAST)
         assert len(server.requests) == CALLS
     assert other.code == 2
     assert "holds another study (judges differ)" in other.err
@@ -344,7 +345,8 @@ def test_replies_in_the_schema_that_was_asked_for_are_not_those_of_another_reque
     judge = {"name": "mine", "prompt": PROMPT}
     with ScriptedServer(lambda _: says('{"choice": "2"}')) as server:
         model = f"openai/m?base_url={server.url}"
-        first = command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        as_json = {**judge, "model": model, "reader": "json"}
+        first = command("measure", study(tmp_path, as_json), "--out", "run", *FAST)
         assert "try reader: {json: choice}, which reads 8 of 8" in first.err
         mended = {**judge, "model": model, "reader": {"json": "choice"}}
         done = command("measure", study(tmp_path, mended), "--out", "run", *FAST)
