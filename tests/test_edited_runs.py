@@ -158,6 +158,14 @@ def test_edits_by_rule_alone_give_at_most_care_and_refute_nobody() -> None:
     assert (two.verdict.word, [cause.name for cause in two.verdict.causes]) == (CARE, ["EXPECTED"])
 
 
+def test_broken_runs_stand_beside_runs_made_to_pass_where_all_fail_as_they_are() -> None:
+    plain = runs(40, right, lambda n: 0)
+    passing = edits(40, right, "agent_positives", BY_MODEL, expected=1)
+    sheet = sheet_of([*plain, *edits(40, right, "forged_result", RULE), *passing])
+    merits = {e.probe: (e.value, e.n_calls) for e in sheet.look_up.of("j", "merit")}
+    assert merits == {"runs": (1.0, 80), "forged_result": (1.0, 120)}
+
+
 def test_edited_runs_that_every_judge_misses_are_named_as_suspect() -> None:
     names = ("j", "k")
     calls = [
