@@ -250,7 +250,7 @@ def _notes(fitted: TrustFit, prints: dict[str, str], expires: datetime | None) -
     ]
     if table.set_aside:
         said.append(
-            f"Items were drawn at uneven odds: {table.set_aside:,} labels of the likelier ones were set aside "
+            f"Items were drawn at uneven odds: {table.set_aside:,} labels of likelier ones were set aside "
             "by the seed, so that the others are an even draw."
         )
     if labels > fitted.units:
