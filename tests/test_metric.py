@@ -107,6 +107,8 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
         "unreadable_rate": (0.02, "max"),
         "failed_rate": (0.02, "max"),
         "contradiction_rate": (0.05, "max"),
+        "confidence_auroc": (0.6, "min"),
+        "overconfidence": (0.1, "max"),
     }
 
 

@@ -23,9 +23,7 @@ from steelyard.metrics.stats.confidence import (
     calibration_error,
     recalibrated,
 )
-from steelyard.trust.evidence import ALARM, delay, log_evidence_against, watch
-from steelyard.trust.fit import Promise, fit
-from steelyard.trust.thresholds import (
+from steelyard.metrics.stats.thresholds import (
     fewest_labels,
     holds,
     labels_to_show,
@@ -35,6 +33,8 @@ from steelyard.trust.thresholds import (
     two_starts,
     upper_bound,
 )
+from steelyard.trust.evidence import ALARM, delay, log_evidence_against, watch
+from steelyard.trust.fit import Promise, fit
 from steelyard.trust.verdict_table import JudgeVerdicts, Signal, VerdictTable
 
 PUBLISHED = BESIDE / "data" / "trust" / "verdicts.csv"

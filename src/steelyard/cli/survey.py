@@ -173,13 +173,15 @@ def plan(options: PlanOptions) -> None:
     people's labels in the file or from a pilot; without any, the plan is for the worst case.
     """
     table = _load(options.ratings, pilot=options.pilot)
-    from steelyard.survey.plan_labels import design_table, next_command, notes, plan_labels
+    from steelyard.survey.plan_labels import design_table, next_command, notes, plan_labels, promise_table
 
     made = plan_labels(table, options)
     if options.as_json:
         click.echo(json.dumps(made.to_json(), indent=1))
         return
     print_table(design_table(made))
+    if (promised := promise_table(made)) is not None:
+        print_table(promised)
     print_lines(notes(made))
     if (command := next_command(made, options, display_path(options.ratings.file))) is not None:
         click.echo(f"Next: draw the fewest labels:\n{command}")

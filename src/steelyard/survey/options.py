@@ -169,6 +169,13 @@ class PlanOptions:
     size: int | None = setting("Also the half-width that N labels give.", "N", ("-n", "--size"), kind="count")
     pilot: Path | None = setting("Draw whose tuning labels are a pilot.", "DIR", kind="folder")
     assume: str | None = setting("Without a pilot: sensitivity=0.9,specificity=0.8.", "MAP")
+    promise: float | None = setting(
+        "Also the labels that `trust fit` takes to promise that at most this share of accepted answers is "
+        "wrong.",
+        "SHARE",
+        kind="promised error",
+    )
+    confidence: float = setting("Confidence of that promise.", "SHARE", default=0.9, kind="confidence")
     label_cost: float | None = setting("Price of a label.", "USD", ("--cost-label",), kind="not negative")
     call_cost: float | None = setting("Price of a verdict.", "USD", ("--cost-call",), kind="not negative")
     as_json: bool = flag("Print the plan as JSON.", ("--json",))

@@ -9,13 +9,14 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.text import pluralize
+from steelyard.core.text import percent, pluralize
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
 from steelyard.estimation import label_plan as plans
 from steelyard.estimation.label_plan import LevelSpreads
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.stats.intervals import Span
+from steelyard.metrics.stats.thresholds import labels_to_show
 from steelyard.survey.judged_items import FEWEST_LABELS, Subject, choose_judge, frame_of, judged_items
 from steelyard.survey.options import PlanOptions
 from steelyard.survey.report import ReportTable
@@ -34,6 +35,14 @@ class PlannedDesign:
 
 
 @dataclass(frozen=True)
+class PromisedLabels:
+    """What a promise takes where this share of the accepted answers is wrong."""
+
+    error: float
+    labels: int | None
+
+
+@dataclass(frozen=True)
 class LabelPlan:
     judge: str
     items: int
@@ -48,6 +57,9 @@ class LabelPlan:
     call_cost: float | None
     assumed: bool
     """True where sensitivity and specificity were given."""
+    promise: float | None = None
+    """Largest share of accepted answers that may be wrong."""
+    promised: tuple[PromisedLabels, ...] = ()
 
     @property
     def best(self) -> PlannedDesign | None:
@@ -57,6 +69,7 @@ class LabelPlan:
 
     def to_json(self) -> dict[str, object]:
         body = {**vars(self), "designs": [vars(row) for row in self.designs]}
+        body["promised"] = [vars(row) for row in self.promised]
         return {"schema": "steelyard.label_plan/1", **body}
 
 
@@ -82,6 +95,7 @@ def parse_rates(text: str) -> tuple[float, float]:
     return rates[0], rates[1]
 
 
+PARTS_OF_PROMISE = (0.0, 0.25, 0.5, 0.75)
 DRAWABLE = {"random draw": "random", "by verdict": "by-verdict"}
 WIDTHS: dict[str, plans.Width] = {
     "labels alone": plans.labels_alone,
@@ -135,7 +149,15 @@ def plan_labels(table: RatingsTable, options: PlanOptions) -> LabelPlan:
         label_cost=costs[0],
         call_cost=costs[1],
         assumed=rates is not None,
+        promise=options.promise,
+        promised=_promised(options.promise, 1 - options.confidence),
     )
+
+
+def _promised(promise: float | None, failure: float) -> tuple[PromisedLabels, ...]:
+    """Labels of a promise by how often the answers that it accepts are wrong."""
+    errors = () if promise is None else tuple(promise * part for part in PARTS_OF_PROMISE)
+    return tuple(PromisedLabels(each, labels_to_show(each, promise or 1.0, failure)) for each in errors)
 
 
 def _ends(judge: Floats, people: Floats) -> Span:
@@ -183,6 +205,18 @@ def design_table(plan: LabelPlan) -> ReportTable:
     return ReportTable("Designs", header, rows)
 
 
+def promise_table(plan: LabelPlan) -> ReportTable | None:
+    """Labels that a promise on accepted answers takes; None where nobody asks."""
+    if plan.promise is None:
+        return None
+    header = ["wrong among the accepted", f"labels to promise at most {percent(plan.promise)}"]
+    rows = [
+        [percent(round(row.error, 4)), "no number shows it" if row.labels is None else f"{row.labels:,}"]
+        for row in plan.promised
+    ]
+    return ReportTable("Promise", header, rows)
+
+
 def _needed(row: PlannedDesign) -> str:
     if row.labels is None:
         return "more than there are items"
@@ -207,6 +241,11 @@ def notes(plan: LabelPlan) -> list[str]:
             f"{items} and no label yet: this is the worst case, in which the judge says nothing of what "
             f"people say. Label a pilot of {plans.PILOT} for each verdict first, then plan with --pilot."
         ]
+    if plan.promise is not None:
+        made.append(
+            "The promise is shown in four runs of five with so many labels of independent items that are "
+            "drawn at random; of several judges in a row each takes its own. Then: `steelyard trust fit`."
+        )
     if plan.pair is not None:
         labels, calls = plan.pair
         cost = labels * (plan.label_cost or 0) + calls * (plan.call_cost or 0)

@@ -57,9 +57,13 @@ def check_report(options: CheckOptions, now: datetime | None = None) -> tuple[Re
     }
     report = Report(
         kind="trust check",
-        title=Path(table.name).name,
+        title="No sign of a broken promise" if kept else "The promise is broken",
         lead=_lead(seen, promised, (low, high)),
-        facts=[("audits", f"{seen.audits:,}"), ("promised error", f"at most {percent(promised)}")],
+        facts=[
+            ("source", Path(table.name).name),
+            ("audits", f"{seen.audits:,}"),
+            ("promised error", f"at most {percent(promised)}"),
+        ],
         plot=_plot(seen, promised, (low, high)),
         tables=[_table(seen)],
         notes=_notes(promised, body["delays"]),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
+from steelyard.metrics.stats.thresholds import CurvePoint
 from steelyard.survey.report import KeyEntry
-from steelyard.trust.thresholds import CurvePoint
 
 WIDTH, NARROW_WIDTH, HEIGHT = 520, 250, 260
 ROLES = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7", "series-8")

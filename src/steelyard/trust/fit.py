@@ -24,7 +24,7 @@ from steelyard.metrics.stats.confidence import (
     calibration_limits,
 )
 from steelyard.metrics.stats.intervals import Span
-from steelyard.trust.thresholds import (
+from steelyard.metrics.stats.thresholds import (
     STARTS,
     CurvePoint,
     Threshold,

@@ -12,13 +12,13 @@ from steelyard.core.text import percent, pluralize
 from steelyard.errors import ConfigError
 from steelyard.metrics.stats.confidence import SURE
 from steelyard.metrics.stats.intervals import Span
+from steelyard.metrics.stats.thresholds import CURVE
 from steelyard.survey.report import Report, ReportTable
 from steelyard.trust.bindings import bindings, run_scale
 from steelyard.trust.curve_plot import Curve, CurvePlot
 from steelyard.trust.fit import Missing, Promise, Refusal, Stage, TrustFit, fit, parse_prices
 from steelyard.trust.options import FitOptions
 from steelyard.trust.run_verdicts import read_run
-from steelyard.trust.thresholds import CURVE
 from steelyard.trust.trust_file import trust_body
 from steelyard.trust.verdict_table import (
     AnswerWords,
@@ -70,7 +70,8 @@ def read_for_fit(options: FitOptions) -> VerdictTable:
             f"--people: column {options.people!r} is also a judge or a signal, expected labels that neither "
             "of them saw; name another column."
         )
-    return read_verdict_table(options.file, TableColumns(signals, options.people), options.reading)
+    wanted = TableColumns(signals, options.people, seed=options.seed)
+    return read_verdict_table(options.file, wanted, options.reading)
 
 
 def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report, bool]:
@@ -96,9 +97,10 @@ def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report
     body = trust_body(fitted, refused, prints, expires, about, now)
     report = Report(
         kind="trust",
-        title=Path(table.name).name,
+        title=title(fitted),
         lead=lead(fitted),
         facts=[
+            ("source", Path(table.name).name),
             ("verdicts", f"{len(table.items):,}"),
             ("labels", f"{int(table.labelled.sum()):,}"),
             ("promised error", f"at most {percent(promise.error)}"),
@@ -111,6 +113,12 @@ def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report
         body=body,
     )
     return report, fitted.refusal is None
+
+
+def title(fitted: TrustFit) -> str:
+    if fitted.refusal is not None:
+        return f"No promise of at most {percent(fitted.promise.error)} wrong"
+    return f"Accept {percent(round(fitted.share, 3))}, at most {percent(fitted.promise.error)} wrong"
 
 
 def promise_words(promise: Promise) -> str:
@@ -240,6 +248,11 @@ def _notes(fitted: TrustFit, prints: dict[str, str], expires: datetime | None) -
         "and those were drawn at random; where the mix changes the promise ends. Watch it with `steelyard "
         "trust check`."
     ]
+    if table.set_aside:
+        said.append(
+            f"Items were drawn at uneven odds: {table.set_aside:,} labels of likelier ones were set aside "
+            "by the seed, so that the others are an even draw."
+        )
     if labels > fitted.units:
         said.append(f"{labels:,} labels lie in {units}: one verdict of each, drawn by the seed, counts.")
     if fitted.chosen_on:

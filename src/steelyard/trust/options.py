@@ -13,7 +13,9 @@ from steelyard.survey.options import ReportOptions
 class VerdictOptions:
     """How the rows of a table are read."""
 
-    columns: str | None = setting("Column mapping: item, task.", "PART=COLUMN,…")
+    columns: str | None = setting(
+        "Column mapping: item, task, p_drawn; of long tables also rater, value, confidence.", "PART=COLUMN,…"
+    )
     values: str | None = setting("Other words for answers: good=1,bad=0.", "WORD=ANSWER,…")
     where: str | None = setting("Keep only rows with these column values: split=test.", "MAP")
     scale: str | None = setting(

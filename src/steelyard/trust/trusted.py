@@ -22,7 +22,7 @@ from steelyard.errors import (
 )
 from steelyard.trust.apply import NO_ANSWER, NO_SIGNAL, UNSURE
 from steelyard.trust.run_verdicts import PERCENT
-from steelyard.trust.trust_file import TrustedStage, TrustFile, read_trust
+from steelyard.trust.trust_file import JuryMember, TrustedStage, TrustFile, read_trust
 from steelyard.trust.verdict_table import OWN
 from steelyard.verdicts.confidence import STATED, TOKEN
 from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS, CallAnswer, ItemAnswer
@@ -90,7 +90,7 @@ def _judges_of(
 ) -> list[AskedJudge]:
     """The judge of a stage, and those whose agreement is its signal."""
     known = judges if isinstance(judges, Mapping) else dict.fromkeys([stage.judge], judges)
-    needed = [stage, *stage.signal.jury]
+    needed: list[TrustedStage | JuryMember] = [stage, *stage.signal.jury]
     for each in needed:
         if each.judge not in known:
             raise ConfigError(

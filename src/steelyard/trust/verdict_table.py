@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.rng import seed_for
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
@@ -66,6 +67,8 @@ class VerdictTable:
     judges: Mapping[str, JudgeVerdicts]
     records: Sequence[Mapping[str, Any]] = ()
     """The rows as they stand in the file."""
+    set_aside: int = 0
+    """Labels that do not count, since their items were drawn at higher odds than others."""
 
     @property
     def clusters(self) -> Ints:
@@ -93,7 +96,8 @@ class VerdictTable:
         )
 
 
-PARTS = ("item", "task")
+PARTS = ("item", "task", "p_drawn", "rater", "value", "confidence")
+"""The last three are of long tables, which have a row for each rater of an item."""
 
 
 class AnswerWords:
@@ -129,6 +133,8 @@ class TableColumns:
     people: str | None = None
     answers: Sequence[str] | None = None
     """All answers that judges and people gave when the thresholds were fitted."""
+    seed: int = 7
+    """By it labels are chosen where items were drawn at uneven odds."""
 
 
 def read_verdict_table(path: Path, wanted: TableColumns, how: VerdictOptions) -> VerdictTable:
@@ -138,6 +144,8 @@ def read_verdict_table(path: Path, wanted: TableColumns, how: VerdictOptions) ->
         table = filter_rows(table, parse_map(how.where, "--where", "COLUMN=VALUE", "split=test"))
     for part, column in parts.items():
         table.require(column, part)
+    if "rater" in parts:
+        table = widened(table, parts)
     words = AnswerWords(how.values, how.scale)
     judges = {judge: _judge(table, judge, columns, words) for judge, columns in wanted.signals.items()}
     labels: tuple[str | None, ...] = (None,) * len(table.records)
@@ -154,9 +162,75 @@ def read_verdict_table(path: Path, wanted: TableColumns, how: VerdictOptions) ->
     here = TableParts(
         table, {part: parts.get(part, part) for part in PARTS if parts.get(part, part) in table.columns}
     )
+    given = len(labels) - labels.count(None)
+    if wanted.people is not None and "p_drawn" in here.columns:
+        labels = evenly_drawn(here, labels, wanted.seed)
     items = tuple(here.text(record, "item") or str(record.number) for record in table.records)
     tasks = tuple(here.text(record, "task") for record in table.records)
-    return VerdictTable(table.name, items, tasks, labels, judges, [record.values for record in table.records])
+    records = [record.values for record in table.records]
+    set_aside = given - (len(labels) - labels.count(None))
+    return VerdictTable(table.name, items, tasks, labels, judges, records, set_aside)
+
+
+def widened(table: Table, parts: Mapping[str, str]) -> Table:
+    """One row for each item: a column of each rater's values, and its confidence as `RATER confidence`."""
+    absent = [part for part in ("item", "value") if part not in parts]
+    if absent:
+        raise ConfigError(
+            f"--columns: rater is mapped without {absent[0]}, expected item and value of a long table; add "
+            f"{absent[0]}=COLUMN."
+        )
+    here = TableParts(table, parts)
+    rows: dict[str, dict[str, Any]] = {}
+    kept = [parts[part] for part in ("item", "task", "p_drawn") if part in parts]
+    names: dict[str, None] = dict.fromkeys(kept)
+    for record in table.records:
+        item, rater = here.text(record, "item"), here.text(record, "rater")
+        row = rows.setdefault(item, {})
+        if rater in row:
+            raise DataError(
+                f"{here.where(record)}: {rater!r} rates item {item!r} a second time, expected one row for "
+                "each rater of an item; remove one, or keep one run with --where."
+            )
+        row |= {name: record.values.get(name) for name in kept if not is_missing(record.values.get(name))}
+        row[rater] = record.values.get(parts["value"])
+        if "confidence" in parts:
+            row[f"{rater} confidence"] = record.values.get(parts["confidence"])
+        names |= dict.fromkeys(row)
+    made = [TableRecord(n, f"item {item!r}", row) for n, (item, row) in enumerate(rows.items(), start=1)]
+    return Table(table.name, tuple(names), made)
+
+
+def evenly_drawn(here: TableParts, labels: tuple[str | None, ...], seed: int) -> tuple[str | None, ...]:
+    """Labels as if all items had been drawn at the same odds: each is kept with probability least/own odds.
+
+    A promise on accepted answers needs a random draw; a draw by verdict has more of some answers.
+    """
+    odds = [
+        None if label is None else _odds(here, record)
+        for record, label in zip(here.table.records, labels, strict=True)
+    ]
+    known = [each for each in odds if each is not None]
+    least, rng = min(known, default=1.0), np.random.default_rng(seed_for(seed, "odds"))
+    draws = rng.random(len(odds))
+    return tuple(
+        label if own is not None and draw * own < least else None
+        for label, own, draw in zip(labels, odds, draws.tolist(), strict=True)
+    )
+
+
+def _odds(here: TableParts, record: TableRecord) -> float:
+    cell = here.cell(record, "p_drawn")
+    try:
+        odds = float(cell)
+    except (TypeError, ValueError):
+        odds = float("nan")
+    if not 0 < odds <= 1:
+        raise DataError(
+            f"{here.where(record)}: column {here.columns['p_drawn']!r} holds {plain_text(cell)[:60]!r}, "
+            "expected the odds at which the item was drawn for its label, above 0 and at most 1; correct it."
+        )
+    return odds
 
 
 def _is_empty(cell: Any) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.rng import seed_for
-from steelyard.metrics.stats.distributions import beta_quantile, binomial_probability
+from steelyard.metrics.stats.distributions import beta_quantile, binomial_probability, normal_quantile
 from steelyard.metrics.stats.sample_size import trials_total
 
 STARTS = 0.3, 0.6
@@ -166,9 +166,7 @@ def fewest_labels(promised: float, error: float) -> int:
 
 def labels_to_show(observed: float, promised: float, error: float) -> int | None:
     """Labelled units that show an observed error at the second start to be below the promised one."""
-    from statistics import NormalDist
-
     if observed >= promised:
         return None
-    needed = trials_total(observed, promised, NormalDist().inv_cdf(1 - error / len(STARTS)), 0.8)
+    needed = trials_total(observed, promised, normal_quantile(1 - error / len(STARTS)), 0.8)
     return None if needed is None else max(fewest_labels(promised, error), ceil(needed / STARTS[-1]))

@@ -1,0 +1,158 @@
+"""Whether a judge knows when it is wrong: recorded confidences through the real command."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steelyard
+from commands import run_command
+
+Row = tuple[bool, str]
+"""Whether the judge is right, and the cell of its confidence."""
+IMPORT = (
+    "import",
+    "rec.csv",
+    "--columns",
+    "item=id,score=verdict,expected=human,confidence=sure",
+    "--out",
+    "out",
+)
+
+
+def write(folder: Path, row: Callable[[int, random.Random], Row], size: int = 300) -> None:
+    rng, lines = random.Random(3), ["id,verdict,human,sure"]
+    for n in range(size):
+        right, sure = row(n, rng)
+        lines.append(f"i{n},{n % 2 if right else 1 - n % 2},{n % 2},{sure}")
+    (folder / "rec.csv").write_text("\n".join(lines) + "\n")
+
+
+def figures(folder: Path) -> dict[str, Any]:
+    body = json.loads((folder / "out" / "datasheet.json").read_text())
+    return {
+        e["metric"]: e
+        for e in body["estimates"]
+        if e["probe"] == "confidence" and e["group"] == {"protocol": "base"}
+    }
+
+
+def overconfident(n: int, rng: random.Random) -> Row:
+    sure = rng.choice([80, 90, 95, 99])
+    return rng.random() < 0.45 + 0.5 * (sure - 80) / 19, str(sure)
+
+
+def test_an_overconfident_judge_has_its_fault_and_its_row(tmp_path: Path) -> None:
+    write(tmp_path, overconfident, 600)
+    told = run_command(tmp_path, *IMPORT).out
+    assert "is surer than it is right" in " ".join(told.split())
+    assert "too high" in next(line for line in told.splitlines() if "surer than it is right  " in line)
+    found = figures(tmp_path)
+    stated = found["overconfidence"]["details"]
+    assert found["overconfidence"]["value"] == pytest.approx(stated["confidence"] - stated["right"])
+    parts = found["brier_score"]["details"]
+    whole = parts["miscalibration"] - parts["discrimination"] + parts["uncertainty"]
+    assert found["brier_score"]["value"] == pytest.approx(whole)
+    page = (tmp_path / "out" / "datasheet.html").read_text()
+    assert "Reliability curves" in page
+    gated = run_command(tmp_path, "gate", "out", "--policy", "default", code=3)
+    assert "surer than it is right" in gated.out + gated.err
+
+
+def test_recalibrated_by_other_items_it_is_off_no_more(tmp_path: Path) -> None:
+    write(tmp_path, overconfident, 600)
+    run_command(tmp_path, *IMPORT)
+    body = json.loads((tmp_path / "out" / "datasheet.json").read_text())
+    anew = {e["metric"]: e for e in body["estimates"] if e["group"].get("signal") == "recalibrated"}
+    assert abs(anew["overconfidence"]["value"]) < 0.03 < figures(tmp_path)["overconfidence"]["value"]
+    shares = [share for _, share in anew["brier_score"]["details"]["map"]]
+    assert shares == sorted(shares)
+
+
+@pytest.mark.parametrize(
+    ("row", "status", "value"),
+    [
+        (lambda n, rng: (rng.random() < 0.8, "0.8"), "flagged", 0.5),
+        (lambda n, rng: (True, "90"), None, None),
+        (lambda n, rng: (False, "90"), None, None),
+        (lambda n, rng: (n % 5 > 0, "" if n % 3 else f"{0.95 if n % 5 else 0.55}"), "clear", 1.0),
+    ],
+    ids=["constant", "all right", "all wrong", "missing in part"],
+)
+def test_signals_that_tell_nothing_or_little(
+    tmp_path: Path, row: Callable[[int, random.Random], Row], status: str | None, value: float | None
+) -> None:
+    write(tmp_path, row)
+    run_command(tmp_path, *IMPORT)
+    tells = figures(tmp_path)["confidence_auroc"]
+    assert (tells["finding"], tells["value"]) == (status, value)
+
+
+def test_three_labels_decide_nothing(tmp_path: Path) -> None:
+    write(tmp_path, lambda n, rng: (n > 0, f"0.{9 - n}"), 3)
+    run_command(tmp_path, *IMPORT)
+    assert figures(tmp_path)["confidence_auroc"]["finding"] == "inconclusive"
+
+
+@pytest.mark.parametrize("cell", ["140", "-1", "high", "nan"])
+def test_a_cell_that_is_no_confidence_is_refused(tmp_path: Path, cell: str) -> None:
+    write(tmp_path, lambda n, rng: (True, cell), 4)
+    assert "expected a number from 0 to 1, or percent" in run_command(tmp_path, *IMPORT, code=2).err
+
+
+def test_labels_for_a_promise(tmp_path: Path) -> None:
+    rows = "".join(f"a{n},{n % 2}\n" for n in range(60))
+    (tmp_path / "judged.csv").write_text(f"id,verdict\n{rows}")
+    plan = ("labels", "plan", "judged.csv", "--judge", "verdict", "--columns", "item=id")
+    made = json.loads(run_command(tmp_path, *plan, "--promise", "0.05", "--json").out)["promised"]
+    # None of 60 % may be wrong: .95^59 < .05, and 59/.6 = 98.3.
+    assert made[0] == {"error": 0.0, "labels": 99}
+    assert [row["labels"] for row in made] == sorted(row["labels"] for row in made)
+
+
+def test_a_long_table_with_odds(tmp_path: Path) -> None:
+    rng, lines = random.Random(5), ["id,who,said,sure,odds"]
+    for n in range(400):
+        odds = 0.8 if n % 2 else 0.4
+        lines += [f"i{n},quick,{n % 2},{rng.random()},{odds}", f"i{n},ann,{n % 2},,{odds}"]
+    (tmp_path / "long.csv").write_text("\n".join(lines) + "\n")
+    columns = ("--columns", "item=id,rater=who,value=said,confidence=sure,p_drawn=odds")
+    fit = (
+        "trust",
+        "fit",
+        "long.csv",
+        *columns,
+        "-j",
+        "quick",
+        "--signal",
+        "quick confidence",
+        "--people",
+        "ann",
+    )
+    told = " ".join(run_command(tmp_path, *fit).out.split())
+    assert "Items were drawn at uneven odds" in told
+    body = json.loads((tmp_path / "trust.json").read_text())
+    assert 260 < body["labels"]["clusters"] < 340  # all 200 of .4, about half of the others
+    (tmp_path / "long.csv").write_text("\n".join([*lines, lines[1]]) + "\n")
+    assert "rates item 'i0' a second time" in run_command(tmp_path, *fit, code=2).err
+
+
+def test_a_function_that_raises_is_escalated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "".join(f"{n % 2},{n % 2},0.9\n" for n in range(200))
+    (tmp_path / "v.csv").write_text(f"verdict,human,sure\n{rows}")
+    (tmp_path / "breaks.py").write_text("def judge(request, response):\n    return 1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    fit = ("trust", "fit", "v.csv", "-j", "verdict", "--people", "human", "--signal", "sure")
+    run_command(tmp_path, *fit, "--bind", "python/breaks:judge", "--scale", "binary")
+    from importlib import import_module
+
+    ask = steelyard.trusted(import_module("breaks").judge, "trust.json")
+    found = ask("q", "a")
+    assert isinstance(found, steelyard.Escalate)
+    assert found.reason == "the judge raised ZeroDivisionError: division by zero"
