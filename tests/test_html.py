@@ -130,10 +130,10 @@ def test_every_judge_and_figure_is_there(document: str, page: Page) -> None:
 
 
 def test_drawings_are_labelled_and_themed(document: str, page: Page) -> None:
-    drawings = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
+    drawings = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") in ("img", "group")]
     assert len(drawings) == 4 + 4 + 6
     assert all(re.search(r"\d\.\d", attrs["aria-label"] or "") for attrs in drawings)
-    for svg in re.findall(r"<svg[^>]*role=\"img\".*?</svg>", document, re.DOTALL):
+    for svg in re.findall(r"<svg[^>]*role=\"(?:img|group)\".*?</svg>", document, re.DOTALL):
         root = ElementTree.fromstring(svg)
         assert root[0].tag.endswith("title")
         assert root[0].text
@@ -194,7 +194,7 @@ def test_odd_names_are_drawn() -> None:
         datasheet = renamed(datasheet, name, other)
     document = html.render(datasheet)
     document.encode("utf-8")
-    assert document.count('role="img"') == 14
+    assert len(re.findall('role="img"|role="group" aria-label', document)) == 14
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", document)
 
 

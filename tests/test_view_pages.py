@@ -226,8 +226,8 @@ def test_a_pair_stands_in_both_orders_side_by_side_with_every_judge(client: Clie
     link = re.search(r'href="(/run/0/stimulus\?id=[^"]+)"', client.get(call).text)
     assert link is not None
     text = client.get(html.unescape(link[1])).text
-    assert "order uv, repeat 0" in text
-    assert "order vu, repeat 0" in text
+    assert "u first, v second" in text
+    assert "v first, u second" in text
     assert "Content u" in text
     # Judges come first, and what no one asked about after them.
     places = [text.index(f">{name}<") for name in ("planted/first", "shaky", "Baselines", "coin")]
