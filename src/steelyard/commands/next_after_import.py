@@ -58,7 +58,7 @@ def next_after_import(reading: TableReading, calls: ScoreTable) -> list[str]:
             f"Next: {pluralize(rest, 'row')} without a label; add a column with the texts, such as answer, "
             "so that `steelyard labels draw` can write a sheet for people."
         ]
-    size = min(rest, max(_USUAL_DRAW, _OF_EACH_VERDICT * len({score for score, _ in calls.outcomes})))
+    size = min(rest, max(_USUAL_DRAW, _OF_EACH_VERDICT * len({outcome[0] for outcome in calls.outcomes})))
     return [
         f"Next: draw rows for people to label, of {rest:,} without a label:",
         reading.command("labels draw", "-n", str(size), "--out", f"{reading.path.stem}-labels"),
