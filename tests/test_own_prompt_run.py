@@ -199,4 +199,4 @@ def test_an_import_says_that_no_judge_was_asked(command: Command, tmp_path: Path
     rows = [{**call, "delta": 0, "better": None, "first": first, "answer": "1"} for first in "uv"]
     (tmp_path / "calls.jsonl").write_text("\n".join(map(json.dumps, rows)))
     done = command("import", "calls.jsonl", "--out", "sheet")
-    assert "Recorded verdicts of calls.jsonl; no judge was asked." in done.out
+    assert "Recorded verdicts; no judge was asked." in done.out

@@ -152,7 +152,7 @@ class Materials:
 
     def sentence(self, rows: int, checklists: str) -> str:
         if self.recorded:
-            return f"Recorded verdicts of {self.data}; no judge was asked."
+            return "Recorded verdicts; no judge was asked."
         if not self.prompts:
             return ""
         texts = f"{pluralize(rows, 'row')} of {self.data}" if rows else self.data
