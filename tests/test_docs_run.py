@@ -244,6 +244,13 @@ class Reader:
             assert probe.edit_text("Two words.", None) == "TWO WORDS."
             assert probe.edit_text("2", None) is None
 
+    def _text(self, block: Block) -> None:
+        """A prompt in braces, with a table that fills them."""
+        (self.folder / "grader.md").write_text(block.text, encoding="utf-8")
+        rows = [f"q{n},sums,What is {n} + 2?,It is {n + 2}.,{('bad', 'good')[n % 2]}" for n in range(12)]
+        table = ["id,topic,question,answer,human_verdict", *rows]
+        (self.folder / "answers.csv").write_text("\n".join(table) + "\n", encoding="utf-8")
+
     def _jinja(self, block: Block) -> None:
         PromptTemplate(block.text, self.page).check(PAIRWISE_VARIABLES)
 

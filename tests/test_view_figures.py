@@ -241,7 +241,11 @@ def test_links_of_figures_charts_remedies_and_examples_lead_to_their_calls(pairs
     with serving(lambda _: pages.app()) as server:
         client = Client.of(server)
         text = client.get("/run/0/").text
-        links = {html.unescape(link) for link in re.findall(r'class="behind" href="([^"]+)"', text)}
+        every = {html.unescape(link) for link in re.findall(r'class="behind" href="([^"]+)"', text)}
+        remedied = {link for link in every if "remedy=" in link}
+        assert all("With the remedy" in client.get(link).text for link in sorted(remedied)[::9])
+        assert client.get(f"{min(remedied).partition('remedy=')[0]}remedy=nosuch").status == 404
+        links = every - remedied
         names = {match[1]: link for link in links if (match := re.search(r"figure=(\w+)", link))}
         assert len(names) == len(links) > 100
         assert names.keys() <= published.figures.keys()
