@@ -362,7 +362,7 @@ class Reader:
         """Files and folders that a command reads and nobody has made yet."""
         write_texts(" ".join(words), self.folder)
         given = dict(pairwise(words))
-        if "--data" in given:
+        if "--data" in given and ("--columns" in given or not (self.folder / given["--data"]).exists()):
             columns = dict(pair.split("=") for pair in given.get("--columns", "").split(",") if pair)
             self.learn({"path": given["--data"], "columns": columns})
         made = {
