@@ -261,7 +261,7 @@ def _judges(
                 "number as the scale (best-of-4)"
             )
         if (path := find(words)) is not None:
-            judge["prompt"] = path
+            judge = {"reader": "json", **judge, "prompt": path}  # the harness sends a schema with templates
         else:
             notes.append(f"template {words}: not found near the configuration; the built-in prompt is used")
         notes += one.left_out_notes()
