@@ -178,7 +178,7 @@ def test_a_text_that_names_nothing_is_refused(
     ["", "x", "dark_current", "dark_current<", "dark_current<2", "<0.1", "dark_current=0.1", "kappa<0.1"],
 )
 def test_a_rule_that_decides_nothing_is_refused(command: Command, rule: str) -> None:
-    assert_refused(command("measure", "-j", "planted/tie", "--until", rule, "--out", "run"), "decide")
+    assert_refused(command("measure", "-j", "planted/tie", "--until", rule, "--out", "run"), "--until")
 
 
 # Keys of a study
