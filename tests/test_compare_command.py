@@ -90,7 +90,7 @@ def test_two_measured_runs_of_the_same_stimuli(steelyard, tmp_path: Path) -> Non
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert Page(page).open == []
     test_html.test_nothing_is_fetched(page, Page(page))
-    assert "B − A, figure by figure" in page
+    assert "Who is better, figure by figure" in page
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +225,7 @@ def test_a_margin_makes_the_word(steelyard, imported, tmp_path: Path) -> None:
     for margin, word in ((0.5, "clear"), (0.01, "inconclusive")):
         rows = compared(tmp_path, margin=margin).rows
         assert {row.status for row in rows if row.metric == "accuracy"} == {word}
-    assert "0.0 is not in the range x>0" in sentence(steelyard("compare", "a", "b", "--margin", "0"))
+    assert "--margin: found '0', expected a number above 0" in sentence(steelyard("compare", "a", "b", "--margin", "0"))
 
 
 def test_hostile_names_stay_text(imported, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     edits = ("forged_result", "step_order", "agent_positives")
     run_command(folder, *rater, *(word for probe in edits for word in ("-p", probe)), "--out", "agents")
     call = {"judge": "j", "probe": "position", "kind": "natural", "better": "u"}
-    places = [(number, first) for number in range(6) for first in "uv"]
+    places = [(number, first) for number in range(30) for first in "uv"]
     lines = [
         json.dumps({**call, "task": f"t{n}", "pair": f"p{n}", "first": first, "answer": "1"})
         for n, first in places
@@ -237,9 +237,9 @@ def test_a_search_on_the_overview_shows_the_runs_that_have_every_word(
         page.get_by_text("0 of 5 rows").wait_for()
         page.get_by_label("Search").fill("")
         assert rows.count() == len(KINDS)
-        page.get_by_label("Verdict").select_option("unfit")
+        page.locator("select[name=verdict]").select_option("unfit")
         assert 0 < rows.count() < len(KINDS)
-        page.get_by_label("Verdict").select_option("all")
+        page.locator("select[name=verdict]").select_option("all")
         names = page.locator("table.runs tbody tr th > a")
         page.get_by_role("button", name="judge").click()  # in the browser: the address stays
         down = names.all_inner_texts()
@@ -260,7 +260,7 @@ def test_a_run_of_an_agent_is_shown_as_messages(browser: Browser, shown: Server,
         assert page.locator(".turn.edited").count() == len(changed)
         words = "".join(block["text"] for block in changed[0]["after"]["content"])
         assert words[:40].strip() in page.locator(".turn.edited").first.inner_text()
-        page.locator(".arm h4 a").first.click()
+        page.locator(".arm td a").first.click()
         page.locator("#reply-h").wait_for()
         assert messages.count() == len(edited["transcript"]["messages"])
         assert page.get_by_text("Prompt, as it was sent").is_visible()

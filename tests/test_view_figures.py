@@ -194,6 +194,27 @@ def test_lost_calls_count_where_they_are_counted_and_nowhere_else(tmp_path: Path
     assert [int(calls_behind(e, index).sum()) for e in (lost, whole)] == [8, 4]
 
 
+def test_every_figure_of_a_confidence_has_as_many_calls_as_it_says(tmp_path: Path, command: Command) -> None:
+    rows = []
+    for n in range(80):
+        answer = (n + (n % 5 < 2)) % 2 if n % 17 else "unreadable"
+        sure = "" if n % 7 == 3 else 50 + n % 10 * 5
+        rows += [f"i{n},{judge},{answer},{n % 2},{sure}" for judge in "ab"]
+    (tmp_path / "rec.csv").write_text("id,who,verdict,human,sure\n" + "\n".join(rows) + "\n")
+    columns = "item=id,judge=who,score=verdict,expected=human,confidence=sure"
+    assert command("import", "rec.csv", "--columns", columns, "--out", "run").code == 0
+    run = ViewedRun(tmp_path / "run")
+    assert run.sheet is not None
+    own = [e for e in run.sheet.estimates if e.probe == "confidence" and e.value is not None]
+    assert {"confidence_auroc", "brier_score", "wrong_but_sure", "right_at_confidence"} <= {
+        e.metric for e in own
+    }
+    assert {"recalibrated", "jury"} <= {e.group.get("signal") for e in own}
+    assert len({e.n_calls for e in own}) > 3
+    assert mismatches(run) == []
+    assert uncounted(run) == []
+
+
 def test_an_accuracy_without_ties_is_of_calls_that_chose(pairs: ViewedRun) -> None:
     index = pairs.load().index
     some = figure(pairs, "nontie_accuracy", "ladder", delta=1, protocol="base")

@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import Basis, Group, Items, labelled
+from steelyard.metrics.basis import Basis, Ends, Group, Items
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE as LEVEL
 from steelyard.metrics.findings import with_finding
@@ -38,11 +38,15 @@ from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.confidence import TOKEN
 from steelyard.verdicts.item_answers import (
     AS_THEY_ARE,
+    JURY,
+    ORDERS_AGREE,
+    REPEATS,
     ItemAnswer,
     ItemAnswers,
     agreement_signals,
     as_they_are,
     call_confidence,
+    item_answers,
 )
 from steelyard.verdicts.observations import Observations
 
@@ -53,14 +57,43 @@ TELLS = 0.6
 """AUROC below which a signal hardly tells right from wrong."""
 
 
-def with_confidence(calls: Observations, group: Group) -> Mask:
-    """Labelled calls on items as they are that hold a confidence."""
-    known = np.array([each is not None for each in calls.confidences], dtype=np.bool_)
+def told_by(calls: Observations, group: Group) -> Mask:
+    """Labelled calls on items as they are that a figure of a signal rests on.
+
+    Of an agreement all calls on an item count, lost ones too; else those that hold a confidence, of one bin
+    where the condition names it.
+    """
+    keep = np.zeros(len(calls), dtype=np.bool_)
     plain = np.isin(calls.shown.kind, AS_THEY_ARE)[calls.stimulus]
-    return np.asarray(labelled(calls, group) & plain & known[calls.confidence])
+    plain &= np.array([name == "base" for name in calls.protocols], dtype=np.bool_)[calls.protocol]
+    for judge in range(len(calls.judges)):
+        own = np.flatnonzero(plain & (calls.judge == judge))
+        mine = calls.take(own)
+        if group.get("signal") in (REPEATS, ORDERS_AGREE, JURY):
+            keep[own[_agreeing(mine, str(group["signal"]))]] = True
+        elif (known := _of_calls(mine)) is not None:
+            answers, _, rows = known
+            in_bin = calibration_bins(answers.signal) + 1 == group["bin"] if "bin" in group else slice(None)
+            keep[own[rows[in_bin]]] = True
+    return keep
 
 
-_OF_CALLS = partial(Metric, basis=Basis(items=Items.RUN, only=with_confidence))
+def _agreeing(calls: Observations, signal: str) -> Mask:
+    """Calls of one judge on items where its calls, or those of a jury, can agree with its answer."""
+    answers = item_answers(calls)
+    items = _answered(answers)
+    # Without others there is no jury: its share is there for every answer.
+    values = agreement_signals("", {"": answers}, items).get(signal, [1.0] * len(items))
+    told = {name for name, value in zip(items, values, strict=True) if value is not None}
+    shown = np.array([str(each.lineage.parent) in told for each in calls.shown.stimuli], dtype=np.bool_)
+    return shown[calls.stimulus]
+
+
+def wrong_and_told_by(calls: Observations, group: Group) -> Mask:
+    return told_by(calls, group) & CallAnswers.of(calls).wrong
+
+
+_OF_CALLS = partial(Metric, basis=Basis(Items.RUN, Ends.ANY, only=told_by))
 AUROC = _OF_CALLS(
     "confidence_auroc",
     "AUROC of its confidence",
@@ -90,11 +123,12 @@ BRIER = _OF_CALLS(
     direction=LOW,
     amount=Amount(None, (0.0, 1.0), labelled=True),
 )
-WRONG_BUT_SURE = _OF_CALLS(
+WRONG_BUT_SURE = Metric(
     "wrong_but_sure",
     meaning=f"Of the wrong answers: those with a confidence of {SURE:g} or more.",
     direction=LOW,
     behind="wrong",
+    basis=Basis(Items.RUN, Ends.ANY, only=wrong_and_told_by),
 )
 RIGHT_AT = _OF_CALLS(
     "right_at_confidence",
@@ -120,6 +154,8 @@ class SureAnswers:
     right: Mask
     clusters: Ints
     units: int
+    calls: int
+    """Calls that they are made from."""
     left_out: int = 0
     """Labelled answers without a signal."""
     is_chance: bool = True
@@ -127,7 +163,7 @@ class SureAnswers:
 
     @property
     def sample(self) -> Sample:
-        return Sample(len(self.signal), self.units, len(np.unique(self.clusters)))
+        return Sample(self.calls, self.units, len(np.unique(self.clusters)))
 
     def tally(self, events: Mask, among: Mask) -> Tally:
         trials = np.bincount(self.clusters[among], minlength=int(self.clusters.max()) + 1)
@@ -145,7 +181,7 @@ def confidence_estimates(
     context = EstimateContext.for_protocol(judge, PROBE, "base", seed)
     known = _of_calls(calls)
     if known is not None:
-        answers, kind = known
+        answers, kind, _ = known
         here = context.for_subgroup(signal=TOKEN) if kind == TOKEN else context
         found += _figures(here, answers)
         found += _recalibrated(context, answers) if kind != TOKEN else []
@@ -154,7 +190,8 @@ def confidence_estimates(
     return found
 
 
-def _of_calls(calls: Observations) -> tuple[SureAnswers, str] | None:
+def _of_calls(calls: Observations) -> tuple[SureAnswers, str, Ints] | None:
+    """Answers with the confidence that their calls hold, its kind, and their rows of those as they are."""
     plain = as_they_are(calls)
     shares, kind, _ = call_confidence(plain)
     answers = CallAnswers.of(plain)
@@ -165,18 +202,23 @@ def _of_calls(calls: Observations) -> tuple[SureAnswers, str] | None:
     clusters = plain.shown.cluster[plain.stimulus[rows]]
     units = len(np.unique(plain.stimulus[rows]))
     left = int(counted.sum()) - len(rows)
-    return SureAnswers(shares[rows], answers.right[rows], numbered(clusters)[1], units, left), kind
+    right, cluster = answers.right[rows], numbered(clusters)[1]
+    return SureAnswers(shares[rows], right, cluster, units, len(rows), left), kind, rows
 
 
 def _agreements(judge: str, panel: Mapping[str, ItemAnswers]) -> Iterator[tuple[str, SureAnswers]]:
     if judge not in panel:
         return
     mine = panel[judge].items
-    items = [name for name, item in mine.items() if item.label and item.answer]
+    items = _answered(panel[judge])
     for signal, values in agreement_signals(judge, panel, items).items():
         rows = [(v, mine[name]) for v, name in zip(values, items, strict=True) if v is not None]
         if rows:
             yield signal, _rows(rows)
+
+
+def _answered(answers: ItemAnswers) -> list[str]:
+    return [name for name, item in answers.items.items() if item.label and item.answer]
 
 
 def _rows(rows: list[tuple[float, ItemAnswer]]) -> SureAnswers:
@@ -186,6 +228,7 @@ def _rows(rows: list[tuple[float, ItemAnswer]]) -> SureAnswers:
         np.array([item.answer == item.label for _, item in rows], dtype=np.bool_),
         np.unique(tasks, return_inverse=True)[1].astype(np.int64),
         len(rows),
+        sum(len(item.calls) for _, item in rows),
         is_chance=False,
     )
 
