@@ -178,7 +178,8 @@ def test_a_text_that_names_nothing_is_refused(
     ["", "x", "dark_current", "dark_current<", "dark_current<2", "<0.1", "dark_current=0.1", "kappa<0.1"],
 )
 def test_a_rule_that_decides_nothing_is_refused(command: Command, rule: str) -> None:
-    assert_refused(command("measure", "-j", "planted/tie", "--until", rule, "--out", "run"), "decide")
+    done = command("measure", "-j", "planted/tie", "--until", rule, "--out", "run")
+    assert_refused(done, f"steelyard: --until {rule!r}: ")
 
 
 # Keys of a study
