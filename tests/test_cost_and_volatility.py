@@ -404,7 +404,12 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
     assert found[("noisy", "volatility", "accuracy_sd")].value is not None
     titles = [section.title for section in sections(sheet)]
     assert titles[:3] == ["Unchanged items", "Reliability", "Failures"]
-    assert titles[3:] == ["Typing errors", "Grades", "Stability", "Cost", "Volatility over probes"]
+    assert titles[3:-1] == ["Typing errors", "Grades", "Stability", "Cost", "Volatility over probes"]
+    assert titles[-1] == "Confidence"
+    told = {(e.value, e.note) for e in sheet.estimates if e.probe == "confidence"}
+    assert told == {
+        (None, "all most frequent answers of items with a label are right: nothing to tell apart")
+    }
     typed = next(section for section in sections(sheet) if section.title == "Typing errors")
     assert [(row.label, row.depth) for row in typed.rows[:4]] == [
         ("accuracy", 0),
