@@ -38,6 +38,7 @@ write("pairs.csv", list(pairs.values()), labels=100)
 twelve = {"gpt-4", "claude-v1", "claude-instant-v1", "gpt-3.5-turbo", "vicuna-13b", "palm-2", "koala-13b"}
 twelve |= {"RWKV-4-Raven-14B", "alpaca-13b", "oasst-pythia-12b", "chatglm-6b", "fastchat-t5-3b"}
 votes = [row for row in read("arena_ranking/comparisons.csv") if {row["model_a"], row["model_b"]} <= twelve]
+write("verdicts.csv", [{name: row[name] for name in row if name != "human"} for row in votes])
 write("votes.csv", votes, labels=1000)
 
 wins: defaultdict[str, Row] = defaultdict(dict)

@@ -37,7 +37,8 @@ from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.prompt import POINTWISE_VARIABLES, PromptTemplate
 from steelyard.trials.template_reader import JUDGE_NAMES, TemplateNames, read_template
 
-_SHARED = frozenset({"instruction", "rubric", "request", "target", "expected", "low", "high", "fence"})
+_WANTED = frozenset({"target", "expected"})
+_SHARED = _WANTED | {"instruction", "rubric", "request", "low", "high", "fence"}
 VARIABLES = {
     PLANNER: _SHARED | {"transcript", "agent_messages", "editable", "most", "feedback"},
     EDITOR: _SHARED
@@ -116,7 +117,7 @@ def check_prompt(name: str, text: str, place: str, notes: list[str] | None = Non
     allowed, others = VARIABLES.get(name, AUTHOR_VARIABLES), HARNESS_NAMES.get(name, {})
     if "{original_message}" in text:
         others = {**others, "rubric": _PLAN}  # the harness shows its editor the plan there
-    text = read_template(text, TemplateNames(allowed, others), place, notes)
+    text = read_template(text, TemplateNames(allowed, others, elsewhere=_WANTED), place, notes)
     named = PromptTemplate(text, place).check(allowed)
     hidden = [names[0] for names in SHOWN.get(name, ()) if not named.intersection(names)]
     if hidden:

@@ -79,6 +79,8 @@ class TemplateNames:
     """Names of the harness, and the Jinja2 that stands for them."""
     columns: DataColumns = DataColumns()
     literals: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
+    """Names that mean something in prompts beside this one, and are no usual name for a variable here."""
 
     def expression(self, name: str) -> str | None:
         """The value that a name means, in Jinja2; None where it means none, or is the label."""
@@ -93,7 +95,7 @@ class TemplateNames:
             return name
         if column is not None:
             return f"{METADATA}[{canonical_json(column)}]"
-        meant = field_names.known(name) or ""
+        meant = "" if name in self.elsewhere else field_names.known(name) or ""
         variable = _VARIABLES.get(meant, meant)
         return variable if variable in self.variables else None
 

@@ -139,7 +139,7 @@ RIGHT_AT = _OF_CALLS(
     detail=True,
 )
 METRICS = (AUROC, OVERCONFIDENCE, CALIBRATION_ERROR, BRIER, WRONG_BUT_SURE, RIGHT_AT)
-ONE_OUTCOME = "all answers with a label are {}: nothing to tell apart"
+ONE_OUTCOME = "all {} with a label are {}: nothing to tell apart"
 CONSTANT = "its confidence is always the same"
 ENOUGH = 20
 """Answers from which on a confidence that never changes is taken to tell nothing."""
@@ -245,7 +245,9 @@ def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
     value = auroc(rows.signal, rows.right)
     if value is None:
         outcome = "right" if rows.right.all() else "wrong"
-        return context.undefined(AUROC, ONE_OUTCOME.format(outcome))
+        # Of an item whose calls are split evenly there is no most frequent answer.
+        compared = "answers" if rows.is_chance else "most frequent answers of items"
+        return context.undefined(AUROC, ONE_OUTCOME.format(compared, outcome))
     constant = len(rows.signal) >= ENOUGH and bool(rows.signal.min() == rows.signal.max())
     limits = (0.5, 0.5) if constant else auroc_limits(rows.signal, rows.right, rows.clusters, LEVEL)
     limit = AUROC.limit_in(context.group, context.probe)
