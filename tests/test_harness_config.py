@@ -129,6 +129,7 @@ def test_ordinal_texts(command: Command, harness: Path, monkeypatch: pytest.Monk
             "name": "openai/gpt-4o-mini",
             "model": "openai/gpt-4o-mini",
             "prompt": "prompts/templates/judge/single_autograder.md",
+            "reader": "json",
         }
     ]
     assert study["probes"] == [
