@@ -66,11 +66,15 @@ def test_datasheets_say_what_batches_cost(
     pages.runs[0].load()
     with serving(lambda _: pages.app()) as view:
         client = Client.of(view)
-        assert f'data-label="calls">12<small>{told}</small>' in client.get("/").text
+        overview = client.get("/").text
         links = set(
             re.findall(r'href="(/run/0/call/\w+)[?"]', client.get("/run/0/calls?judge=openai/gpt-4o").text)
         )
         calls = [client.get(link).text for link in links]
+    assert '<td data-label="calls" data-sort="12">12</td>' in overview
+    ((dollars, price),) = re.findall(r'<td data-label="price" data-sort="(.*?)">(.*?)</td>', overview)
+    assert float(dollars) == pytest.approx(0.0030)
+    assert price == told
     waits = [re.findall(r"<dt>latency</dt><dd>(.*?)</dd>", call) for call in calls]
     assert waits.count(["not known, in a batch"]) == 4
     assert ["0 ms"] not in waits

@@ -62,7 +62,7 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     """The files that the examples of a command name."""
     (folder / "items.csv").write_text(ITEMS)
     (folder / "rubric.md").write_text("What is asked for counts, and nothing else.\n")
-    if name != "study":  # its example writes this file, and none is overwritten
+    if name not in ("study", "init"):  # their examples write this file, and none is overwritten
         (folder / "study.yaml").write_text("judges: [planted/probit]\nprobes: [vacuum]\n")
     (folder / "config.yml").write_text(
         "admin: {module_name: m, dataset_config: {dataset_name: items.csv}, "
@@ -75,8 +75,10 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     )
     labels = ("yes", "no", "yes", "yes")
     (folder / "ratings.csv").write_text(
-        "item,verdict,human\n"
-        + "".join(f"{n},{labels[n % 4]},{labels[n % 3] if n < 40 else ''}\n" for n in range(90))
+        "item,request,response,verdict,human\n"
+        + "".join(
+            f"{n},Ask {n},Say {n},{labels[n % 4]},{labels[n % 3] if n < 40 else ''}\n" for n in range(90)
+        )
     )
     (folder / "votes.csv").write_text(
         "item,system_a,system_b,verdict,human\n"

@@ -181,7 +181,7 @@ def test_the_datasheet_is_that_of_the_objects(tmp_path: Path) -> None:
         judges=imported.datasheet.judges,
         probes=[PROBES.build(spec) for spec in specs],
         observations=observations_of(sorted_calls(path)),
-        run={"calls": len(lines)},
+        run={"calls": len(lines), "materials": {"prompts": [], "data": None, "recorded": True}},
     )
     # What to do next, and which calls to show, is the importer's to say.
     own = {"verdicts": None, "exhibits": None}

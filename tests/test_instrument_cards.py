@@ -52,7 +52,7 @@ def test_the_card_tells_what_was_asked_how_and_where_and_never_a_secret(
     assert (house.judge, house.temperature, house.seed, house.scale) == ("house", 0.3, 5, "pairwise")
     (prompt,) = [prompt for prompt in house.prompts if prompt.protocol == "base"]
     assert prompt.user.startswith("House prompt: {{ first }} or {{ second }}?")
-    assert prompt.reader == "json"
+    assert prompt.reader == "json (key: winner)"
     assert prompt.sent is not None
     assert prompt.sent.startswith("House prompt: ")
     assert "{{" not in prompt.sent

@@ -107,6 +107,7 @@ def test_an_import_says_which_column_would_measure_the_rest(tmp_path: Path) -> N
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["id,score,label,words,part", *rows]) + "\n")
     assert missing(path, "item=id,score=score") == {
+        "knows when it is wrong": "column confidence",
         "tells good from bad": "column expected",
         "goes by length": "column words, or text",
         "right less often in a stratum": "column stratum",
@@ -114,7 +115,11 @@ def test_an_import_says_which_column_would_measure_the_rest(tmp_path: Path) -> N
         "repeats its answer": "the same calls again, column replicate",
     }
     given = missing(path, "item=id,score=score,expected=label,words=words,stratum=part")
-    assert set(given) == {"changes with edits that keep the label", "repeats its answer"}
+    assert set(given) == {
+        "changes with edits that keep the label",
+        "knows when it is wrong",
+        "repeats its answer",
+    }
 
 
 def test_pairs_say_which_column_would_measure_the_rest(tmp_path: Path) -> None:

@@ -553,7 +553,9 @@ def test_progress_is_one_line_and_silent_by_default_in_a_script(
 def test_data_may_be_a_file(here: Path) -> None:
     Path("items.csv").write_text("q,a,ok\n" + "".join(f"ask {n},answer {n},{n % 2}\n" for n in range(8)))
     with pytest.raises(DataError, match="no column is the response for certain; found: 'q', 'a', 'ok'"):
-        steelyard.plan("planted/coin", data=Path("items.csv"), task={"scale": "binary", "rubric": "r"})
+        steelyard.plan(
+            "planted/coin", data=Path("items.csv"), task={"scale": "binary", "rubric": "Is it so?"}
+        )
     columns = {"request": "q", "response": "a", "label": "ok"}
     planned = steelyard.plan(
         "planted/rater",

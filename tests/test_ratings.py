@@ -163,7 +163,9 @@ def test_doctor_says_what_a_file_supports(command: Command, tmp_path: Path) -> N
     assert done.code == 0
     assert "1 item judged and labelled" in " ".join(done.out.split())
     written(tmp_path, "id,j,h\n1,1,0\n", "wide.csv")
-    assert command("doctor", "wide.csv").code == 2
+    done = command("doctor", "wide.csv")
+    assert done.code == 0
+    assert "By these guesses:\nsteelyard import wide.csv --columns score=j,expected=h,item=id " in done.out
     done = command("doctor", "wide.csv", "-j", "j", "--people", "h", "--columns", "item=id")
     assert done.code == 0
     assert "h (1)" in done.out

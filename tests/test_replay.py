@@ -105,7 +105,7 @@ def test_the_fingerprint_follows_the_recorded_verdicts_of_a_protocol(tmp_path: P
 @pytest.mark.parametrize(
     ("judge", "told"),
     [
-        ("recorded/absent.jsonl", "cannot be read"),
+        ("recorded/absent.jsonl", "absent.jsonl: no such file; expected a JSONL file"),
         (
             "recorded/calls.jsonl",
             r"no judge is named, expected one of A, B; write calls\.jsonl\?judge=NAME",

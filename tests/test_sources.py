@@ -593,7 +593,7 @@ def test_a_wrong_file_is_said_in_one_sentence(tmp_path: Path, name: str, content
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.csv: cannot be read \(No such file or directory\)"):
+    with pytest.raises(DataError, match=r"none\.csv: no such file; expected a data file\.$"):
         load(tmp_path / "none.csv")
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(DataError, match=r"is a folder, expected a data file"):

@@ -255,7 +255,7 @@ def test_a_table_without_labels(command: Command, verdicts: Path) -> None:
         (("--price", "verdict=1"), "--price: none found for people"),
         (("--price", "verdict=1", "--price", "verdict=2"), "priced twice"),
         (("--bind", "planted/rater"), "--bind: found without --scale"),
-        (("--error", "0"), "0.0 is not in the range 0.001<=x<=0.5"),
+        (("--error", "0"), "--error: found '0', expected a number from 0.001 to 0.5"),
         (("--certificate", "none.json"), "none.json: cannot be read"),
     ],
 )

@@ -14,9 +14,8 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.question import Counts
 from steelyard.datasheet.sections.first_screen import Row
-from steelyard.datasheet.words import numbers
+from steelyard.datasheet.sections.summary import cost_summary
 from steelyard.metrics.common import UNREADABLE_RATE
-from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.web.view.links import Links
 
@@ -63,20 +62,21 @@ class OverviewRow:
         return max(own, default=self.sheet.facts.calls or None)
 
     @property
+    def _is_alone(self) -> bool:
+        return self.sheet is not None and sum(not judge.baseline for judge in self.sheet.judges) == 1
+
+    @property
     def dollars(self) -> float | None:
-        """What its calls cost; None where nobody knows."""
-        if self.sheet is None or self.sheet.facts.dollars == 0:
-            return None if self.sheet is None else 0.0
-        each = next((e.value for e in self.sheet.of(self.name, COST_PER_CALL.id, RUN) if not e.group), None)
-        return None if each is None or self.calls is None else each * self.calls
+        """What its calls cost; None where nobody knows, or only that of several judges together."""
+        spent = None if self.sheet is None else self.sheet.facts.dollars
+        return spent if self._is_alone or spent == 0 else None
 
     @property
     def price(self) -> str:
         if self.sheet is None or self.judge is None:
             return "–"
-        return (
-            "not known" if self.dollars is None else numbers.dollars(self.dollars) if self.dollars else "free"
-        )
+        spent = cost_summary(self.sheet.facts)
+        return f"{spent} for all judges" if spent and not self._is_alone else spent or "free"
 
     @property
     def finished(self) -> str:
