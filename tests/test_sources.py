@@ -371,7 +371,7 @@ def test_labels_are_read_onto_the_scale(scale: Any, labels: Any, cell: Any, answ
         (Ordinal(1, 6), None, 4.5),
         (Ordinal(1, 6), None, "7"),
         (Pairwise(False), None, "tie"),
-        (Binary(), {"harmful": 1, "safe": 0}, "1"),
+        (Binary(), {"yes": 0, "no": 1}, "1"),
         (Ordinal(1, 6), None, "²"),
         (Ordinal(1, 6), None, "9" * 5000),
         (Ordinal(1, 6), None, "yes"),
