@@ -225,7 +225,8 @@ def test_a_margin_makes_the_word(steelyard, imported, tmp_path: Path) -> None:
     for margin, word in ((0.5, "clear"), (0.01, "inconclusive")):
         rows = compared(tmp_path, margin=margin).rows
         assert {row.status for row in rows if row.metric == "accuracy"} == {word}
-    assert "--margin: found '0', expected a number above 0" in sentence(steelyard("compare", "a", "b", "--margin", "0"))
+    told = sentence(steelyard("compare", "a", "b", "--margin", "0"))
+    assert "--margin: found '0', expected a number above 0" in told
 
 
 def test_hostile_names_stay_text(imported, tmp_path: Path) -> None:

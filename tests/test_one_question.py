@@ -123,12 +123,17 @@ def test_a_word_stands_beside_every_number_of_several_judges(tmp_path: Path) -> 
     assert len(set(words)) == 4
 
 
-def test_only_figures_as_measured_lead_to_calls(tmp_path: Path) -> None:
+def test_figures_as_measured_and_remedied_lead_to_calls_of_their_own(tmp_path: Path) -> None:
     summary = summarise(sheet_of("pairs-criterion-quick", tmp_path))
     (table,) = remedy_tables(summary)
     (_, _, first), *others = table.rows
     assert any(cell.measured is not None for cell in first)
-    assert not [cell for _, _, cells in others for cell in cells if cell.measured is not None]
+    assert {cell.remedy for cell in first} == {""}
+    for _, _, cells in others:
+        led = {cell.remedy for cell in cells if cell.measured is not None}
+        assert "" not in led
+        assert len(led) <= 1
+    assert any(cell.remedy for _, _, cells in others for cell in cells)
 
 
 def test_a_clause_is_no_text() -> None:
