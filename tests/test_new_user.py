@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def test_a_function_of_python_is_told_without_options_of_the_command_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_judges_of_mine.py").write_text(JUDGE)
     monkeypatch.syspath_prepend(tmp_path)
-    import own_judges_of_mine as own  # type: ignore[import-not-found]
+    own = importlib.import_module("own_judges_of_mine")
 
     with pytest.raises(SteelyardError, match=r"raised KeyError: 'missing' \(own_judges_of_mine.py, line 4\)"):
         steelyard.measure(own.judge, probes=["vacuum"], out="raises")

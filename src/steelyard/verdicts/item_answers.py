@@ -104,7 +104,8 @@ def agreement_signals(
     judge: str, panel: Mapping[str, ItemAnswers], items: Iterable[str]
 ) -> dict[str, list[float | None]]:
     """What the calls of a judge and of the others of a panel tell of its answer on each item."""
-    mine, others = panel[judge], [each.items for name, each in panel.items() if name != judge]
+    # Who was shown none of the items as they are is no juror; a juror's missing vote agrees with nobody.
+    mine, others = panel[judge], [each.items for name, each in panel.items() if name != judge and each.items]
     found = [(name, mine.items.get(name)) for name in items]
     signals: dict[str, list[float | None]] = {}
     if mine.has_repeats:
