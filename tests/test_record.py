@@ -85,10 +85,11 @@ def several(text: str) -> dict[tuple[str, str], tuple[str, ...]]:
     _, _, *columns = lines[start].strip("| ").split(" | ")
     found = {}
     for line in lines[start + 1 :]:
-        judge, _, *cells = line.strip("| ").split(" | ")
-        if len(cells) != len(columns):
+        judge, word, *cells = line.strip("| ").split(" | ")
+        is_rule = judge.startswith(":--")
+        if len(cells) != len(columns) or not (is_rule or re.search(WORDS, word)):
             break
-        if not judge.startswith(":--"):
+        if not is_rule:
             found |= {(name, judge): cell_parts(cell) for name, cell in zip(columns, cells, strict=True)}
     return found
 
