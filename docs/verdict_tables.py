@@ -28,6 +28,7 @@ _LUCK = "one run of 100; the limits on natural pairs let such a judge through in
 _ONE = "one run of 18; of 154 further runs none showed its merit."
 REMARKS: Mapping[str, str] = {
     "natural, a coin for each pair, full, smoke": _LUCK,
+    "counters, most distinct words, quick, smoke": "one run of 300, and of 17,100 of all judges that count.",
     "longer-60, the longest wins, but for 20 % at random, full": _ONE,
     "longer-60, the longest wins, but for 20 % at random, full, smoke": _ONE,
 }

@@ -33,7 +33,7 @@ from steelyard.metrics.merit import merit_estimates
 
 WRONG = {USELESS: "CN", EXCELLENT: "U"}
 """Letters of the words that are wrong at every size, by class."""
-RUNS, FEWER = 100, {"catalogue": 12, "counters": 20, "runs": 10}
+RUNS, FEWER = 100, {"catalogue": 12, "runs": 25}
 FEWER |= dict.fromkeys((kind for kind in KINDS if kind.startswith("longer-")), 2)
 FEWER |= dict.fromkeys(("areas", "together", "flips", "several", "levels"), 2)
 """Least runs of a judge at a size, of which `make calibrate` makes a hundred; some kinds have fewer."""
@@ -177,7 +177,10 @@ def told(sheet: Datasheet) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", [kind for kind, table in KINDS.items() if useless_of(table)])
 def test_no_useless_judge_is_usable_in_forty_runs(kind: str) -> None:
-    """A judge whose merit is not shown is not usable: only where it is, the whole sheet is made."""
+    """A judge whose merit is not shown is not usable: only where it is, the whole sheet is made.
+
+    A judge that is usable in 1 % of runs is so in more than two of forty with a chance of .7 %.
+    """
     judges = useless_of(KINDS[kind])
     for size in range(1 if kind in SMALLEST_ALONE else 3):
         usable: Counter[str] = Counter()
@@ -191,8 +194,7 @@ def test_no_useless_judge_is_usable_in_forty_runs(kind: str) -> None:
                     with words.verdicts_only(remedies=False):
                         (said,) = words.sheet_of(world, {name: answers}, seed).verdicts
                     usable[name] += LETTER[said.word] in WRONG[USELESS]
-        assert max(usable.values(), default=0) <= 1, (size, usable)
-        assert usable.total() <= max(1, 0.01 * IN_SUITE * len(judges)), (size, usable)
+        assert usable.total() <= max(2, 0.01 * IN_SUITE * len(judges)), (size, usable)
 
 
 @pytest.mark.calibrate
