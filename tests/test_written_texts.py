@@ -127,7 +127,8 @@ def test_texts_that_only_their_author_accepted_give_at_most_care_and_make_nobody
 
 
 @pytest.mark.parametrize(
-    ("count", "who", "word"), [(40, BY_MODEL, UNFIT), (19, BY_MODEL, CARE), (40, BY_AUTHOR, CARE)]
+    ("count", "who", "word"),
+    [(40, BY_MODEL, UNFIT), (20, BY_MODEL, UNFIT), (19, BY_MODEL, CARE), (40, BY_AUTHOR, CARE)],
 )
 def test_a_judge_that_is_right_on_rows_and_misses_accepted_flips_is_unfit(
     count: int, who: Lineage, word: str
@@ -137,6 +138,20 @@ def test_a_judge_that_is_right_on_rows_and_misses_accepted_flips_is_unfit(
     assert sheet.verdict.word == word
     assert sentence(sheet.verdict.facts[0].clause).startswith(f"follows a changed label in only 0 of {count}")
     assert {gated(sheet, name) for name in ("smoke", "default", "strict")} == {"FAIL"}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "by_author", "reason"), [(20, 0, None), (19, 0, "few_texts"), (10, 30, "unaccepted")]
+)
+def test_missed_flips_alone_refute_merit_from_twenty_accepted_ones_on(
+    accepted: int, by_author: int, reason: str | None
+) -> None:
+    made = texts(accepted + by_author, turned, BY_AUTHOR)
+    sheet = sheet_of([*texts(accepted, turned), *made[accepted:]])
+    merit = sheet.find("j", "merit", "label_flip", protocol="base")
+    assert merit is not None
+    assert (merit.reason, merit.details["accepted"]) == (reason, (accepted, accepted + by_author))
+    assert sheet.verdict.word == (UNFIT if reason is None else TOO_LITTLE)
 
 
 def test_rows_with_both_labels_decide_merit_and_flips_do_not() -> None:
