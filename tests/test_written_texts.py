@@ -140,6 +140,25 @@ def test_a_judge_that_is_right_on_rows_and_misses_accepted_flips_is_unfit(
     assert {gated(sheet, name) for name in ("smoke", "default", "strict")} == {"FAIL"}
 
 
+def test_missed_answers_above_chance_are_a_fault_and_make_nobody_unfit() -> None:
+    """56 of 100 changed labels followed, or a weak rank agreement: below the floor, and above chance."""
+    part: Judge = lambda n, e: e if n // 2 % 25 < 14 else 1 - e  # noqa: E731
+    flips = sheet_of([*rows(60, lambda n: 1 - n % 2), *texts(400, part)])
+    (share,) = (e for e in flips.estimates if e.metric == "followed" and e.is_overall)
+    assert share.value == 0.56
+    drawn = random.Random(3)
+    weak: Judge = lambda n, e: e if n % 6 == 0 else drawn.randint(1, 6)  # noqa: E731
+    plain = [call(f"r{n:03}", 1 + n % 6, 1 + n % 6, scale="1-6") for n in range(150)]
+    written = sheet_of([*plain, *levels(150, weak)])
+    (rank,) = (e for e in written.estimates if e.metric == "level_agreement" and e.is_overall)
+    for sheet, figure, floor in ((flips, share, 0.65), (written, rank, 0.3)):
+        assert figure.decides is not None
+        assert figure.decides.high < floor
+        assert (sheet.verdict.word, figure.details["accepted"][0] >= 20) == (CARE, True)
+    assert rank.value is not None
+    assert rank.value > 0
+
+
 @pytest.mark.parametrize(
     ("accepted", "by_author", "reason"), [(20, 0, None), (19, 0, "few_texts"), (10, 30, "unaccepted")]
 )
