@@ -12,6 +12,7 @@ from rich.console import Console
 from calibration.answers import PairAnswers, PairCalls, in_areas, inverted, sees
 from calibration.words import sheet_of
 from calibration.worlds import World
+from pairs import pair
 from steelyard.commands.gate.policy import find_policy
 from steelyard.commands.gate.ruling import FAIL, PASS, apply_policy, with_flags
 from steelyard.datasheet.conclusion import CARE, TOO_LITTLE
@@ -19,7 +20,10 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.render.markdown import render as markdown
 from steelyard.datasheet.render.terminal import render_brief
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.run.strata import DEALS, low_areas
+from steelyard.verdicts.observations import Observations
 
 EXCELLENT = sees((0.99, 1, 1, 1, 1), equals=0.01)
 MIDDLING = sees((0.6, 0.75, 0.85, 0.9, 0.95), equals=0.1, wrong=0.5)
@@ -117,6 +121,9 @@ def test_p_by_hand() -> None:
     found = low_areas(points, np.full(12, 4), area, 5)
     exact = 4 / comb(12, 3)
     assert list(found) == [2]
+    # 60 tasks: no deal shows as much, and the one that was seen counts itself.
+    area = np.repeat(np.arange(12), 5)
+    assert low_areas(np.where(area == 2, 0.0, 4.0), np.full(60, 4), area, 5) == {2: 1 / (1 + DEALS)}
     assert found[2] == pytest.approx(exact, abs=4 * (exact / DEALS) ** 0.5)
 
 
@@ -124,3 +131,49 @@ def test_an_area_above_one_half_is_not_named() -> None:
     area = np.repeat(np.arange(4), 3)
     assert not low_areas(np.where(area == 2, 2.2, 4.0), np.full(12, 4), area, 5)
     assert low_areas(np.where(area == 2, 1.8, 4.0), np.full(12, 4), area, 5)
+
+
+def test_an_area_is_named_from_the_error_of_one_side() -> None:
+    # Three areas of three tasks, one without a point: 3 of C(9, 3) = 84 deals, p .036, show as much.
+    area = np.repeat(np.arange(3), 3)
+    assert not low_areas(np.where(area == 2, 0.0, 4.0), np.full(9, 4), area, 5)
+
+
+def test_a_later_step_is_never_surer_than_an_earlier_one() -> None:
+    # Areas of 2, 6 and 6 tasks with 0, 1 and 4 points of 4. Two tasks without a point meet in the area of two
+    # in 1 of C(14, 2) = 91 deals; of the others six tasks meet in an area in 2 of C(12, 6) = 924.
+    area = np.repeat(np.arange(3), (2, 6, 6))
+    found = low_areas(np.choose(area, (0.0, 1.0, 4.0)), np.full(14, 4), area, 5)
+    assert list(found) == [0, 1]
+    assert found[0] == found[1] == pytest.approx(1 / 91, abs=4 * (1 / 91 / DEALS) ** 0.5)
+
+
+RIGHT, WRONG, TIE = ("1", "2"), ("2", "1"), ("tie", "tie")
+
+
+def merit_of(answers: dict[str, dict[int, tuple[str, str]]], pairs: int) -> list[Estimate]:
+    """Merit of a judge that answers by area and quality step, on so many pairs of each area and step."""
+    calls = [
+        call
+        for area, by_step in answers.items()
+        for step, both in by_step.items()
+        for number in range(pairs)
+        for call in pair(f"{area}-{step}-{number}", both, "u", delta=step, stratum=area)
+    ]
+    found = merit_estimates("j", Observations.of(calls), {}, 7)
+    return [estimate for estimate in found if estimate.metric == "merit"]
+
+
+def test_outside_reversed_areas_merit_is_asked_at_the_larger_steps_alone() -> None:
+    # Where it is not reversed it is right at three steps and ties at one: (½ + 1)/2 = .75 over all steps.
+    sound, reversed_ = {1: TIE, 3: RIGHT}, {1: WRONG, 3: WRONG}
+    whole, large = merit_of({"a": reversed_, **dict.fromkeys("bcdefg", sound)}, 5)
+    assert (whole.status, large.group["areas"], large.value) == ("clear", "others", 1.0)
+
+
+def test_a_reversed_area_saves_no_judge_that_the_larger_steps_refute() -> None:
+    # Right in one area, and in the other wrong at three steps: ½ there over both, whatever the smaller say.
+    answers = {"a": {1: RIGHT, 3: RIGHT}, "b": {1: TIE, 3: WRONG}}
+    whole, large = merit_of(answers, 12)
+    assert (large.value, "areas" in large.group, whole.status) == (0.5, False, "flagged")
+    assert whole.value == 0.625

@@ -315,6 +315,48 @@ def test_texts_of_pairs_count_as_their_words(tmp_path: Path) -> None:
     assert [json.loads(line)["words_u"] for line in one.splitlines()] == [3, 6, 9, 12]
 
 
+def test_a_table_that_names_texts_u_and_v_is_read_like_lines_that_do(tmp_path: Path) -> None:
+    header = ("pair", "first", "answer", "better", "words_u", "words_v", "text_u", "text_v")
+    rows = [(f"p{n}", "uv"[n % 2], 1, "vu"[n % 2], 3, 1, "a b c", "a") for n in range(4)]
+    path = write(tmp_path / "t.csv", header, rows)
+    lines = tmp_path / "t.jsonl"
+    facts = {"judge": "t", "probe": "position", "kind": "natural", "answer": "1", "protocol": "base"}
+    lines.write_text(
+        "".join(
+            json.dumps({**facts, **dict(zip(header[:2] + header[3:4], (p, f, b), strict=True)), **given})
+            + "\n"
+            for (p, f, _, b, *_), given in zip(
+                rows, ({"text_u": "a b c", "text_v": "a"}, {"words_u": 3, "words_v": 1}) * 2, strict=True
+            )
+        )
+    )
+    told = ["".join(import_verdicts([lines]).calls.lines())]
+    for part in ("words", "text"):
+        columns = f"pair=pair,first=first,answer=answer,better=better,{part}_u={part}_u,{part}_v={part}_v"
+        mapped = MappedTable(parse_recorded_columns(columns))
+        told.append("".join(import_verdicts([path], "t", 7, mapped).calls.lines()))
+    assert told[0] == told[1] == told[2]
+    assert [json.loads(line)["words_u"] for line in told[0].splitlines()] == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"text": "x y", "words": 2}, "line 1: found words and text, expected one of them; remove one"),
+        ({"text": 7}, "line 1: text is 7, expected a text; correct it"),
+    ],
+)
+def test_lines_of_scores_carry_texts(line: dict[str, object], message: str, tmp_path: Path) -> None:
+    call = {"judge": "j", "probe": "p", "item": "a", "variant": "original", "score": 1}
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({**call, "text": "x y z"}) + "\n")
+    (told,) = import_verdicts([path]).calls.lines()
+    assert json.loads(told)["words"] == 3
+    path.write_text(json.dumps({**call, **line}) + "\n")
+    with pytest.raises(DataError, match=message):
+        import_verdicts([path])
+
+
 def test_texts_of_scores_count_as_their_words(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", ("id", "score", "answer", "n"), [("a", 1, "x y z", 3), ("b", 0, "x", 1)])
     one, other = (

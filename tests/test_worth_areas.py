@@ -14,7 +14,7 @@ from steelyard.datasheet.questions.cues import cues
 from steelyard.datasheet.questions.question import Answer, State
 from steelyard.datasheet.render.clauses import text
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.instrument.areas import AREA_WORTH, DEALS, Areas, AreaTest, with_areas
+from steelyard.metrics.instrument.areas import AREA_WORTH, DEALS, Areas, AreaTest, with_area_words, with_areas
 from steelyard.metrics.instrument.level_worth import area_worths, level_worth
 from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import WORTH, pair_worths
@@ -59,6 +59,34 @@ def test_an_area_that_differs_is_named_and_equal_areas_are_not() -> None:
     worths = [parabolas([*rng.normal(0, 0.7, 36)], area).test(run).p for run in range(40)]
     assert sum(p <= 0.05 for p in worths) <= 5
     assert min(worths) > 0.001
+
+
+def test_an_area_is_named_up_to_one_deal_in_twenty() -> None:
+    # Areas of 2, 4 and 4 clusters at 2, 0 and 0: the two meet in the area of two in 1 of C(10, 2) = 45 deals
+    # and show as much; of areas of 3 and 3, in 2 of C(6, 3) = 20, which is p .1.
+    named = parabolas([2.0] * 2 + [0.0] * 8, [*"aabbbbcccc"]).test(7)
+    assert (named.higher, named.p) == (("a",), pytest.approx(1 / 45, abs=4 * (1 / 45 / DEALS) ** 0.5))
+    open_ = parabolas([2.0] * 3 + [0.0] * 3, [*"aaabbb"]).test(7)
+    assert (open_.higher, open_.lower, open_.p) == ((), (), pytest.approx(0.1, abs=0.04))
+
+
+def test_a_named_area_is_a_fault_only_beyond_half_a_step() -> None:
+    details = {"areas_shown": True, "areas_higher": ("a", "b"), "areas_lower": ()}
+    worth = Estimate("j", "tradeoff", WORTH.id, {"cue": "x"}, "pair", 0.1, details=details)
+    inside, beyond, unnamed = (
+        Estimate(
+            "j",
+            "tradeoff",
+            AREA_WORTH.id,
+            {"cue": "x", "stratum": area},
+            "pair",
+            value,
+            (Interval("profile", value - 0.1, value + 0.1),),
+        )
+        for area, value in (("a", 0.4), ("b", 0.9), ("c", 0.9))
+    )
+    found = with_area_words([worth], [inside, beyond, unnamed], (-0.5, 0.5))
+    assert [each.status == "flagged" for each in found] == [False, True, False]
 
 
 def test_one_area_alone_and_areas_of_one_cluster_are_not_compared() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from steelyard.datasheet.sections.tables import confusion_tables
 from steelyard.probes.authored import LabelFlip, SyntheticOrdinal
 from steelyard.stimuli.stimulus import Lineage
 from steelyard.verdicts.observations import Observation
+from steelyard.verdicts.verdict import Decided
 
 AUTHOR = "openai/writer"
 BY_PERSON = Lineage("", "edit", AUTHOR, f"{AUTHOR} gave 1, as intended", "accepted")
@@ -127,7 +129,8 @@ def test_texts_that_only_their_author_accepted_give_at_most_care_and_make_nobody
 
 
 @pytest.mark.parametrize(
-    ("count", "who", "word"), [(40, BY_MODEL, UNFIT), (19, BY_MODEL, CARE), (40, BY_AUTHOR, CARE)]
+    ("count", "who", "word"),
+    [(40, BY_MODEL, UNFIT), (20, BY_MODEL, UNFIT), (19, BY_MODEL, CARE), (40, BY_AUTHOR, CARE)],
 )
 def test_a_judge_that_is_right_on_rows_and_misses_accepted_flips_is_unfit(
     count: int, who: Lineage, word: str
@@ -137,6 +140,39 @@ def test_a_judge_that_is_right_on_rows_and_misses_accepted_flips_is_unfit(
     assert sheet.verdict.word == word
     assert sentence(sheet.verdict.facts[0].clause).startswith(f"follows a changed label in only 0 of {count}")
     assert {gated(sheet, name) for name in ("smoke", "default", "strict")} == {"FAIL"}
+
+
+def test_missed_answers_above_chance_are_a_fault_and_make_nobody_unfit() -> None:
+    """56 of 100 changed labels followed, or a weak rank agreement: below the floor, and above chance."""
+    part: Judge = lambda n, e: e if n // 2 % 25 < 14 else 1 - e  # noqa: E731
+    flips = sheet_of([*rows(60, lambda n: 1 - n % 2), *texts(400, part)])
+    (share,) = (e for e in flips.estimates if e.metric == "followed" and e.is_overall)
+    assert share.value == 0.56
+    drawn = random.Random(3)
+    weak: Judge = lambda n, e: e if n % 6 == 0 else drawn.randint(1, 6)  # noqa: E731
+    plain = [call(f"r{n:03}", 1 + n % 6, 1 + n % 6, scale="1-6") for n in range(150)]
+    written = sheet_of([*plain, *levels(150, weak)])
+    (rank,) = (e for e in written.estimates if e.metric == "level_agreement" and e.is_overall)
+    for sheet, figure, floor in ((flips, share, 0.65), (written, rank, 0.3)):
+        assert figure.decides is not None
+        assert figure.decides.high < floor
+        assert (sheet.verdict.word, figure.details["accepted"][0] >= 20) == (CARE, True)
+    assert rank.value is not None
+    assert rank.value > 0
+
+
+@pytest.mark.parametrize(
+    ("accepted", "by_author", "reason"), [(20, 0, None), (19, 0, "few_texts"), (10, 30, "unaccepted")]
+)
+def test_missed_flips_alone_refute_merit_from_twenty_accepted_ones_on(
+    accepted: int, by_author: int, reason: str | None
+) -> None:
+    made = texts(accepted + by_author, turned, BY_AUTHOR)
+    sheet = sheet_of([*texts(accepted, turned), *made[accepted:]])
+    merit = sheet.find("j", "merit", "label_flip", protocol="base")
+    assert merit is not None
+    assert (merit.reason, merit.details["accepted"]) == (reason, (accepted, accepted + by_author))
+    assert sheet.verdict.word == (UNFIT if reason is None else TOO_LITTLE)
 
 
 def test_rows_with_both_labels_decide_merit_and_flips_do_not() -> None:
@@ -165,7 +201,8 @@ def test_a_coin_on_accepted_flips_is_never_usable() -> None:
 
 def test_written_levels_have_a_figure_each_and_the_worst_is_named() -> None:
     """Level 4 gets a 3 in 30 of 40 texts, all others are right."""
-    sheet = sheet_of(levels(40, lambda n, level: 3 if level == 4 and n < 30 else level))
+    plain = [call(f"r{n:03}", 4, 4, scale="1-6") for n in range(40)]
+    sheet = sheet_of([*plain, *levels(40, lambda n, level: 3 if level == 4 and n < 30 else level)])
     by_level = {
         e.group["target"]: (e.numerator, e.denominator)
         for e in sheet.of("j", "accuracy", "synthetic_ordinal")
@@ -197,6 +234,18 @@ def test_texts_that_every_judge_misses_are_named_as_suspect() -> None:
     assert "suspect" not in alone.details
 
 
+def test_a_text_is_suspect_where_every_judge_misses_it_in_every_call_and_by_two_levels() -> None:
+    """Of row 0 level 3 is missed by one level, of row 1 level 5 by two; a repeat of row 2 is right."""
+    missed = {(0, 3): 2, (1, 5): 3, (2, 5): 3}
+    once = levels(30, lambda n, level: missed.get((n, level), level))
+    (again,) = (seen for seen in once if seen.stimulus.id == "r002/synthetic_ordinal/5")
+    once.append(replace(again, replicate=1, verdict=Decided("5")))
+    calls = [replace(seen, judge=name) for name in ("j", "k") for seen in once]
+    found = sheet_of(calls, ("j", "k")).find("k", "level_agreement", "synthetic_ordinal", protocol="base")
+    assert found is not None
+    assert found.details["suspect"] == ("r001/synthetic_ordinal/5",)
+
+
 def test_what_would_decide_is_a_number_of_rows_with_such_texts(steelyard: Steelyard, tmp_path: Path) -> None:
     """7 of 12 texts: merit is open, and rows with such texts would decide it."""
     lines = []
@@ -210,6 +259,26 @@ def test_what_would_decide_is_a_number_of_rows_with_such_texts(steelyard: Steely
     assert "follows a changed label 0.75 [" in screen
     assert "Next: add about" in screen
     assert "rows with such texts, which would decide “tells good from bad”" in screen
+
+
+def test_changed_texts_that_leave_a_question_open_ask_for_rows_with_such_texts(
+    steelyard: Steelyard, tmp_path: Path
+) -> None:
+    """Every row is right and 45 of 80 changes are followed, .56 where .65 is wanted: rows would decide."""
+    lines = []
+    for n in range(80):
+        body = {"judge": "j", "probe": "label_flip", "task": f"r{n}", "item": f"r{n}"}
+        lines.append({**body, "variant": "original", "score": n % 2, "expected": n % 2})
+        changed = {"variant": "perturbed", "edit": "flip", "expected": 1 - n % 2}
+        lines.append({**body, **changed, "score": 1 - n % 2 if n < 45 else n % 2})
+    file = tmp_path / "v.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    screen = " ".join(steelyard("import", file, "--out", tmp_path / "run").stdout.split())
+    assert "follows a changed label 0.56 [0.45, 0.67] at least 0.65 undecided" in screen
+    # (1.96 + .84)² · .5625 · .4375 / (.65 − .5625)² = 252 in all, of which 80 are there.
+    told = re.search(r"Next: add about (\d+) rows with such texts, which would decide “follows a ch", screen)
+    assert told is not None, screen
+    assert int(told[1]) == pytest.approx(172, rel=0.05)
 
 
 def test_written_levels_have_a_confusion_matrix_of_their_own() -> None:

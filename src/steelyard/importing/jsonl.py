@@ -24,6 +24,8 @@ Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
 _BLOCK = 1 << 22
 BASE = "base"
+LENGTHS = {"text": "words", "text_u": "words_u", "text_v": "words_v"}
+"""Keys that hold a text, to those of its length in words."""
 EXPORTED = ({"baseline", "verdict", "right"}, {"verdict", "messages"})
 """Keys of every line of a run's results, or of its trials; no line of recorded verdicts has them."""
 
@@ -113,7 +115,21 @@ class LineFormat(Generic[Table]):
     def parse(self, where: str, body: Body) -> Iterator[RecordedLine]:
         """The calls of a line, or what is wrong with it in a sentence."""
         calls = None if self.styles is None else self.styles(where, body)
-        return calls or iter([self.call(**dict(parse(self.model, where, body)))])
+        return calls or iter([self.call(**dict(parse(self.model, where, self._counted(where, body))))])
+
+    def _counted(self, where: str, body: Body) -> Body:
+        """The line with the number of words of each text that it holds."""
+        found = dict(body)
+        for key, words in LENGTHS.items():
+            if words not in self.model.model_fields or key not in body:
+                continue
+            text = found.pop(key)
+            if words in body:
+                raise DataError(f"{where}: found {words} and {key}, expected one of them; remove one.")
+            if text is not None and not isinstance(text, str):
+                raise DataError(f"{where}: {key} is {text!r:.60}, expected a text; correct it.")
+            found[words] = None if text is None else len(text.split())
+        return found
 
     def slot(self, outcome: Outcome) -> int:
         return self.slots.index(outcome[0]) if self.slots else 0

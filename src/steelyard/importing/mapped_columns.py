@@ -36,6 +36,10 @@ SCORED = ("item", "score", "expected", "scale", "words", "text")
 COMPARED = ("pair", "answer", "first", "better", "words_1", "words_2", "text_1", "text_2")
 """`answer` is the slot that won: 1, 2 or tie; A and B are understood. `first` is the number of the text that
 stood in slot 1, text 1 unless given; `better` that of the text that people found better, or tie."""
+BY_CONTENT = {
+    f"{part}_{text}": f"{part}_{n}" for part in ("words", "text") for n, text in (("1", "u"), ("2", "v"))
+}
+"""Parts as lines of recorded verdicts name them, of texts u and v."""
 COMMON = ("judge", "task", "stratum", "protocol", "replicate", "confidence")
 """Without a judge the file is of one judge; without a replicate repeats are numbered as they come."""
 NATURAL = {"probe": "position", "kind": "natural"}
@@ -46,7 +50,8 @@ BETTER = {"1": "u", "2": "v", "tie": "tie"}
 def parse_recorded_columns(text: str | None) -> dict[str, str]:
     """The map as the command line writes it: `item=id,score=verdict,expected=human`."""
     known = [part for part in (*SCORED, *COMPARED, *COMMON) if part != "scale"]
-    columns = parse_parts(text, "columns", known, "item=id,score=verdict,expected=human")
+    given = parse_parts(text, "columns", [*known, *BY_CONTENT], "item=id,score=verdict,expected=human")
+    columns = {BY_CONTENT.get(part, part): column for part, column in given.items()}
     scored, compared = columns.keys() & set(SCORED), columns.keys() & set(COMPARED)
     if scored and compared:
         raise ConfigError(
@@ -56,11 +61,11 @@ def parse_recorded_columns(text: str | None) -> dict[str, str]:
     for words, text in LENGTHS.items():
         if {words, text} <= columns.keys():
             raise ConfigError(f"columns: found {words} and {text}, expected one of them; remove one.")
-    given = [number for number in "12" if columns.keys() & {f"words_{number}", f"text_{number}"}]
-    if len(given) == 1:
-        other = "2" if given == ["1"] else "1"
+    lengths = [number for number in "12" if columns.keys() & {f"words_{number}", f"text_{number}"}]
+    if len(lengths) == 1:
+        other = "2" if lengths == ["1"] else "1"
         raise ConfigError(
-            f"columns: the length of text {given[0]} alone is mapped, expected both; add words_{other} or "
+            f"columns: the length of text {lengths[0]} alone is mapped, expected both; add words_{other} or "
             f"text_{other}."
         )
     return columns
@@ -181,7 +186,8 @@ class MappedTable:
         if cell is None or normal(cell) in LOST:
             return None
         word = normal(cell)
-        slot = f"{self.values[word]:g}" if word in self.values else SLOTS.get(word)
+        known = SLOTS if part == "answer" else {**SLOTS, "u": "1", "v": "2"}
+        slot = f"{self.values[word]:g}" if word in self.values else known.get(word)
         if slot not in BETTER or (part == "first" and slot == "tie"):
             raise _strange(parts, record, part, "1 or 2" if part == "first" else "1, 2 or tie")
         return slot

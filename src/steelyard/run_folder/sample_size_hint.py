@@ -15,14 +15,15 @@ from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE
+from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.pairs.choices import LONGER_ONLY, SHORTER_ONLY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, CONSTANT_LABELS, QWK
 from steelyard.metrics.scores.leniency import LENIENCY
-from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
-from steelyard.metrics.scores.written import ACCEPTED, FEW_TEXTS, LEAST_ACCEPTED, WRITTEN
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, FOLLOWED
+from steelyard.metrics.scores.written import ACCEPTED, EDITED_RUNS, FEW_TEXTS, LEAST_ACCEPTED, WRITTEN
 from steelyard.metrics.stats.sample_size import half_width
 from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -39,6 +40,7 @@ BEYOND_CHANCE = (KAPPA.id, QWK.id)
 ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
 BY_LABEL = (MERIT.id, LENIENCY.id)
 """Figures made of the rates on either label, whose rows of the rarer label decide; κ depends on the mix."""
+EXPECTED_ANSWERS = (FOLLOWED.id, LEVEL_AGREEMENT.id)
 RARER_TEXT = {LONGER_ONLY.code: "the shorter", SHORTER_ONLY.code: "the longer"}
 """Why merit is not known of natural pairs, to the text that people have to prefer in those to add."""
 UNEVEN = 3
@@ -102,7 +104,8 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
             1 + wanted / here,
         )
     merit = [e for e in runs if e.metric == MERIT.id]
-    return _hint([*(e for e in own if e.metric not in GAINS), *merit], own)
+    made = [e for e in sheet.look_up.of_judge(judge) if e.metric in EXPECTED_ANSWERS and e.is_overall]
+    return _hint([*(e for e in own if e.metric not in GAINS), *merit, *made], own)
 
 
 def _hint(deciding: list[Estimate], own: list[Estimate]) -> SampleSizeHint | None:
@@ -127,6 +130,8 @@ def _hint(deciding: list[Estimate], own: list[Estimate]) -> SampleSizeHint | Non
         rows_text = f"{pluralize(wanted, 'pair')} drawn at random and labelled"
     elif figure.probe == RUNS:
         rows_text = f"{pluralize(wanted, 'labelled run')} of agents"
+    elif figure.probe in EDITED_RUNS:
+        rows_text = f"{pluralize(wanted, 'run')} of agents with such edits"
     elif figure.probe in WRITTEN:
         rows_text = f"{pluralize(wanted, 'row')} with such texts"
     return SampleSizeHint(
@@ -181,7 +186,11 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
 
 def _rows(estimate: Estimate) -> int | None:
     """Further rows that decide an inconclusive figure of own rows (sample size); None where none do."""
-    if estimate.status != INCONCLUSIVE or estimate.metric not in (*LABELLED, NET_SLOT_PREFERENCE.id):
+    if estimate.status != INCONCLUSIVE or estimate.metric not in (
+        *LABELLED,
+        *EXPECTED_ANSWERS,
+        NET_SLOT_PREFERENCE.id,
+    ):
         return None
     if estimate.calls_missing is None or not estimate.n_calls:
         return None
