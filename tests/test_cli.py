@@ -158,6 +158,13 @@ def test_wrong_usage_is_exit_2_with_a_sentence_and_no_run(steelyard, tmp_path: P
     assert not (tmp_path / "run" / "datasheet.json").exists()
 
 
+@pytest.mark.parametrize("words", ["labels draw v.csv --judge j -n 10", "import v.csv"])
+def test_an_option_that_is_missing_is_named(steelyard, words: str) -> None:
+    done = steelyard(*words.split())
+    assert done.returncode == 2
+    assert "steelyard: --out is missing; see `steelyard" in done.stderr
+
+
 STUDIES = {
     "empty": ("", "found an empty file"),
     "not yaml": ("judges: [a, b", "line 1"),

@@ -66,6 +66,8 @@ LINES = {
     "Texts of your data are sent": f"{CONSENT}::test_without_a_key_there_is_nothing_to_consent_to",
     "[Telemetry]": "test_telemetry::test_telemetry_is_off_before_a_framework_is_imported",
     "**Pages** of `view`": "test_web_access::test_a_foreign_host_is_refused_with_cookie_and_token",
+    "The token of a folder stays": "test_web_access::test_a_link_lasts_for_one_folder_and_one_key",
+    "it is made with the key": "test_web_access::test_a_link_lasts_for_one_folder_and_one_key",
     "`--host` with `--allow-remote`": "test_web_access::test_other_machines_are_let_in_only_on_purpose",
     "the command says so": f"{FOREIGN}::test_a_listening_address_beyond_loopback_is_said",
     "The review page": "test_new_version::test_the_page_takes_a_prompt_by_keys_alone_and_escapes_it",

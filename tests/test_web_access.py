@@ -221,3 +221,15 @@ def test_other_machines_are_let_in_only_on_purpose(host: str) -> None:
 def test_two_servers_have_other_secrets(tmp_path: Path) -> None:
     first, second = Access("127.0.0.1", 1), Access("127.0.0.1", 1)
     assert len({first.token, first.session, first.csrf, second.token, second.session, second.csrf}) == 6
+
+
+def test_a_link_lasts_for_one_folder_and_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def token(folder: str) -> str:
+        return Access.lasting("127.0.0.1", 1, "view", folder).token
+
+    cache = tmp_path / "mine"
+    monkeypatch.setenv("STEELYARD_CACHE", str(cache))
+    first = token("run")
+    assert first == token("run") != token("other")
+    (cache / "stamp.key").unlink()
+    assert token("run") == token("run") != first

@@ -149,6 +149,8 @@ def _print_usage_error(error: click.ClickException) -> None:
         close = get_close_matches(error.option_name, error.possibilities or (), n=1)
         near = _commands_with(error.option_name) or (f": did you mean {close[0]!r}" if close else "")
         message = f"no option {error.option_name!r}{near}"
+    elif isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        message = f"{max(error.param.opts, key=len)} is missing"
     elif isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         message = f"{max(error.param.opts, key=len)}: {error.message.rstrip('.')}"
     print_error(f"{message}; see `{help_command}`.")

@@ -54,6 +54,9 @@ class ColumnFinder:
         self.columns = dict(given)
         self.found: dict[str, str] = {}
         self._taken = {*given.values(), *taken}
+        # A row is made when it is read, of all its columns: once for all of them.
+        self._first = list(islice(table.records, _LOOKED_AT))
+        self._rows = self._first if len(self._first) == len(table.records) else table.records
         for part, column in given.items():
             table.require(column, part)
 
@@ -133,7 +136,7 @@ class ColumnFinder:
         if kind == ANY:
             return True
         if kind == FILLED:
-            return not any(is_missing(record.values.get(column)) for record in self.table.records)
+            return not any(is_missing(record.values.get(column)) for record in self._rows)
         cells = self.cells(column)
         if kind == TEXT:
             return bool(cells)
@@ -143,10 +146,9 @@ class ColumnFinder:
 
     def cells(self, column: str) -> list[Any]:
         """What the first rows hold, without empty cells."""
-        rows = islice(self.table.records, _LOOKED_AT)
         return [
             cell
-            for row in rows
+            for row in self._first
             if not is_missing(cell := row.values.get(column)) and plain_text(cell).strip()
         ]
 
@@ -172,7 +174,7 @@ class ColumnFinder:
 
     def is_unique(self, *columns: str) -> bool:
         """Whether no two rows have the same in all these columns."""
-        keys = {tuple(plain_text(row.values.get(name)) for name in columns) for row in self.table.records}
+        keys = {tuple(plain_text(row.values.get(name)) for name in columns) for row in self._rows}
         return len(keys) == len(self.table.records)
 
     def verdict_columns(self) -> list[str]:
