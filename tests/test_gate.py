@@ -76,6 +76,14 @@ def test_the_whole_interval_decides(low: float, high: float, expected: str) -> N
     assert result(share(1 - high, 1 - low, 0.96), min=0.95)[0] == expected
 
 
+@pytest.mark.parametrize(("left_out", "expected"), [(2, "PASS"), (3, "INCONCLUSIVE")])
+def test_many_abstentions_that_a_figure_leaves_out_pass_nobody(left_out: int, expected: str) -> None:
+    """Beside 100 calls that count."""
+    found, reason = result(share(0.0, 0.04, 0.01, left_out=left_out), max=0.05)
+    assert found == expected
+    assert f"{left_out} calls abstained, which it leaves out" in reason
+
+
 def test_the_point_never_decides() -> None:
     assert result(share(0.01, 0.2, value=0.04), max=0.05)[0] == "INCONCLUSIVE"
     alone = replace(share(0, 0), intervals=())
