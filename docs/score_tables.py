@@ -213,7 +213,8 @@ How often the interval of `estimate` holds what people would say, on planted jud
 {runs} runs each (± {error}), simulated {date} on {machine} with
 `PYTHONPATH=tests python -m calibration.corrected_scores`. A figure is the least over the judges.
 
-- **Items.** 1,000; in tasks of ten half of the items share the task's label, three in ten the judge's luck.
+- **Items.** 1,000, on a scale whose ends are known (`--scale`); in tasks of ten half of the items share the
+  task's label, three in ten the judge's luck.
 - **Shapes.** *Spread* labels; *top-heavy* ones (90 % pass; 90 % of scores from 1 to 5 are 5; 80 % of scores
   from 1 to 10 are 10); their mirror images; *rare* ones (2 % fail; 3 % of scores are 1, the others near the
   top). Of three strata two have the shape and one is spread.

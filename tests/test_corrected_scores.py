@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
 import pytest
 import score_tables
 
 from calibration import arena_scores, corrected_scores, scale_worth
 from calibration.results import load
+from planted_frames import holds
 from steelyard.estimation.designs import LabelDesign
+from steelyard.importing.ratings import Rating, RatingsTable
+from steelyard.survey.estimate import estimate
+from steelyard.survey.judged_items import Subject
 
 ROWS = list(corrected_scores.rows())
 
@@ -45,6 +50,21 @@ def test_scores_that_were_covered_too_seldom(
 ) -> None:
     row = next(each for each in ROWS if each.key == ("grid", "1–5", shape, judge, str(design)))
     assert row.tally(labels, 200, seed=5).coverage >= floor(200)
+
+
+def test_a_judge_that_never_goes_low_is_covered_where_the_scale_is_stated() -> None:
+    """40 labels where 3 % deserve a 1 that the judge never gives: .73 with the scale of the scores seen."""
+    rng = np.random.default_rng(40)
+    held: dict[str | None, int] = {None: 0, "1-5": 0}
+    for _ in range(100):
+        label = rng.choice([1.0, 4.0, 5.0], 500, p=[0.03, 0.5, 0.47])
+        rows = [Rating(f"i{n}", "j", "judge", max(score, 4.0)) for n, score in enumerate(label)]
+        rows += [Rating(f"i{n}", "h", "human", label[n]) for n in range(40)]
+        for scale in held:
+            found = estimate(RatingsTable("r", tuple(rows)), Subject(), LabelDesign.RANDOM, scale=scale)
+            held[scale] += holds(found.corrected, float(label.mean()))
+    assert held["1-5"] / 100 >= floor(100)
+    assert held[None] / 100 < 0.85  # which the sentence on the assumed scale is for
 
 
 @pytest.mark.parametrize("labels", corrected_scores.WHOLE)

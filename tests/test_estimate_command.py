@@ -199,6 +199,82 @@ def test_labels_from_elsewhere_by_rogan_and_gladen(command: Command, tmp_path: P
     assert found["items"] == 1000
 
 
+def test_a_share_from_elsewhere_stays_on_its_scale(command: Command, tmp_path: Path) -> None:
+    """p + q0 − 1 = .02 + .9 − 1: the formula gives −.1, and nobody passes a negative share."""
+    counts = {("1", "1"): 18, ("0", "1"): 2, ("0", "0"): 18, ("1", "0"): 2}
+    rows: list[tuple[Any, ...]] = [pair for pair, n in counts.items() for _ in range(n)]
+    rows += [("1", None)] * 2 + [("0", None)] * 98
+    write_rows(tmp_path, "item,j,h", [(n, *row) for n, row in enumerate(rows)])
+    found = body(command, "r.csv", *RANDOM[:-1], "elsewhere")["corrected"]
+    assert (found["value"], found["low"], found["clamped"]) == (0.0, 0.0, True)
+    done = command("estimate", "r.csv", *RANDOM[:-1], "elsewhere")
+    assert "people would pass 0.0 % [0.0, " in done.out
+    assert "reached past the end of the scale and stops there" in " ".join(done.out.split())
+
+
+def rare_ones(folder: Path) -> None:
+    """A judge that never goes below 4, and 40 labels that missed the rare 1."""
+    write_rows(folder, "item,j,h", [(n, 4 + n % 2, 4 + n % 2 if n < 40 else None) for n in range(300)])
+
+
+def test_the_scale_is_stated_or_said_to_be_that_of_the_scores(command: Command, tmp_path: Path) -> None:
+    rare_ones(tmp_path)
+    seen, stated = (body(command, "r.csv", *RANDOM, *more) for more in ((), ("--scale", "1-5")))
+    assert (seen["scale"], seen["scale_is_seen"]) == ([4, 5], True)
+    assert (stated["scale"], stated["scale_is_seen"]) == ([1, 5], False)
+    # One residual of the whole scale more: 4 levels instead of 1, √(1 − 40/300)/40 each; Wilson by t(38).
+    for found, span in ((seen, 1), (stated, 4)):
+        share, error = (4.5 - (5 - span)) / span, (260 / 300) ** 0.5 / 40
+        error *= max(0.5, 6 / 40**0.5)
+        size, t = share * (1 - share) / error**2, 2.02439
+        centre, reach = (
+            share + t * t / 2 / size,
+            t * (share * (1 - share) / size + (t / 2 / size) ** 2) ** 0.5,
+        )
+        low = (5 - span) + span * (centre - reach) / (1 + t * t / size)
+        assert found["corrected"]["low"] == pytest.approx(low, abs=1e-5)
+    said = " ".join(command("estimate", "r.csv", *RANDOM).out.split())
+    assert "the scale ends at the lowest and highest score seen, 4 and 5 (else say --scale)." in said
+    assert "--scale" not in command("estimate", "r.csv", *RANDOM, "--scale", "1-5").out
+
+
+@pytest.mark.parametrize(
+    ("scale", "told"),
+    [
+        ("1-4", "score 5 found, expected none outside --scale 1-4; correct one or the other."),
+        ("pairwise", "--scale pairwise found, expected scores for --scale; leave it out."),
+        ("five", "scale: found 'five', expected binary"),
+    ],
+)
+def test_a_scale_that_does_not_fit_is_refused(
+    command: Command, tmp_path: Path, scale: str, told: str
+) -> None:
+    rare_ones(tmp_path)
+    done = command("estimate", "r.csv", *RANDOM, "--scale", scale)
+    assert (done.code, told in done.err) == (2, True)
+
+
+def test_comparisons_have_no_scale_of_scores(command: Command, tmp_path: Path) -> None:
+    rows = [(n, "a", "b", "ab"[n % 2], "ab"[n % 2] if n < 20 else None) for n in range(40)]
+    write_rows(tmp_path, "item,system_a,system_b,j,h", rows)
+    done = command("estimate", "r.csv", *RANDOM, "--system", "a", "--scale", "1-5")
+    assert (done.code, "comparisons found, expected scores for --scale" in done.err) == (2, True)
+
+
+def test_zeros_and_ones_of_a_longer_scale_are_no_share(command: Command, tmp_path: Path) -> None:
+    write_rows(tmp_path, "item,j,h", [(n, n % 2, n % 2 if n < 40 else None) for n in range(200)])
+    assert body(command, "r.csv", *RANDOM)["quantity"] == "share"
+    found = body(command, "r.csv", *RANDOM, "--scale", "0-4")
+    assert (found["quantity"], found["scale"]) == ("mean", [0, 4])
+
+
+def test_the_scale_spans_a_difference(command: Command, tmp_path: Path) -> None:
+    rows = [(n, "ab"[s], 4 + (n + s) % 2, 4 + n % 2 if n < 40 else None) for n in range(90) for s in (0, 1)]
+    write_rows(tmp_path, "item,system,j,h", rows)
+    found = body(command, "r.csv", *RANDOM, "--system", "a", "--versus", "b", "--scale", "1-5")
+    assert (found["scale"], found["scale_is_seen"]) == ([-4, 4], False)
+
+
 def test_labels_in_a_file_of_their_own(command: Command, tmp_path: Path) -> None:
     write_rows(tmp_path, "item,j", [(n, n % 2) for n in range(60)])
     write_rows(tmp_path, "item,value", [(n, n % 2) for n in range(20)], "labels.csv")

@@ -12,6 +12,7 @@ from scipy.stats import beta
 from planted_frames import PlantedWorld, coverage
 from steelyard.estimation.designs import (
     LabelDesign,
+    agreement,
     combined,
     corrected,
     judge_only,
@@ -20,7 +21,7 @@ from steelyard.estimation.designs import (
     stratified,
     worth,
 )
-from steelyard.estimation.frame import Figure, Frame
+from steelyard.estimation.frame import Figure, Frame, unseen_residual
 from steelyard.estimation.post_stratified import post_stratified
 from steelyard.estimation.random_draw import greg, ppi, ppi_weight
 from steelyard.estimation.rogan_gladen import allocation, effective_counts, rogan_gladen, separates
@@ -494,3 +495,23 @@ def test_rare_labels_in_two_levels_reach_as_far_as_in_one_draw() -> None:
     whole = 1 + 4 * score_of_few(0.9, 0.09 * 16 / (error / 2), t)[1]
     assert whole > mover
     assert limits(figure)[1] == pytest.approx(whole, abs=1e-4)
+
+
+def test_agreement_counts_each_label_for_the_items_that_it_stands_for() -> None:
+    """By verdict 5 of 90 passes and 5 of 10 fails: 4/5 and 1/5 agree, so (90 · .8 + 10 · .2)/100."""
+    judge = np.repeat([1.0, 0.0], [90, 10])
+    people = np.full(100, np.nan)
+    people[:5], people[90:95] = [1, 1, 1, 1, 0], [0, 1, 1, 1, 1]
+    frame = Frame(judge, people, np.arange(100))
+    assert agreement(frame, LabelDesign.BY_VERDICT) == pytest.approx(0.74)
+    odds = Frame(judge, people, np.arange(100), np.where(judge == 1, 5 / 90, 0.5))
+    assert agreement(odds, LabelDesign.ODDS) == pytest.approx(0.74)
+    assert agreement(frame, LabelDesign.RANDOM) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "largest", "seen"), [(36, 0.1, 4.0), (100, 0.1, 2.4), (400, 0.1, 2.0), (400, 3, 3.0)]
+)
+def test_a_residual_that_was_not_seen_by_hand(labels: int, largest: float, seen: float) -> None:
+    """On 1 to 5: all of the scale up to 36 labels, 6/√n of it, at least half, or the largest seen."""
+    assert unseen_residual(np.array([0.0] * (labels - 1) + [-largest]), 4.0) == pytest.approx(seen)

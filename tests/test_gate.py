@@ -76,6 +76,23 @@ def test_the_whole_interval_decides(low: float, high: float, expected: str) -> N
     assert result(share(1 - high, 1 - low, 0.96), min=0.95)[0] == expected
 
 
+@pytest.mark.parametrize(("left_out", "expected"), [(2, "PASS"), (3, "INCONCLUSIVE")])
+def test_many_abstentions_that_a_figure_leaves_out_pass_nobody(left_out: int, expected: str) -> None:
+    """Beside 100 calls that count."""
+    found, reason = result(share(0.0, 0.04, 0.01, left_out=left_out), max=0.05)
+    assert found == expected
+    assert f"{left_out} calls abstained, which it leaves out" in reason
+
+
+@pytest.mark.parametrize(("accepted", "expected"), [(19, "INCONCLUSIVE"), (20, "PASS")])
+def test_merit_on_texts_that_only_their_author_accepted_passes_nobody(accepted: int, expected: str) -> None:
+    """40 texts written for an answer; from 20 that another accepted they count."""
+    rule = policy({"merit": {"min": 0.3}}).rules[0]
+    merit = replace(share(0.7, 0.95, 0.85, details={"accepted": (accepted, 40)}), metric="merit")
+    found = check(rule, replace(merit, probe="label_flip"))
+    assert (found.result, "nobody but their author" in found.reason) == (expected, accepted < 20)
+
+
 def test_the_point_never_decides() -> None:
     assert result(share(0.01, 0.2, value=0.04), max=0.05)[0] == "INCONCLUSIVE"
     alone = replace(share(0, 0), intervals=())

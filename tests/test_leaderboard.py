@@ -629,3 +629,13 @@ def test_what_cannot_be_ranked_is_refused(
     done = command("leaderboard", "r.csv", "--judge", "j", *arguments)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
+
+
+def test_ranks_take_the_degrees_of_freedom_of_the_system_with_the_fewest_rows() -> None:
+    """Systems a and b in 30 rows, c in 12 of them with a: 12 − 1."""
+    values = np.full((42, 3), np.nan)
+    values[:30, 0] = np.arange(30) % 2
+    values[:30, 1] = 1 - values[:30, 0]
+    values[30:, 0] = np.arange(12) % 2
+    values[30:, 2] = 1 - values[30:, 0]
+    assert plain_ranking(SystemScores(values, np.arange(42))).freedom == 11

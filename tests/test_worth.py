@@ -198,6 +198,7 @@ def test_a_judge_without_any_bias_is_not_flagged():
     found = measured(Parameters(resolution=2.0), "padding", "authority")
     assert all(found[cue].status in ("clear", "inconclusive") for cue in ("padding", "authority"))
     assert all(abs(found[cue].value) < 0.5 for cue in ("padding", "authority"))
+    assert all(found[cue].p == 1 for cue in ("padding", "authority"))  # of a worth beyond half a step
 
 
 def test_the_order_of_pairs_changes_nothing():

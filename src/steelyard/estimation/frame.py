@@ -40,12 +40,12 @@ class Figure:
         return replace(self, low=None, high=None)
 
     def within(self, ends: Span) -> Figure:
-        """The same with its limits on the scale."""
+        """The same with its value and limits on the scale."""
         if self.low is None or self.high is None:
             return self
-        low, high = max(self.low, ends[0]), min(self.high, ends[1])
+        low, value, high = (min(max(each, ends[0]), ends[1]) for each in (self.low, self.value, self.high))
         moved = self.clamped or low > self.low + ROUNDING or high < self.high - ROUNDING
-        return replace(self, low=min(low, ends[1]), high=max(high, ends[0]), clamped=moved)
+        return replace(self, value=value, low=low, high=high, clamped=moved)
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,6 +75,8 @@ class RatingsTable:
     """Nominal ratings: words by the numbers that stand for them."""
     mapping: str = ""
     """Which columns were taken by their names, in a line."""
+    scale: tuple[float, float] | None = None
+    """Ends of the scale, where a draw or a run names one."""
 
     def raters(self, kind: str) -> dict[str, int]:
         """Raters of a kind, each with its number of ratings."""
@@ -95,7 +97,8 @@ class RatingsTable:
 
     def joined(self, other: RatingsTable) -> RatingsTable:
         name = f"{self.name} and {other.name}"
-        return RatingsTable(name, (*self.ratings, *other.ratings), (*self.remarks, *other.remarks))
+        rows, remarks = (*self.ratings, *other.ratings), (*self.remarks, *other.remarks)
+        return RatingsTable(name, rows, remarks, scale=self.scale)
 
 
 class Categories(dict[str, float]):

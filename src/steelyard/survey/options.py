@@ -74,6 +74,10 @@ class EstimateOptions:
         choices=("random", "by-verdict", "strata", "odds", "elsewhere"),
     )
     of: str = setting("What the claim is about.", choices=("items", "population"), default="items")
+    scale: str | None = setting(
+        "Scale of the scores, a range such as 1-5 [that of the draw or run, or the lowest and highest seen].",
+        "SCALE",
+    )
     system: str | None = setting("System that the figure is about.", "NAME")
     versus: str | None = setting("Other system: estimate the difference, paired by item.", "NAME")
     votes: str = setting(

@@ -18,7 +18,9 @@ from steelyard.review.label_draw import DRAW_FILE, TEST, TUNE, FrameUnit, LabelD
 from steelyard.review.labelling import LABEL_LOG, LABELLED, LabelSession
 from steelyard.run_folder.run_folder import LINES, RunFolder
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.survey.options import AnyRatings, PeopleOptions
+from steelyard.tasks.scale import ends_of
 from steelyard.tasks.sources.read import read_table
 
 LABEL = "label"
@@ -87,7 +89,16 @@ def _run_ratings(folder: Path, how: RatingColumns) -> RatingsTable:
             f"{folder}: no verdicts on single items as they are, expected a run of a scored task with data; "
             "name another folder."
         )
-    return RatingsTable(str(folder), tuple(ratings.values()))
+    return RatingsTable(str(folder), tuple(ratings.values()), scale=_run_scale(RunFolder(folder)))
+
+
+def _run_scale(folder: RunFolder) -> tuple[float, float] | None:
+    """Ends of the scale that all items of a run share."""
+    if not folder.stimuli.exists():
+        return None
+    scales = {each.scale or "" for each in StimulusSet.read(folder.stimuli) if each.kind == ORIGINAL}
+    scale = scales.pop() if len(scales) == 1 else ""
+    return ends_of(scale) if scale else None
 
 
 CONTENT_VALUES = {"u": 1.0, "v": 0.0, "tie": 0.5}
@@ -141,7 +152,8 @@ def drawn_ratings(table: RatingsTable, folder: Path, *, pilot: bool = False) -> 
     rows = _drawn_rows(table, draw, labels, pilot)
     silent = any(unit.part == TEST and unit.key not in labels for unit in draw.drawn.values())
     stopped = silent and draw.stop is not None and not pilot
-    return RatingsTable(f"{table.name} and {folder}", rows, tuple(remarks), stopped)
+    scale = ends_of(draw.scale) if draw.scale else table.scale
+    return RatingsTable(f"{table.name} and {folder}", rows, tuple(remarks), stopped, scale=scale)
 
 
 def _drawn_rows(

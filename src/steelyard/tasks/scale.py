@@ -129,6 +129,16 @@ def with_usual_words(scale: Scale, given: Mapping[str, str]) -> dict[str, str]:
     return dict(given) if usual.keys() & given.keys() else {**usual, **given}
 
 
+def ends_of(text: str) -> tuple[float, float] | None:
+    """Lowest and highest score of a scale by its name; None of one without scores."""
+    match parse_scale(text):
+        case Binary():
+            return 0.0, 1.0
+        case Ordinal(low, high):
+            return float(low), float(high)
+    return None
+
+
 def scale_name(scale: Scale) -> str:
     if isinstance(scale, Ordinal):
         return f"{scale.low}-{scale.high}"
