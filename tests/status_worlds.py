@@ -14,9 +14,9 @@ from scores import call
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.instrument.crossing import shift_estimates
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, pair_worths
 from steelyard.metrics.pairs.columns import Answer, collect
-from steelyard.metrics.pairs.cue_shift import shift_estimates
 from steelyard.metrics.pairs.natural import natural_estimates
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.self_preference import Treatment, self_preference

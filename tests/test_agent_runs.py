@@ -123,7 +123,7 @@ def test_trios_of_error_sets_chosen_to_fit_give_the_published_rows() -> None:
 
 
 def _metric(name: str) -> Any:
-    from steelyard.metrics.non_probe_metrics import NON_PROBE_METRICS
+    from steelyard.probes.probe_metadata import NON_PROBE_METRICS
 
     return next(metric for metric in NON_PROBE_METRICS if metric.id == name)
 

@@ -19,7 +19,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.render.markdown import render as markdown
 from steelyard.datasheet.render.terminal import render_brief
-from steelyard.metrics.pairs.areas import DEALS, low_areas
+from steelyard.metrics.run.strata import DEALS, low_areas
 
 EXCELLENT = sees((0.99, 1, 1, 1, 1), equals=0.01)
 MIDDLING = sees((0.6, 0.75, 0.85, 0.9, 0.95), equals=0.1, wrong=0.5)

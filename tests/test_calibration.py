@@ -15,17 +15,18 @@ from scores import call
 from steelyard.commands.selftest import TOLERANCES
 from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.instrument.detection import detection, limit_of_detection
-from steelyard.metrics.instrument.likelihood import NAMES
-from steelyard.metrics.instrument.model import InstrumentFit, sandwich
-from steelyard.metrics.instrument.profile import allowance, reaches
-from steelyard.metrics.instrument.resolution_ratio import (
+from steelyard.metrics.instrument.derived import (
+    detection,
+    limit_of_detection,
     profile_curve,
     profile_of_ratio,
     ratio_limits,
     ratio_spread,
     ratio_word,
 )
+from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.model import InstrumentFit, sandwich
+from steelyard.metrics.instrument.profile import allowance, reaches
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.run.unchanged import directional_bias_estimates
 from steelyard.metrics.scores.columns import collect_scores

@@ -23,7 +23,7 @@ from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.pairs.criterion import CORRECT, TIES, protocol_shift
-from steelyard.probes.criterion import Criterion
+from steelyard.probes.catalogue import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.decision_model import expected_rates

@@ -117,10 +117,10 @@ def test_a_smaller_profile_is_part_of_a_larger_one():
 
 
 def test_the_ladder_is_shown_too_and_shared_with_its_own_probe():
-    from steelyard.probes.ladder import arm
+    from steelyard.probes.catalogue import ladder_arm
 
     design = Design(7, "quick")
-    own = {s.stimulus.hash for s in arm(design, "base")}
+    own = {s.stimulus.hash for s in ladder_arm(design, "base")}
     assert own <= {s.stimulus.hash for s in Tradeoff().showings(design, ("base",))}
 
 

@@ -10,7 +10,7 @@ import pytest
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.length import LENGTH_LEAN, length_lean
-from steelyard.probes.ladder import Ladder
+from steelyard.probes.catalogue import Ladder
 from steelyard.probes.probe import Design, Showing
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations

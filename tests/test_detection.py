@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from planted_pairs import PLANTED, constant, simulate, unprofiled, vector
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.instrument.detection import (
+from steelyard.metrics.instrument.derived import (
     CHART,
     detection,
     limit_of_detection,

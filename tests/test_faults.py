@@ -25,7 +25,7 @@ from steelyard.metrics.run import cost, volatility
 PLUGIN = '''
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
-from steelyard.probes.vacuum import Vacuum
+from steelyard.probes.catalogue import Vacuum
 
 
 class Broken(Vacuum):

@@ -11,10 +11,10 @@ import pytest
 
 from planted_pairs import STANDARD, constant, simulate
 from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.instrument.derived import ratio_estimate
 from steelyard.metrics.instrument.estimates import INSTRUMENT, protocol_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument
-from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted.decision_model import Parameters
 

@@ -21,7 +21,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.panel_metrics import vote_matrix
 from steelyard.metrics.remedies.jury_selection import JuryOfThree, choose_jury_of_three, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.stats.dawid_skene import dawid_skene
+from steelyard.metrics.stats.agreement import dawid_skene
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.verdicts.observations import Observation, Observations

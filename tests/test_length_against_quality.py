@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from commands import run_command
-from steelyard.probes.length import Length
 from steelyard.probes.probe import Design
+from steelyard.probes.tradeoff import Length
 from steelyard.providers.planted.answer_keys import builtin_key
 from steelyard.study.study_probes import DEFAULT_PROBES
 

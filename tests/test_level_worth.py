@@ -49,24 +49,24 @@ def test_the_worth_is_the_shift_over_the_rise_per_level() -> None:
     label = [1.0, 2.0, 3.0, 4.0] * 5
     plain = ratings([1.5 + each / 2 for each in label], label)
     cued = ratings([1.5 + each / 2 + (each % 2 == 0) for each in label], label)
-    ratio = LevelRatio.of(plain, Moves.of(plain, cued))
+    ratio = LevelRatio.of(plain, Moves.between(plain, cued))
     assert (ratio.shift, ratio.rise) == (pytest.approx(0.5), pytest.approx(0.5))
     context = EstimateContext.for_protocol("j", "tradeoff", "base", 7)
-    found = level_worth(context, plain, Moves.of(plain, cued), "padding")
+    found = level_worth(context, plain, Moves.between(plain, cued), "padding")
     assert (found.value, found.unit) == (pytest.approx(1.0), "item")
     # The rise is exact, so that the limits are those of the shift: t(19) · √(.25 / 19) = .2401, over .5.
     assert found.interval.low == pytest.approx(1 - 2 * 0.24008, abs=1e-4)
-    assert level_worth(context, plain, Moves.of(plain, cued), "typos").value == pytest.approx(-1.0)
+    assert level_worth(context, plain, Moves.between(plain, cued), "typos").value == pytest.approx(-1.0)
 
 
 def test_a_judge_that_does_not_rise_has_no_worth() -> None:
     label = [1.0, 2.0, 3.0, 4.0] * 5
     flat = ratings([3.0, 4.0, 4.0, 3.0] * 5, label)
     context = EstimateContext.for_protocol("j", "tradeoff", "base", 7)
-    found = level_worth(context, flat, Moves.of(flat, flat), "padding")
+    found = level_worth(context, flat, Moves.between(flat, flat), "padding")
     assert (found.value, found.reason) == (None, BLIND.code)
     few = ratings([1.0, 2.0], [1.0, 2.0])
-    assert level_worth(context, few, Moves.of(few, few), "padding").reason == "too_few_items"
+    assert level_worth(context, few, Moves.between(few, few), "padding").reason == "too_few_items"
 
 
 def test_a_worth_beyond_the_room_of_all_rows_has_no_upper_end() -> None:
@@ -75,13 +75,13 @@ def test_a_worth_beyond_the_room_of_all_rows_has_no_upper_end() -> None:
     plain = ratings(list(label), label)
     context = EstimateContext.for_protocol("j", "tradeoff", "base", 7)
     cued = ratings([min(6.0, each + 4) for each in label], label)
-    found = level_worth(context, plain, Moves.of(plain, cued), "padding")
+    found = level_worth(context, plain, Moves.between(plain, cued), "padding")
     assert (found.interval.high, found.censored, found.value) == (None, "right", found.interval.low)
     assert found.value > 2
     assert "no more rows have room for so large a worth" in found.note
     # A worth of three has room on the rows labelled 3 or lower, which alone are read.
     some = level_worth(
-        context, plain, Moves.of(plain, ratings([min(6.0, e + 3) for e in label], label)), "padding"
+        context, plain, Moves.between(plain, ratings([min(6.0, e + 3) for e in label], label)), "padding"
     )
     assert (some.value, some.n_units, some.censored) == (pytest.approx(3.0), 45, None)
     assert "labelled 3 levels or more below the end" in some.note
@@ -92,7 +92,7 @@ def test_a_cue_that_harms_is_read_from_rows_above_the_lower_end() -> None:
     plain = ratings(list(label), label)
     cued = ratings([max(1.0, each - 1) for each in label], label)
     context = EstimateContext.for_protocol("j", "tradeoff", "base", 7)
-    found = level_worth(context, plain, Moves.of(plain, cued), "padding")
+    found = level_worth(context, plain, Moves.between(plain, cued), "padding")
     assert (found.value, found.n_units) == (pytest.approx(-1.0), 30)
     assert "30 of 60 rows, labelled 2 levels or more above the end" in found.note
 
@@ -100,7 +100,9 @@ def test_a_cue_that_harms_is_read_from_rows_above_the_lower_end() -> None:
 def test_a_cue_that_moves_nothing_is_clear_and_has_no_empty_interval() -> None:
     label = [1.0, 2.0, 3.0, 4.0] * 15
     plain = ratings(list(label), label)
-    found = level_worth(EstimateContext.for_protocol("j", "t", "base", 7), plain, Moves.of(plain, plain), "x")
+    found = level_worth(
+        EstimateContext.for_protocol("j", "t", "base", 7), plain, Moves.between(plain, plain), "x"
+    )
     assert (found.value, found.status) == (0.0, "clear")
     assert found.interval.low < -0.1 < 0.1 < found.interval.high
 

@@ -10,7 +10,7 @@ import pytest
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.metrics import Metric, ShownAs
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, KAPPA
-from steelyard.metrics.instrument.length_worth import BEATS_PADDED
+from steelyard.metrics.instrument.worth_estimates import BEATS_PADDED
 from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.metric import Group
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY

@@ -35,7 +35,7 @@ from steelyard.metrics.panel.juries import jury_estimates
 from steelyard.metrics.panel.panel_metrics import error_correlation, vote_matrix
 from steelyard.metrics.remedies.jury_selection import NO_CHOICE, halves
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.stats.dawid_skene import dawid_skene
+from steelyard.metrics.stats.agreement import dawid_skene
 from steelyard.trials.builtin_prompts import parse_score_prompt
 from steelyard.verdicts.observations import Observation, Observations
 

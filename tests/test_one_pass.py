@@ -16,8 +16,8 @@ import pytest
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
 from steelyard.datasheet.render.json import dumps
+from steelyard.probes.catalogue import Vacuum
 from steelyard.probes.probe import PROBES
-from steelyard.probes.vacuum import Vacuum
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan

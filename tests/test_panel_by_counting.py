@@ -26,7 +26,7 @@ from steelyard.metrics.panel.panel_metrics import (
 )
 from steelyard.metrics.run.volatility import spread_figures
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.stats.dawid_skene import SMOOTHING, dawid_skene
+from steelyard.metrics.stats.agreement import SMOOTHING, dawid_skene
 
 HEADING = EstimateContext("panel", "panel", {"protocol": "base"}, 7)
 JURY = Metric("jury", "jury", "A jury's accuracy.")

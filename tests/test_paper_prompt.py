@@ -12,7 +12,7 @@ import pytest
 from servers import Received, ScriptedServer, wins
 from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError
-from steelyard.probes.criterion import Criterion
+from steelyard.probes.catalogue import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.planted_judges import Planted

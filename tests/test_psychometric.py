@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.ladder import isotonic, ladder_estimates, reaches, thresholds
-from steelyard.probes.ladder import Ladder
+from steelyard.probes.catalogue import Ladder
 from steelyard.probes.probe import Design
 from strategies import find, make, stack
 

@@ -13,10 +13,7 @@ from planted_pairs import PLANTED, STANDARD, constant, simulate
 from said import answered
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
-from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
-from steelyard.metrics.instrument.likelihood import pattern_scores
-from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
-from steelyard.metrics.instrument.resolution_ratio import (
+from steelyard.metrics.instrument.derived import (
     RESOLUTION_RATIO,
     ProfileCurve,
     profile_curve,
@@ -26,6 +23,9 @@ from steelyard.metrics.instrument.resolution_ratio import (
     ratio_spread,
     ratio_word,
 )
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
+from steelyard.metrics.instrument.likelihood import pattern_scores
+from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted.decision_model import Parameters

@@ -12,8 +12,8 @@ import pytest
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.scores.probe import score_vacuum_estimates
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
+from steelyard.probes.catalogue import Vacuum
 from steelyard.probes.probe import Design
-from steelyard.probes.vacuum import Vacuum
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.vacuum import TEXTS, vacuum_response
 from steelyard.tasks.item import Item

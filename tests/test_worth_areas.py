@@ -149,7 +149,7 @@ def single_texts(by_area: dict[str, float]) -> tuple[Ratings, Moves]:
         )
         for added in (noise[0], noise[1] + worth)
     )  # fmt: skip
-    return plain, Moves.of(plain, cued)
+    return plain, Moves.between(plain, cued)
 
 
 def test_single_texts_have_a_worth_in_each_area_and_a_test() -> None:
@@ -164,7 +164,7 @@ def test_single_texts_have_a_worth_in_each_area_and_a_test() -> None:
     assert found["food"].interval.low < 0.0 < found["food"].interval.high
     assert {(e.n_units, e.n_clusters, e.n_calls) for e in figures} == {(40, 20, 80)}
     # Typing errors stand on the better text: what they cost is the worth of a text without them.
-    harm, harms = area_worths(here, plain, replace(both, moved=-both.moved), "typos", worth)
+    harm, harms = area_worths(here, plain, replace(both, score=-both.moved), "typos", worth)
     assert harm is not None
     assert harm.higher == ("law",)
     assert [e.value for e in harms] == pytest.approx([e.value for e in figures], abs=0.1)

@@ -22,7 +22,7 @@ from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.comparison.worths import compare_worths
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
-from steelyard.metrics.pairs.cue_shift import shift_estimates
+from steelyard.metrics.instrument.crossing import shift_estimates
 from steelyard.stimuli.cues import PADDING
 from steelyard.verdicts.observations import Observations
 

@@ -71,7 +71,7 @@ def run(
         added = worth + chance.normal(0, spread * WORTH_SPREAD, clusters)[cluster]
         score = rated(rater, label + severity + added, chance)
         cued = Ratings(item, score, label, low, high, names, area, once, lost)
-        found.append(level_worth(CONTEXT.for_subgroup(cue=cue), plain, Moves.of(plain, cued), cue))
+        found.append(level_worth(CONTEXT.for_subgroup(cue=cue), plain, Moves.between(plain, cued), cue))
     return adjust_estimates(found, "cues", WORTH, ALLOWED, None)
 
 

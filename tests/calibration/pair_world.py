@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from calibration.urn import shared
-from steelyard.probes import ladder, vacuum
+from steelyard.probes.catalogue import controls, ladder_arm, vacuum_arm
 from steelyard.probes.probe import Design, Showing
 from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.natural import natural_pair
@@ -93,9 +93,9 @@ class Layout:
 def _showings() -> Iterator[Showing]:
     design = _OneTask(seed=7)
     for protocol in PROTOCOLS:
-        yield from vacuum.arm(design, protocol)
-        yield from ladder.arm(design, protocol)
-    for stimulus in ladder.controls(design):
+        yield from vacuum_arm(design, protocol)
+        yield from ladder_arm(design, protocol)
+    for stimulus in controls(design):
         yield from (Showing(stimulus, "base", order, 0) for order in ORDERS)
     for number in range(NATURAL_PAIRS):
         item = Item(id=f"n{number}", request="?", responses=("u", "v"), label="1", cluster="n")

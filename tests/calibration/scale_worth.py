@@ -70,7 +70,7 @@ class Cell:
             )
             for signal in (level, level + added)
         )
-        return plain, Moves.of(plain, cued)
+        return plain, Moves.between(plain, cued)
 
     def count(self, runs: int) -> WorthTally:
         tally = WorthTally()

@@ -13,7 +13,7 @@ from calibration.score_world import BINARY, ORDINAL, SKEWED, ScoreWorld
 from steelyard.metrics.comparison.comparison import compare
 from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
-from steelyard.metrics.instrument.detection import limit_of_detection
+from steelyard.metrics.instrument.derived import limit_of_detection
 from steelyard.metrics.instrument.estimates import protocol_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument
@@ -27,11 +27,10 @@ from steelyard.metrics.run.losses import METRICS as LOSSES
 from steelyard.metrics.run.losses import loss_rate
 from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.probes.authored import AnswerAmbiguity
+from steelyard.probes.catalogue import Ladder, Vacuum
 from steelyard.probes.edits import Typos
-from steelyard.probes.ladder import Ladder
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.probes.unchanged_items import Position, SelfPreference, StochasticStability
-from steelyard.probes.vacuum import Vacuum
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
 

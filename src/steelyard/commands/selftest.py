@@ -12,13 +12,13 @@ from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.likelihood import (
     POSITION_BIAS,
     RESOLUTION,
     SURFACE_SENSITIVITY,
     TIE_THRESHOLD,
 )
-from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,

@@ -18,16 +18,16 @@ from steelyard.metrics.common import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.comparison import against_baselines
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.faults import Faults
+from steelyard.metrics.instrument.derived import RESOLUTION_RATIO as RATIO
 from steelyard.metrics.instrument.estimates import INSTRUMENT, ProtocolFits
-from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RATIO
 from steelyard.metrics.merit import LEVEL_AGREEMENT, merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.pairs.areas import AREA_MERIT
 from steelyard.metrics.panel.juries import JuryReference, panel_estimates
 from steelyard.metrics.panel.panel_metrics import PANEL
 from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.run import agent_runs, confidence, cost, losses, strata, unchanged, volatility
+from steelyard.metrics.run.strata import AREA_MERIT
 from steelyard.metrics.scores.invariance import EXCESS_FLIP
 from steelyard.metrics.scores.probe import POOLED_METRICS, POOLED_PROBE, pooled_estimates
 from steelyard.metrics.scores.shares import FOLLOWED

@@ -1,4 +1,7 @@
-"""The estimator follows from how the labels were drawn, which is told or recorded and never guessed."""
+"""The estimator follows from how the labels were drawn, which is told or recorded and never guessed.
+
+Its figures are declared like every other metric, so that a policy of `gate` can limit them.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,27 @@ from steelyard.core.arrays import Floats
 from steelyard.estimation.frame import Figure, Frame
 from steelyard.estimation.post_stratified import ENOUGH, bins, has_rare_labels, post_stratified
 from steelyard.estimation.random_draw import greg, ppi
+from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.stats.distributions import normal_probability
 from steelyard.metrics.stats.intervals import FEW, score_of_few
+
+CORRECTED_PASS_RATE = Metric(
+    "corrected_pass_rate",
+    "corrected pass rate",
+    "Share of items that people would pass, estimated from the judge and people's labels (`steelyard "
+    "estimate`).",
+    plain="what people would pass",
+    unit="item",
+    direction=HIGH,
+)
+CORRECTED_SCORE = Metric(
+    "corrected_score",
+    "corrected score",
+    "Mean score that people would give, estimated from the judge and people's labels (`steelyard estimate`).",
+    unit="item",
+    direction=HIGH,
+)
+METRICS = (CORRECTED_PASS_RATE, CORRECTED_SCORE)
 
 
 class LabelDesign(StrEnum):

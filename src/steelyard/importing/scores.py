@@ -24,7 +24,7 @@ from steelyard.importing.reader import Members, RecordedTable, first_rows, read_
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.probes import vacuum
+from steelyard.probes.catalogue import vacuum_arm_estimates
 from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, forms_of, shows_unchanged
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -345,7 +345,7 @@ class RecordedProbe:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         if self.name == "vacuum":
-            return vacuum.arm_estimates(
+            return vacuum_arm_estimates(
                 EstimateContext.for_protocol(judge, "vacuum", self.protocol, seed), observations
             )
         return pointwise_estimates(

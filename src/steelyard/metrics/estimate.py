@@ -11,7 +11,7 @@ from steelyard.core.content_hash import canonical_json
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, to_body
 from steelyard.core.rng import seed_for
 from steelyard.metrics.basis import Group
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import Limit, Metric
 
 DECIDES = "decides"
 """Method of the interval that a word is read from, where that is not the recommended one."""
@@ -277,6 +277,10 @@ class EstimateContext:
     def for_subgroup(self, **group: str | float) -> EstimateContext:
         """The context of a narrower condition."""
         return replace(self, group={**self.group, **group})
+
+    def limit(self, metric: Metric) -> Limit | None:
+        """The limit of a figure in this context; None where it has none."""
+        return metric.limit_in(self.group, self.probe)
 
     def bootstrap_seed(self, figure: str) -> int:
         """A random stream of its own for each figure."""

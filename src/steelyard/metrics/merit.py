@@ -33,7 +33,6 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, calls_total
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.areas import area_estimates, outside
 from steelyard.metrics.pairs.choices import (
     CHANCE_OF_PAIRS,
     NO_VERDICT,
@@ -53,6 +52,7 @@ from steelyard.metrics.run.agent_runs import (
     kinds_of_edits,
 )
 from steelyard.metrics.run.agent_runs import PROBE as AGENTS
+from steelyard.metrics.run.strata import area_estimates, outside
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
 from steelyard.metrics.scores.best_of import beyond_chance, right_choices
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original

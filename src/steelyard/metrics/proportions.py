@@ -49,7 +49,7 @@ def proportion(
     if not tally.n:
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return context.undefined(metric, why, unit, sample.excluded)
-    limit = metric.limit_in(context.group, context.probe)
+    limit = context.limit(metric)
     intervals = [*(_cell_intervals(context, metric, tally, cells) if cells else ()), *_intervals(tally)]
     size = effective_size(tally)
     spread = ONE_CLUSTER if tally.n_clusters < 2 else NO_SPREAD if tally.share.even else None
@@ -69,7 +69,7 @@ def proportion(
         bounds=bounds or share_bounds(tally),
         chance=chance,
         minimum_detectable=detectable_beyond(tally, limit) if limit else None,
-        note=join([*notes, spread, abstained, limit_note(limit) if limit else None]),
+        note=join([*notes, spread, abstained, limit_note(limit)]),
     )
     found = with_finding(estimate, limit)
     if tally.clusters is None or tally.n_clusters < 2:
@@ -151,5 +151,7 @@ def _cell_intervals(context: EstimateContext, metric: Metric, tally: Tally, cell
     return [*intervals, *([Interval("bootstrap_cluster", *resampled)] if resampled else [])]
 
 
-def limit_note(limit: Limit) -> str:
+def limit_note(limit: Limit | None) -> str | None:
+    if limit is None:
+        return None
     return f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}"

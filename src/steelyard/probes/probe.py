@@ -137,10 +137,10 @@ class AuthoredProbe(Probe, Protocol):
 PROBES: Registry[Probe] = Registry(
     "probe",
     {
-        "vacuum": "steelyard.probes.vacuum:Vacuum",
-        "ladder": "steelyard.probes.ladder:Ladder",
-        "criterion": "steelyard.probes.criterion:Criterion",
-        "length": "steelyard.probes.length:Length",
+        "vacuum": "steelyard.probes.catalogue:Vacuum",
+        "ladder": "steelyard.probes.catalogue:Ladder",
+        "criterion": "steelyard.probes.catalogue:Criterion",
+        "length": "steelyard.probes.tradeoff:Length",
         "tradeoff": "steelyard.probes.tradeoff:Tradeoff",
         "position": "steelyard.probes.unchanged_items:Position",
         "best_of": "steelyard.probes.unchanged_items:BestOf",

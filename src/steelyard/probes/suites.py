@@ -36,37 +36,18 @@ _ON_PACK = {"verbosity_bias_long": "verbosity_padding"}
 """Probes whose texts the built-in pack does not hold, and the nearest whose texts it does."""
 
 _RELIABILITY = (
-    "label_flip",
-    "format_invariance_1",
-    "format_invariance_2",
-    "format_invariance_3",
-    "semantic_paraphrase",
-    "verbosity_bias_long",
-    "verbosity_bias_short",
-    "stochastic_stability",
+    *("label_flip", "format_invariance_1", "format_invariance_2", "format_invariance_3"),
+    *("semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short", "stochastic_stability"),
 )
 
 _BEYOND = (
-    "verbosity_padding",
-    "answer_ambiguity",
-    "typos",
-    "markdown",
-    "rubric_order",
-    "authority",
-    "bandwagon",
-    "injection",
-    "vacuum",
+    *("verbosity_padding", "answer_ambiguity", "typos", "markdown", "rubric_order", "authority"),
+    *("bandwagon", "injection", "vacuum"),
 )
 
 _AGENTIC = (
-    "reasoning_rewrite",
-    "step_order",
-    "injected_instruction",
-    "forged_result",
-    "invented_call",
-    "truncated_tail",
-    "evidence_deletion",
-    "stochastic_stability",
+    *("reasoning_rewrite", "step_order", "injected_instruction", "forged_result", "invented_call"),
+    *("truncated_tail", "evidence_deletion", "stochastic_stability"),
 )
 
 SUITES = {

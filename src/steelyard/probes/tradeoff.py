@@ -1,4 +1,4 @@
-"""What outweighs quality: how many steps of quality a cue is worth to the judge."""
+"""What outweighs quality: how many steps of quality a cue is worth to the judge, length among them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,39 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.instrument.areas import AREA_WORTH
-from steelyard.metrics.instrument.crossing import CROSSING
+from steelyard.metrics.instrument.crossing import CROSSING, CUE_SHIFT, shift_estimates
 from steelyard.metrics.instrument.level_worth import single_text_estimates
-from steelyard.metrics.instrument.worth_estimates import WORTH, worth_estimates
+from steelyard.metrics.instrument.worth_estimates import (
+    BEATS_PADDED,
+    LENGTH_WORTH,
+    WORTH,
+    length_estimates,
+    worth_estimates,
+)
 from steelyard.metrics.pairs.columns import collect, missing_rates
-from steelyard.metrics.pairs.cue_shift import CUE_SHIFT, shift_estimates
-from steelyard.probes import ladder
-from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing, both_orders, pointwise
+from steelyard.probes.catalogue import ladder_arm
+from steelyard.probes.probe import (
+    PAIRWISE,
+    POINTWISE,
+    Design,
+    Showing,
+    both_orders,
+    pointwise,
+    with_checklist_task,
+)
 from steelyard.stimuli.allocation import Kind
-from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_item, cued_pair, cued_text, own_cue
+from steelyard.stimuli.cues import (
+    CUES,
+    DOUBLED,
+    LENGTH_PROBE,
+    PROBE,
+    RESERVED,
+    Cue,
+    cued_item,
+    cued_pair,
+    cued_text,
+    own_cue,
+)
 from steelyard.stimuli.ladder import compose
 from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
@@ -79,7 +103,7 @@ class Tradeoff:
             ]
             yield from both_orders([*plain, *cued], "base", design.replicates)
             return
-        yield from ladder.arm(design, "base")
+        yield from ladder_arm(design, "base")
         yield from both_orders(self.pairs(design), "base", design.replicates)
 
     def texts(self, design: Design) -> Iterable[Stimulus]:
@@ -151,3 +175,35 @@ def _cue(given: object) -> Cue:
             f"{_WHERE}: function is {given['function']!r}, expected MODULE:NAME or FILE.py:NAME."
         )
     return own_cue(name, ways[0], str(given[ways[0]]))
+
+
+@cache
+def padded_steps(depth: int) -> tuple[Kind[tuple[int, int]], ...]:
+    """Pairs by their levels, the worse text padded. Quick has none: so few would decide nothing."""
+    return tuple(
+        Kind(tuple((low, low + step) for low in range(depth + 1 - step)), sizes)
+        for step, sizes in ((1, (0, 10, 18)), (2, (0, 14, 22)))
+    )
+
+
+_START = 20
+
+
+class Length:
+    name = LENGTH_PROBE
+    title = "Length against quality"
+    question = "Does a worse text win where it has twice as many words, and how many steps is that worth?"
+    metrics = (BEATS_PADDED, LENGTH_WORTH, UNREADABLE_RATE, FAILED_RATE)
+    forms = (PAIRWISE,)
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        del protocols
+        yield from both_orders(with_checklist_task(self.pairs(design), design), "base", design.replicates)
+
+    def pairs(self, design: Design) -> Iterable[Stimulus]:
+        for checklist, (low, high) in design.allocate(padded_steps(design.depth), _START):
+            yield cued_pair(checklist, DOUBLED, low, high, design.seed, self.name)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return length_estimates(context, observations.filter(protocol="base"))

@@ -57,23 +57,9 @@ class Position:
     title = "Natural pairs"
     question = "Does the winner stay the same when the order is reversed, and is it the one people chose?"
     metrics = (
-        ACCURACY,
-        ACCURACY_BOTH,
-        KAPPA,
-        ORDER_CONSISTENCY,
-        FLIP_FIRST,
-        FLIP_SECOND,
-        ONE_SIDED_COMMIT,
-        NO_PREFERENCE,
-        NET_SLOT_PREFERENCE,
-        LENGTH_LEAN,
-        LONGER_CHOSEN,
-        REPEAT_FLIP_RATE,
-        SWAP_FLIP_RATE,
-        FLIP_EXCESS,
-        TIE_RATE,
-        UNREADABLE_RATE,
-        FAILED_RATE,
+        *(ACCURACY, ACCURACY_BOTH, KAPPA, ORDER_CONSISTENCY, FLIP_FIRST, FLIP_SECOND, ONE_SIDED_COMMIT),
+        *(NO_PREFERENCE, NET_SLOT_PREFERENCE, LENGTH_LEAN, LONGER_CHOSEN, REPEAT_FLIP_RATE, SWAP_FLIP_RATE),
+        *(FLIP_EXCESS, TIE_RATE, UNREADABLE_RATE, FAILED_RATE),
     )
     forms = (PAIRWISE,)
     needs = "data with two responses a row"

@@ -14,9 +14,8 @@ from steelyard.core.cache_folder import signature
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError
-from steelyard.estimation.designs import LabelDesign
+from steelyard.estimation.designs import CORRECTED_PASS_RATE, CORRECTED_SCORE, LabelDesign
 from steelyard.estimation.frame import CONFIDENCE, Figure
-from steelyard.estimation.metrics import CORRECTED_PASS_RATE, CORRECTED_SCORE
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.run_folder.run_folder import LINES

@@ -15,8 +15,8 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.estimation import label_plan as plans
 from steelyard.estimation.label_plan import LevelSpreads
 from steelyard.importing.ratings import RatingsTable
+from steelyard.metrics.stats.confidence import labels_to_show
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.thresholds import labels_to_show
 from steelyard.survey.judged_items import FEWEST_LABELS, Subject, choose_judge, frame_of, judged_items
 from steelyard.survey.options import PlanOptions
 from steelyard.survey.report import ReportTable

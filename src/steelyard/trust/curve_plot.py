@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
-from steelyard.metrics.stats.thresholds import CurvePoint
+from steelyard.metrics.stats.confidence import CurvePoint
 from steelyard.survey.report import KeyEntry
 
 WIDTH, NARROW_WIDTH, HEIGHT = 520, 250, 260

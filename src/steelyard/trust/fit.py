@@ -15,19 +15,16 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.run.confidence import TELLS
 from steelyard.metrics.stats.confidence import (
+    STARTS,
     SURE,
     BrierParts,
+    CurvePoint,
+    Threshold,
     auroc,
     auroc_limits,
     brier,
     calibration_error,
     calibration_limits,
-)
-from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.thresholds import (
-    STARTS,
-    CurvePoint,
-    Threshold,
     fewest_labels,
     labels_to_show,
     one_per_cluster,
@@ -35,6 +32,7 @@ from steelyard.metrics.stats.thresholds import (
     risk_curve,
     two_starts,
 )
+from steelyard.metrics.stats.intervals import Span
 from steelyard.trust.verdict_table import Signal, VerdictTable
 
 CHOOSING = 1 / 3

@@ -10,9 +10,8 @@ import numpy as np
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import percent, pluralize
 from steelyard.errors import ConfigError
-from steelyard.metrics.stats.confidence import SURE
+from steelyard.metrics.stats.confidence import CURVE, SURE
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.thresholds import CURVE
 from steelyard.survey.report import Report, ReportTable
 from steelyard.trust.bindings import bindings, run_scale
 from steelyard.trust.curve_plot import Curve, CurvePlot

@@ -35,7 +35,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
-from steelyard.estimation.metrics import METRICS as CORRECTED
+from steelyard.estimation.designs import METRICS as CORRECTED
 from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import (

@@ -38,12 +38,10 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH
-from steelyard.metrics.instrument.crossing import POSITION, TRADEOFF
-from steelyard.metrics.instrument.length_worth import BEATS_PADDED, DECIDES_AT, LENGTH_WORTH
+from steelyard.metrics.instrument.crossing import CUE_SHIFT, POSITION, TRADEOFF
 from steelyard.metrics.instrument.level_worth import PASS_RATE
-from steelyard.metrics.instrument.worth_estimates import WORTH
+from steelyard.metrics.instrument.worth_estimates import BEATS_PADDED, DECIDES_AT, LENGTH_WORTH, WORTH
 from steelyard.metrics.merit import LADDER
-from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.scores.length import LENGTH_GAP

@@ -39,10 +39,9 @@ from steelyard.metrics.common import KAPPA
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, best_baseline_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN
-from steelyard.metrics.pairs.areas import AREA_MERIT
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN
-from steelyard.metrics.run.strata import STRATUM_GAP
+from steelyard.metrics.run.strata import AREA_MERIT, STRATUM_GAP
 from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, COMPRESSION, MAE, QWK
 from steelyard.metrics.scores.leniency import LENIENCY as LENIENCY_METRIC
 from steelyard.metrics.scores.leniency import PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways

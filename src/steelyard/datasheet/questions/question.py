@@ -22,8 +22,7 @@ from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH
-from steelyard.metrics.instrument.length_worth import LENGTH_WORTH
-from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
+from steelyard.metrics.instrument.worth_estimates import ALLOWED, LENGTH_WORTH, WORTH
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.metrics.stats.intervals import Span

@@ -31,6 +31,7 @@ from steelyard.datasheet.words.numbers import abstentions, decimal, defined, int
 from steelyard.metrics.common import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.instrument.derived import RESOLUTION_RATIO, SAME_WITHIN
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION, TOO_LITTLE
 from steelyard.metrics.instrument.likelihood import (
     LAPSE_RATE,
@@ -39,7 +40,6 @@ from steelyard.metrics.instrument.likelihood import (
     TIE_THRESHOLD,
 )
 from steelyard.metrics.instrument.likelihood import RESOLUTION as RESOLVES
-from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO, SAME_WITHIN
 from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.run.cost import COST_PER_CALL, COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 from steelyard.metrics.run.losses import UNEVEN

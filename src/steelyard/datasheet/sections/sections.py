@@ -21,9 +21,9 @@ from steelyard.metrics.common import (
     UNREADABLE_RATE,
 )
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
+from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_FIT, LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION, TIE_THRESHOLD
-from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.pairs.decomposition import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from steelyard.estimation.metrics import METRICS as ESTIMATED
+from steelyard.estimation.designs import METRICS as ESTIMATED
 from steelyard.metrics.metric import Metric, undeclared
-from steelyard.metrics.non_probe_metrics import NON_PROBE_METRICS
-from steelyard.probes.probe_metadata import probe_metrics, title_of
+from steelyard.probes.probe_metadata import NON_PROBE_METRICS, probe_metrics, title_of
 
 INTERVALS: dict[str, str] = {
     "wilson": "Wilson score interval on single calls; it claims nothing about clusters.",

@@ -10,9 +10,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from steelyard.metrics.basis import FITTED
-from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Reason
+from steelyard.metrics.estimate import (
+    NO_CALLS,
+    NO_VERDICTS,
+    Estimate,
+    EstimateContext,
+    Interval,
+    Reason,
+    Sample,
+)
 from steelyard.metrics.findings import FLAGGED
-from steelyard.metrics.instrument.detection import detection
+from steelyard.metrics.instrument.derived import detection, ratio_estimate
 from steelyard.metrics.instrument.fit import HIGHEST, LAPSE_BOUND, LOWEST, SURFACE_BOUND
 from steelyard.metrics.instrument.likelihood import (
     LAPSE_RATE,
@@ -23,7 +31,6 @@ from steelyard.metrics.instrument.likelihood import (
 )
 from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
 from steelyard.metrics.instrument.profile import SPREAD_FROM
-from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect, excluded
 from steelyard.metrics.proportions import ONE_CLUSTER, join
@@ -126,12 +133,9 @@ def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFi
         return [context.undefined(name, reason, "pair", missing) for name in INSTRUMENT]
     row = context.estimate(
         RESOLUTION,
+        Sample(*fit.patterns.size, len(fit.patterns.by_cluster), missing),
         unit="pair",
         value=None,
-        n_calls=int(fit.patterns.weights @ fit.patterns.counts.sum(axis=1)),
-        n_units=int(fit.patterns.weights.sum()),
-        n_clusters=len(fit.patterns.by_cluster),
-        excluded=missing,
     )
     few = len(fit.clusters) < SPREAD_FROM
     scope = [

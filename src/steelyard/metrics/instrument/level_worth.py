@@ -33,10 +33,10 @@ from steelyard.metrics.instrument.areas import (
     with_area_words,
     with_areas,
 )
+from steelyard.metrics.instrument.crossing import CUE_SHIFT
 from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH, with_worth_word
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.pairs.cue_shift import CUE_SHIFT
 from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import lost_rates
@@ -84,7 +84,7 @@ def single_text_estimates(
     for cue in cues:
         here = context.for_subgroup(cue=cue)
         cued = Ratings.of(collect_scores(observations.filter(probe, kinds=(cue,))))
-        both = Moves.of(plain, cued)
+        both = Moves.between(plain, cued)
         graded = both.where(both.graded)
         worth = level_worth(here, levels, graded, cue)
         worths.append(worth)
@@ -121,16 +121,12 @@ def _shift(context: EstimateContext, both: Moves, rows: int, *, decides: bool) -
     share = both.moved / (both.high - both.low)
     mean = ClusterMean.of(np.unique(both.units, return_inverse=True)[1], share)
     limits, p = mean.difference_limits(0.975), mean.p()
-    clusters = len(set(both.cluster.tolist()))
     shift = context.estimate(
         CUE_SHIFT,
+        both.sample,
         unit="item",
         value=mean.mean,
         intervals=(Interval("t_cluster", *limits),),
-        n_calls=int(both.calls.sum()),
-        n_units=len(both),
-        n_clusters=clusters,
-        excluded=both.lost,
         chance=0.0,
         minimum_detectable=mean.detectable,
         p=p if decides else None,
@@ -138,7 +134,7 @@ def _shift(context: EstimateContext, both: Moves, rows: int, *, decides: bool) -
         note=join(
             [
                 None if len(both) == rows else f"{len(both)} of {rows} rows, which have room on the scale",
-                *sampling_notes(clusters, even=mean.even),
+                *sampling_notes(both.sample.n_clusters, even=mean.even),
             ]
         ),
     )
@@ -285,17 +281,13 @@ def level_worth(context: EstimateContext, levels: Ratings, both: Moves, cue: str
     value, censored = (ratio.shift / ratio.rise, None) if high is not None else (low, "right")
     value, censored = (value, censored) if low is not None else (high, "left")
     beyond = abs(ratio.shift / ratio.rise) > FAULT
-    clusters = len(set(rows.both.cluster.tolist()))
     side = "below" if both.upward else "above"
     row = context.estimate(
         WORTH,
+        rows.both.sample,
         unit="item",
         value=value,
         intervals=(Interval("fieller_cluster", low, high),),
-        n_calls=int(rows.both.calls.sum()),
-        n_units=len(rows.both),
-        n_clusters=clusters,
-        excluded=both.lost,
         censored=censored,
         chance=0.0,
         p=ratio.p(float(np.copysign(FAULT, ratio.shift))) if beyond else 1.0,
@@ -305,7 +297,7 @@ def level_worth(context: EstimateContext, levels: Ratings, both: Moves, cue: str
                 f"{len(rows.both)} of {pluralize(len(both), 'row')}, labelled "
                 f"{pluralize(rows.room, 'level')} or more {side} the end of the scale",
                 "no more rows have room for so large a worth" if cut else None,
-                *sampling_notes(clusters),
+                *sampling_notes(rows.both.sample.n_clusters),
             ]
         ),
     )
@@ -333,23 +325,14 @@ def area_worths(
     figures = []
     for name in areas.names:
         mine = rows.both.where(np.asarray(rows.both.stratum.astype(str) == name))
-        clusters = len(set(mine.cluster.tolist()))
-        if len(mine) < LEAST_UNITS or clusters < 2:
+        sample = mine.sample._replace(excluded=None)
+        if sample.n_units < LEAST_UNITS or sample.n_clusters < 2:
             continue
         own = _signed(LevelRatio.of(rows.levels, mine), cue)
-        low, high = own.limits()
-        figures.append(
-            context.for_subgroup(stratum=name).estimate(
-                AREA_WORTH,
-                unit="item",
-                value=own.shift / own.rise,
-                intervals=(Interval("fieller_cluster", low, high),),
-                n_calls=int(mine.calls.sum()),
-                n_units=len(mine),
-                n_clusters=clusters,
-                excluded={"unreadable": 0, "failed": 0},
-            )
-        )
+        interval = Interval("fieller_cluster", *own.limits())
+        here = context.for_subgroup(stratum=name)
+        value = own.shift / own.rise
+        figures.append(here.estimate(AREA_WORTH, sample, unit="item", value=value, intervals=(interval,)))
     return areas.test(context.permutation_seed(AREA_WORTH.id)), figures
 
 

@@ -149,6 +149,11 @@ class Patterns:
     def weights(self) -> Floats:
         return np.asarray(self.by_cluster.sum(axis=0))
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """All calls and all pairs."""
+        return int(self.weights @ self.counts.sum(axis=1)), int(self.weights.sum())
+
     @cached_property
     def calls(self) -> float:
         """Most calls to a pair."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, Names
+from steelyard.metrics.estimate import Sample
 from steelyard.metrics.scores.columns import Scores
 
 
@@ -46,8 +48,8 @@ class Ratings:
             scores.lost(),
         )
 
-    def where(self, mask: Mask | Ints) -> Ratings:
-        names = ("item", "score", "label", "low", "high", "cluster", "stratum", "calls")
+    def where(self, mask: Mask | Ints) -> Self:
+        names = (field.name for field in fields(self) if field.name != "lost")
         return replace(self, **{name: getattr(self, name)[mask] for name in names})
 
     def __len__(self) -> int:
@@ -55,34 +57,27 @@ class Ratings:
 
     @property
     def graded(self) -> Mask:
-        return _graded(self.low, self.high)
+        """Rows on an ordinal scale: yes and no are no levels."""
+        return np.asarray((self.low != 0) | (self.high != 1))
 
     def has_room(self, room: int, *, up: bool) -> Mask:
-        return _has_room(self.label, self.low, self.high, room, up=up)
+        """Rows whose label lies so many levels from the end; none without a label."""
+        return np.asarray(self.label <= self.high - room if up else self.label >= self.low + room)
 
     @property
     def scale(self) -> Ints:
         return np.unique(np.column_stack([self.low, self.high]), axis=0, return_inverse=True)[1].reshape(-1)
 
 
-@dataclass(frozen=True, eq=False)
-class Moves:
+class Moves(Ratings):
     """Items with a score as they are and with the cue: how far the cue moves it, in levels."""
 
-    moved: Floats
-    label: Floats
-    low: Ints
-    high: Ints
-    cluster: Names
-    stratum: Names
-    calls: Ints
-    lost: dict[str, int]
-
     @classmethod
-    def of(cls, plain: Ratings, cued: Ratings) -> Moves:
+    def between(cls, plain: Ratings, cued: Ratings) -> Moves:
         _, before, after = np.intersect1d(plain.item.astype(str), cued.item.astype(str), return_indices=True)
         one, other = plain.where(before), cued.where(after)
         return cls(
+            one.item,
             other.score - one.score,
             one.label,
             one.low,
@@ -93,37 +88,24 @@ class Moves:
             {key: cued.lost[key] + plain.lost[key] for key in cued.lost},
         )
 
-    def where(self, mask: Mask) -> Moves:
-        names = ("moved", "label", "low", "high", "cluster", "stratum", "calls")
-        return replace(self, **{name: getattr(self, name)[mask] for name in names})
-
-    def __len__(self) -> int:
-        return len(self.moved)
+    @property
+    def moved(self) -> Floats:
+        return self.score
 
     @property
-    def graded(self) -> Mask:
-        return _graded(self.low, self.high)
+    def sample(self) -> Sample:
+        return Sample(int(self.calls.sum()), len(self), len(set(self.cluster.tolist())), self.lost)
 
     @property
     def upward(self) -> bool:
         """Whether the cue raises the scores on the whole; that no row at an end can turn round."""
         return float(self.moved.sum()) >= 0
 
-    def has_room(self, room: int, *, up: bool) -> Mask:
-        return _has_room(self.label, self.low, self.high, room, up=up)
-
     @property
     def units(self) -> Names:
         """What is independent: the cluster, or the item where there is one cluster."""
-        several = len(set(self.cluster.tolist())) > 1
-        return self.cluster if several else np.arange(len(self)).astype(str).astype(np.object_)
-
-
-def _graded(low: Ints, high: Ints) -> Mask:
-    """Rows on an ordinal scale: yes and no are no levels."""
-    return np.asarray((low != 0) | (high != 1))
-
-
-def _has_room(label: Floats, low: Ints, high: Ints, room: int, *, up: bool) -> Mask:
-    """Rows whose label lies so many levels from the end; none without a label."""
-    return np.asarray(label <= high - room if up else label >= low + room)
+        return (
+            self.cluster
+            if self.sample.n_clusters > 1
+            else np.arange(len(self)).astype(str).astype(np.object_)
+        )

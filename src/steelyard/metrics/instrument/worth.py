@@ -262,10 +262,11 @@ class Profile:
                 return
             (low, peak, high), (vertex, gain) = self._beside(), self._parabola()
             side = max(high - peak, peak - low)
+            longer = high - peak if high - peak >= peak - low else low - peak
             if gain < _FLAT and side < 1:
                 return
             inside = low < vertex < high and min(abs(vertex - v) for v in (low, peak, high)) > _NARROW
-            self.value(vertex if inside and gain >= _FLAT else peak + _GOLDEN * _longer(low, peak, high))
+            self.value(vertex if inside and gain >= _FLAT else peak + _GOLDEN * longer)
 
     def _beside(self) -> tuple[float, float, float]:
         known = sorted(self.fits)
@@ -321,10 +322,6 @@ class Profile:
         ends = [self.edge(sqrt(2 * _FLAT), up=up) for up in (False, True)]
         low, high = ((-FARTHEST, FARTHEST)[i] if end is None else end for i, end in enumerate(ends))
         return (low + high) / 2
-
-
-def _longer(low: float, peak: float, high: float) -> float:
-    return high - peak if high - peak >= peak - low else low - peak
 
 
 def start_of(ladder: Patterns) -> Floats:

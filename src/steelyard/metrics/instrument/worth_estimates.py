@@ -2,6 +2,9 @@
 
 A fault is a worth beyond half a step with its whole interval, after Holm over the cues. Where an end of the
 interval is open, the other limit is all that is known, and stands as the value.
+
+Length against quality is a cue with a probe of its own: how often a better text beats a worse one with twice
+as many words, a tie counted half and both orders averaged, and what that length is worth in steps.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
-from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
-from steelyard.metrics.findings import INCONCLUSIVE, calls_total, with_limit_word
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason, Sample
+from steelyard.metrics.findings import INCONCLUSIVE, calls_total, with_finding, with_limit_word
 from steelyard.metrics.instrument.areas import (
     AREA_WORTH,
     LEAST_UNITS,
@@ -45,8 +48,9 @@ from steelyard.metrics.instrument.worth import (
     fit_worth,
     start_of,
 )
-from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.metric import HIGH, ZERO, Amount, Limit, Metric, step
 from steelyard.metrics.multiplicity import adjust_estimates
+from steelyard.metrics.pairs.choices import CHANCE_OF_PAIRS, Choices
 from steelyard.metrics.pairs.columns import (
     Pairs,
     as_tie,
@@ -60,8 +64,9 @@ from steelyard.metrics.pairs.columns import (
 from steelyard.metrics.pairs.ladder import on_ladder
 from steelyard.metrics.pairs.slot import first_replicates
 from steelyard.metrics.proportions import join
-from steelyard.metrics.stats.intervals import Span
+from steelyard.metrics.stats.intervals import ALPHA, Span
 from steelyard.metrics.stats.two_class import BalancedMean
+from steelyard.stimuli.cues import LENGTH_PROBE, PADDED
 from steelyard.verdicts.observations import Observations
 
 WORTH = Metric(
@@ -196,22 +201,14 @@ def _by_area(
     figures = []
     for name in areas.names:
         mine = np.asarray(strata.astype(str) == name)
-        (units, calls), clusters = shown[mine].sum(axis=0).astype(int).tolist(), int(np.count_nonzero(mine))
-        if units < LEAST_UNITS or clusters < 2:
+        units, calls = shown[mine].sum(axis=0).astype(int).tolist()
+        sample = Sample(calls, units, int(np.count_nonzero(mine)))
+        if units < LEAST_UNITS or sample.n_clusters < 2:
             continue
-        low, high = areas.limits(name, allowance(found.clusters, found.inflation))
-        figures.append(
-            context.for_subgroup(stratum=name).estimate(
-                AREA_WORTH,
-                unit="pair",
-                value=areas.worth(name),
-                intervals=(Interval("profile_cluster", low, high),),
-                n_calls=calls,
-                n_units=units,
-                n_clusters=clusters,
-                excluded={"unreadable": 0, "failed": 0},
-            )
-        )
+        limits = areas.limits(name, allowance(found.clusters, found.inflation))
+        here, interval = context.for_subgroup(stratum=name), Interval("profile_cluster", *limits)
+        value = areas.worth(name)
+        figures.append(here.estimate(AREA_WORTH, sample, unit="pair", value=value, intervals=(interval,)))
     return areas.test(context.permutation_seed(AREA_WORTH.id)), figures
 
 
@@ -250,7 +247,6 @@ def _estimate(
     lost: dict[str, int],
 ) -> Estimate:
     """The worth with its limits; where one end is open, the other limit is all that is known."""
-    patterns = model.patterns
     low, high = _within(found, last)
     if low is None and high is None:
         return context.undefined(WORTH, NO_LIMIT, "pair", lost)
@@ -258,14 +254,11 @@ def _estimate(
     value, censored = (value, censored) if low is not None else (high, "left")
     return context.estimate(
         WORTH,
+        Sample(*model.patterns.size, found.clusters, lost),
         unit="pair",
         value=value,
         intervals=(Interval("profile_cluster", low, high),),
-        n_calls=int(patterns.weights @ patterns.counts.sum(axis=1)),
-        n_units=int(patterns.weights.sum()),
-        n_clusters=found.clusters,
         design_effect=found.inflation,
-        excluded=lost,
         censored=censored,
         chance=0.0,
         p=_beyond(found),
@@ -314,3 +307,61 @@ def _complete(rows: Rows) -> int:
     """Pairs with both verdicts."""
     both = readable(rows.better_first) & readable(rows.better_second)
     return len(distinct(rows.pair[both]))
+
+
+DECIDES_AT = 2
+"""Steps at which a padded text that wins shows that length decides."""
+BEATS_PADDED = Metric(
+    "beats_padded",
+    "better beats padded",
+    "Calls that choose the better of two texts though the worse has twice as many words, a tie counted half; "
+    "below one half, length outweighs so many quality steps.",
+    direction=HIGH,
+    limit=Limit(CHANCE_OF_PAIRS, "min", {"delta": DECIDES_AT}),
+    kinds=(PADDED,),
+    by_step=True,
+    amount=Amount(lambda pairs, _: pairs.points, (0.0, 1.0), labelled=True),
+    behind="wrong",
+)
+LENGTH_WORTH = Metric(
+    "length_worth",
+    "worth of length",
+    "Steps of quality that twice as many words are worth: how much better the shorter text must be to win as "
+    "often as not, from the joint fit of the ladder and the padded pairs.",
+    signed=True,
+    direction=ZERO,
+    unit="pair",
+    basis=OF_CUE,
+)
+
+
+def length_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
+    """The share at each step, the worth, and calls without a verdict; nothing where no pair was shown."""
+    padded = collect(observations.filter(LENGTH_PROBE))
+    if not len(padded):
+        return []
+    both = collect(observations.filter(stimuli=np.isin(observations.shown.probe, (LADDER, LENGTH_PROBE))))
+    worth = single_worth(context.for_subgroup(cue=PADDED), both, PADDED)
+    return [
+        *(_share(context, padded, delta) for delta in np.unique(padded.delta).tolist()),
+        replace(worth, metric=LENGTH_WORTH.id),
+        *missing_rates(context, padded),
+    ]
+
+
+def _share(context: EstimateContext, padded: Pairs, delta: float) -> Estimate:
+    here = context.for_subgroup(delta=step(delta))
+    choices = Choices.of(padded.where(padded.delta == delta), ALPHA)
+    if not choices.defined:
+        return here.undefined(BEATS_PADDED, choices.reason, "call", choices.excluded)
+    value, calls, lost = choices.mean.value, len(choices.points), sum(choices.excluded.values())
+    asked = calls + lost
+    share = here.estimate(
+        BEATS_PADDED,
+        Sample(calls, choices.pairs, choices.clusters, choices.excluded),
+        value=value,
+        intervals=(Interval("wilson_cluster", *choices.limits),),
+        bounds=(value * calls / asked, (value * calls + lost) / asked) if lost else None,
+        chance=CHANCE_OF_PAIRS,
+    )
+    return with_finding(share, here.limit(BEATS_PADDED))

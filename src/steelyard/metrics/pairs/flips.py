@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from math import ceil, lgamma
+from math import lgamma
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from steelyard.metrics.proportions import (
 )
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
-from steelyard.metrics.stats.sample_size import units_to_decide
+from steelyard.metrics.stats.sample_size import calls_to_decide
 from steelyard.stimuli.natural import NATURAL
 
 DRAWS = 9999
@@ -325,9 +325,9 @@ def _excess(
     )
     if not declared:
         return estimate
-    return with_difference_word(
-        replace(estimate, calls_needed=_calls_total(means, repeat.n_calls)), test.alpha
-    )
+    planned = partial(means.planned, SURE)
+    needed = calls_to_decide(planned, means.units, repeat.n_calls, MARGIN, below=False)
+    return with_difference_word(replace(estimate, calls_needed=needed), test.alpha)
 
 
 def _intervals(
@@ -344,9 +344,3 @@ def _intervals(
     percentiles = means.bootstrap(context.bootstrap_seed(FLIP_EXCESS.id)) if clusters > 1 else None
     intervals += [Interval("bootstrap_cluster", *percentiles)] if percentiles else []
     return tuple(intervals), remark
-
-
-def _calls_total(means: ClusterMean, calls: int) -> int | None:
-    """Calls in all after which the present excess is above 0, or within the margin."""
-    units = units_to_decide(partial(means.planned, SURE), means.units, MARGIN, below=False)
-    return None if units is None else ceil(units / means.units * calls)

@@ -107,7 +107,7 @@ def _share(
     """A share of right or wrong choices; where slots are uneven, it says what the other one could change."""
     count = count or partial(share_of_calls, metric=metric)
     estimate = proportion(context, metric, count(pairs), reason=reason)
-    return with_slot_imbalance(estimate, metric.limit_in(context.group, context.probe), pairs, count)
+    return with_slot_imbalance(estimate, context.limit(metric), pairs, count)
 
 
 def by_base_level(context: EstimateContext, pairs: Pairs) -> list[Estimate]:

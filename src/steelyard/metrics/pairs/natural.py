@@ -73,7 +73,7 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         reason = "what people chose stood in the same slot in every call"
         return context.undefined(KAPPA, reason, "call", excluded(pairs))
     beyond = _beyond(table)
-    limit = KAPPA.limit_in(context.group, context.probe)
+    limit = context.limit(KAPPA)
     clusters, units = pairs.n_clusters, len(distinct(pairs.pair[answers.any(axis=1)]))
     figure = context.estimate(
         KAPPA,
@@ -81,7 +81,7 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         value=beyond.value,
         intervals=(Interval(beyond.method, *beyond.limits(SURE)),),
         chance=0.0,
-        note=join([limit_note(limit) if limit else None, ONE_CLUSTER if clusters < 2 else None]),
+        note=join([limit_note(limit), ONE_CLUSTER if clusters < 2 else None]),
     )
     if limit is None:
         return figure

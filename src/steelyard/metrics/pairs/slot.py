@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from math import ceil, lgamma, log, sqrt
+from math import lgamma, log, sqrt
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds, with_
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, effective_size, wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
-from steelyard.metrics.stats.sample_size import detectable_errors, units_to_decide
+from steelyard.metrics.stats.sample_size import calls_to_decide, detectable_errors
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 from steelyard.stimuli.natural import NATURAL
 
@@ -192,8 +192,7 @@ class SlotBalance:
         """Calls in all after which the present balance is beyond doubt, or within the margin."""
         # In four runs of five; without spread there is none to fall short by.
         planned = partial(self.limits if self.means.even else self.means.planned, SURE)
-        count = units_to_decide(planned, max(2, len(self.calls)), MARGIN, ENOUGH_CLUSTERS)
-        return None if count is None else ceil(count / len(self.calls) * int(self.calls.sum()))
+        return calls_to_decide(planned, len(self.calls), int(self.calls.sum()), MARGIN, ENOUGH_CLUSTERS)
 
 
 def net_slot_preference(

@@ -40,8 +40,8 @@ from steelyard.metrics.scores import shares
 from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.shares import score_tally
+from steelyard.metrics.stats.agreement import dawid_skene
 from steelyard.metrics.stats.clusters import ClusterMean
-from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
@@ -124,12 +124,8 @@ TRIO_ACCURACY = Metric(
     detail=True,
 )
 METRICS = (
-    JURY_ACCURACY,
-    TRIO_ACCURACY,
-    CHOSEN_JURY_APPARENT,
-    CHOSEN_JURY_ACCURACY,
-    BEST_JUDGE_ACCURACY,
-    JURY_GAIN,
+    *(JURY_ACCURACY, TRIO_ACCURACY, CHOSEN_JURY_APPARENT, CHOSEN_JURY_ACCURACY),
+    *(BEST_JUDGE_ACCURACY, JURY_GAIN),
 )
 
 SPLITS = "a split vote gives no answer"

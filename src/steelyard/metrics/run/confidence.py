@@ -250,7 +250,7 @@ def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
         return context.undefined(AUROC, ONE_OUTCOME.format(compared, outcome))
     constant = len(rows.signal) >= ENOUGH and bool(rows.signal.min() == rows.signal.max())
     limits = (0.5, 0.5) if constant else auroc_limits(rows.signal, rows.right, rows.clusters, LEVEL)
-    limit = AUROC.limit_in(context.group, context.probe)
+    limit = context.limit(AUROC)
     estimate = context.estimate(
         AUROC,
         rows.sample,
@@ -263,7 +263,7 @@ def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
                 f"wrong: {int((~rows.right).sum())} of {pluralize(len(rows.right), 'answer')}",
                 None if limits else "fewer than two clusters with a right and with a wrong answer",
                 _left_out(rows),
-                limit_note(limit) if limit else None,
+                limit_note(limit),
             ]
         ),
     )
@@ -280,25 +280,16 @@ def _mean(
 ) -> Estimate:
     mean = ClusterMean.of(rows.clusters, values)
     limits = mean.limits(LEVEL, ends) or (mean.difference_limits(LEVEL) if ends[0] < 0 else None)
-    limit = metric.limit_in(context.group, context.probe)
-    estimate = context.estimate(
-        metric,
-        rows.sample,
-        value=mean.mean,
-        intervals=() if limits is None else (Interval("t_cluster", *limits),),
-    )
-    return with_finding(estimate, limit)
+    intervals = () if limits is None else (Interval("t_cluster", *limits),)
+    made = context.estimate(metric, rows.sample, value=mean.mean, intervals=intervals)
+    return with_finding(made, context.limit(metric))
 
 
 def _overconfidence(context: EstimateContext, rows: SureAnswers) -> Estimate:
     made = _mean(context, OVERCONFIDENCE, rows, rows.signal - rows.right, DIFFERENCE)
     stated, right = float(rows.signal.mean()), float(rows.right.mean())
-    limit = OVERCONFIDENCE.limit_in(context.group, context.probe)
-    said = [
-        f"mean confidence {stated:.2f}, right {right:.2f}",
-        made.note,
-        limit_note(limit) if limit else None,
-    ]
+    stands = limit_note(context.limit(OVERCONFIDENCE))
+    said = [f"mean confidence {stated:.2f}, right {right:.2f}", made.note, stands]
     return _noted(made, join(said), confidence=stated, right=right)
 
 

@@ -274,7 +274,7 @@ def _figure(
         by_rates=formula in BY_RATES,
         left_out=abstained(sums.rows),
     )
-    limit = metric.limit_in(context.group, context.probe)
+    limit = context.limit(metric)
     if estimate.value is None or limit is None:
         return estimate
     return with_label_word(estimate, limit, sums.rows, formula, _ENDS.get(metric, AGREEMENT))

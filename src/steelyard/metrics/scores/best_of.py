@@ -200,7 +200,7 @@ def right_choices(scores: Scores) -> Tally | None:
 
 def kappa(context: EstimateContext, scores: Scores) -> Estimate:
     counts = right_choices(scores)
-    limit = KAPPA.limit_in(context.group, context.probe)
+    limit = context.limit(KAPPA)
     if counts is None:
         reason = INCOMPLETE if np.any(scores.labelled) else unlabelled(scores)
         return context.undefined(KAPPA, reason, excluded=scores.lost())

@@ -248,7 +248,7 @@ def resampled(
     found, remark = intervals(sums.table, figure, context.bootstrap_seed(metric.id), ends, by_rates=by_rates)
     assumed = alike() if remark == NO_WIDTH else None
     clusters = sums.rows.n_clusters
-    limit = metric.limit_in(context.group, context.probe)
+    limit = context.limit(metric)
     if limit and not found:
         # A limit is read from these, so they are shown.
         limits = LimitTest(sums.table, figure, ends, sums.n_calls, by_rates).limits(SURE)
@@ -266,7 +266,7 @@ def resampled(
                 *notes,
                 NO_SPREAD if assumed else remark,
                 ONE_CLUSTER if clusters < 2 else None,
-                limit_note(limit) if limit else None,
+                limit_note(limit),
             ]
         ),
     )

@@ -2,7 +2,7 @@
 
 Names say what is counted: `…_total` counts from the first call on, `…_missing` what is still to be made
 (`Estimate.calls_missing`). `metrics.findings.calls_total` applies these formulas to a share against a limit,
-`units_to_decide` to a difference from none, `calls_by_width` to any other figure.
+`units_to_decide` and `calls_to_decide` to a difference from none, `calls_by_width` to any other figure.
 
 Wilson's interval at quantile z excludes a limit L exactly when
 
@@ -108,6 +108,20 @@ def units_to_decide(
         return within or (units >= enough and (low > 0 or (below and high < 0)))
 
     return smallest_sufficient(decided, start)
+
+
+def calls_to_decide(
+    planned: Callable[[int], Span],
+    units: int,
+    calls: int,
+    margin: float,
+    enough: float = 0,
+    *,
+    below: bool = True,
+) -> int | None:
+    """The same in calls, of which so many units have so many."""
+    count = units_to_decide(planned, max(2, units), margin, enough, below=below)
+    return None if count is None else ceil(count / units * calls)
 
 
 def calls_by_width(calls: int, reach: float, apart: float) -> int:
