@@ -151,6 +151,7 @@ def test_what_is_alike_and_what_is_undecided_are_one_line_each() -> None:
     assert answer(*open_ones, p=0.01).headline == (
         "Neither is shown to be better; they differ (p = 0.01), no single figure says where."
     )
+    assert "they differ (p < 0.0001), no single" in answer(*open_ones, p=0.00009).headline
 
 
 def test_the_next_step_goes_by_the_answer() -> None:

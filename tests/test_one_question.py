@@ -178,6 +178,14 @@ def test_a_column_holds_one_figure_and_every_named_fault_has_one(tmp_path: Path)
     )
 
 
+def test_no_column_is_empty_beside_another_of_its_question(tmp_path: Path) -> None:
+    """A judge without a criterion has no figure where the others have theirs, and no column of its own."""
+    given = ("-j", "planted/probit", "-j", "planted/coin", "-p", "vacuum", "-p", "ladder", "-p", "criterion")
+    columns, rows = judge_rows(measured_together(tmp_path, *given))
+    assert "more ties when told so: strict" in columns
+    assert [name for place, name in enumerate(columns) if not any(row.figures[place] for row in rows)] == []
+
+
 def test_no_call_lost_is_not_marked_as_undecided(tmp_path: Path) -> None:
     sheet = sheet_of("pairs-sound-quick", tmp_path)
     rate = sheet.find("sound", "failed_rate", "run")

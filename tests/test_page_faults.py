@@ -138,6 +138,30 @@ def test_all_figures_of_one_judge_use_the_width(browser: Browser, runs: Path) ->
         assert ends > 1000
 
 
+@pytest.mark.parametrize("width", [900, 1280])
+def test_names_of_judges_break_between_words(browser: Browser, runs: Path, width: int) -> None:
+    size = {"width": width, "height": 900}
+    with opened(browser, sheet(runs, "b-five"), viewport=size) as page:
+        broken = page.locator("table.judges tbody th a").evaluate_all("""every => every.filter(link => {
+            const model = link.lastChild, words = model.data.split("?")[0];
+            const part = document.createRange();
+            part.setStart(model, 0);
+            part.setEnd(model, words.length);
+            return part.getClientRects().length > 1;
+        }).map(link => link.textContent)""")
+        assert broken == []
+
+
+def test_the_table_of_all_runs_is_whole_at_a_usual_width(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/")) as page:
+        table = page.get_by_role("region", name="Judges of all runs")
+        assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
+        lines = page.locator("td[data-label=date] time").evaluate_all(
+            "every => every.map(e => e.getClientRects().length)"
+        )
+        assert max(lines) <= 2
+
+
 @pytest.mark.parametrize(("name", "most"), [("a-one", 6), ("b-five", 12)])
 def test_paper_is_short_whole_and_names_the_folder(
     browser: Browser, runs: Path, name: str, most: int

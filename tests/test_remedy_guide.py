@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
 
+from example_datasheet import example
 from said import fact
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.questions.causes import Cause
+from steelyard.datasheet.render.html.drawing.chart import Chart, Panel
+from steelyard.datasheet.render.html.evidence import evidence
 from steelyard.datasheet.render.html.page import guide_sections
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "fix-a-judge.md"
@@ -50,3 +54,11 @@ def test_links_stay_on_the_page() -> None:
     }
     assert links
     assert links <= anchors
+
+
+def test_a_fault_is_shown_by_a_chart_that_has_it() -> None:
+    """On the map of slots and texts a judge that goes by length lies where one that always says tie does."""
+    drawn = [Chart(name, "", (Panel("<svg/>"),), id=name) for name in ("position", "psychometric", "worth")]
+    sheet = replace(example(), verdicts=(verdict("Length", "Merit"),))
+    shown = [evidence(sheet, charts).chart for charts in (drawn, drawn[:2])]
+    assert [chart and chart.id for chart in shown] == ["worth", "psychometric"]

@@ -233,6 +233,20 @@ def test_another_program_another_name_or_a_plug_in_computes(
     assert published_losses() is None
 
 
+def test_figures_are_read_under_any_name_of_the_folder(
+    run: Path, tmp_path: Path, computed: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A viewer that is given the folder above, or is started elsewhere, computes nothing again."""
+    monkeypatch.chdir(tmp_path)
+    sheet, moved = report.current_datasheet(Path("run")), run.rename(tmp_path / "moved")
+    assert report.current_datasheet(moved) == sheet
+    assert report.current_lines(moved) == (moved / "results.jsonl").read_bytes()
+    assert computed == []
+    change_stamp(moved, folder="moved")
+    assert report.current_datasheet(moved) == sheet
+    assert computed == [moved], "the name is signed"
+
+
 def test_a_folder_of_somebody_else_is_computed(
     run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_change_is_shown_at_the_figure_that_moved_and_since_the_certificate(we
     assert fourth.has_moved(moved)
     assert not fourth.has_moved(unmoved)
     assert "Changed since w1: reacts to nothing 0." in fourth.sentence
+    assert "(p < 0.0001 by Holm, 60 pairs)" in fourth.sentence
     assert weekly.conclusion == "5 runs, changed in 2 of 4 compared, first in w4"
     assert "0.00096 for a run, by Holm over the 2 questions charted" in weekly.rule
     drawn = weekly.charts[0].panels[0].svg

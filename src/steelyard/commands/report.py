@@ -13,7 +13,7 @@ from steelyard.run_folder.publication import Publication, build_publication
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.run_folder.run_folder import LINES, RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.run_folder.stamp import Digests, losses_if_unchanged, stored_digests
+from steelyard.run_folder.stamp import Digests, is_unchanged, losses_if_unchanged, stored_digests
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.runner.run_messages import pending_calls
 
@@ -60,7 +60,7 @@ def current_datasheet(path: Path) -> Datasheet:
     """
     sheet, run = read_datasheet(path), RunFolder(path)
     stored = stored_digests(run)
-    if not has_record(path) or losses_if_unchanged(run, stored) is not None:
+    if not has_record(path) or is_unchanged(run, stored):
         return sheet
     return rebuild(path, stored).datasheet
 
@@ -69,7 +69,7 @@ def current_lines(path: Path) -> bytes:
     """`results.jsonl` of a folder as its record has it; likewise."""
     run = RunFolder(path)
     stored = stored_digests(run)
-    if losses_if_unchanged(run, stored) is not None:
+    if is_unchanged(run, stored):
         return (path / LINES).read_bytes()
     return "".join(rebuild(path, stored).results.jsonl()).encode()
 

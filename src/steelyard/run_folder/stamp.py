@@ -50,27 +50,43 @@ def save_stamp(run: RunFolder, stored: Digests, losses: Sequence[str]) -> None:
     if plug_ins_installed():
         return
     with suppress(*_NO_STAMP):  # without a stamp the next report computes
-        body = {"losses": list(losses), "signature": _signature(run, stored, losses)}
+        name = str(run.path)
+        body = {"folder": name, "losses": list(losses), "signature": _signature(run, name, stored, losses)}
         atomic_write_text(run.path / STAMP, json.dumps(body, indent=1) + "\n")
 
 
 def losses_if_unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, ...] | None:
-    """What a report warns of beside the published figures; None where a file or the program changed."""
+    """What a report warns of beside the published figures; None where a file or the program changed.
+
+    The warnings name the folder as it was named, so that they hold under that name alone.
+    """
+    name, losses = _unchanged(run, stored) or ("", ())
+    return losses if name == str(run.path) else None
+
+
+def is_unchanged(run: RunFolder, stored: Digests | None) -> bool:
+    """Whether the published figures are those of the record, whatever the folder is named by."""
+    return _unchanged(run, stored) is not None
+
+
+def _unchanged(run: RunFolder, stored: Digests | None) -> tuple[str, tuple[str, ...]] | None:
+    """The name that the folder was published under, and what was warned of."""
     if stored is None or plug_ins_installed():
         return None
     try:
         with open_file(run.path / STAMP) as stream:
             body = json.loads(stream.read(MAX_STAMP))
-        losses = tuple(map(str, body["losses"]))
-        return losses if compare_digest(str(body["signature"]), _signature(run, stored, losses)) else None
+        name, losses = str(body["folder"]), tuple(map(str, body["losses"]))
+        signed = compare_digest(str(body["signature"]), _signature(run, name, stored, losses))
+        return (name, losses) if signed else None
     except _NO_STAMP:
         return None
 
 
-def _signature(run: RunFolder, stored: Digests, losses: Sequence[str]) -> str:
-    """Of all that a report rests on; commands that it prints name the folder as it was named."""
+def _signature(run: RunFolder, name: str, stored: Digests, losses: Sequence[str]) -> str:
+    """Of all that a report rests on."""
     published = {name: _digest(run.path / name) for name in (*SHEETS, *RESULTS)}
-    return signature([str(run.path), program_digest(), stored | published, list(losses)])
+    return signature([name, program_digest(), stored | published, list(losses)])
 
 
 @cache

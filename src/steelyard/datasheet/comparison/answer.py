@@ -21,7 +21,7 @@ from steelyard.datasheet.comparison.rows import (
     figures,
     label,
     one_of_each,
-    probability,
+    p_value,
     state,
 )
 from steelyard.datasheet.questions.more_data import BUILT_IN, profile_with
@@ -66,8 +66,8 @@ class ComparisonAnswer:
         if other:
             return f"Neither is shown to be better; they differ in {other} of {of}."
         if self.p is not None and self.p <= ALPHA:
-            p = probability(self.p)
-            return f"Neither is shown to be better; they differ (p = {p}), no single figure says where."
+            p = p_value(self.p)
+            return f"Neither is shown to be better; they differ ({p}), no single figure says where."
         alike = self.rows and len(self.having(ALIKE)) == len(self.rows)
         return (
             f"They are alike within ±{self.margin:g} in {len(self.rows)} of {of}."

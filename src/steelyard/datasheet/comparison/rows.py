@@ -130,6 +130,12 @@ def probability(value: float | None) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
 
 
+def p_value(value: float) -> str:
+    """`p = 0.031`, `p < 0.0001`."""
+    shown = probability(value)
+    return f"p < {shown[1:]}" if shown.startswith("<") else f"p = {shown}"
+
+
 def dropped(row: Comparison) -> str:
     """`A: 2 unreadable; B: 3 never asked`, or nothing."""
     names = (

@@ -18,7 +18,7 @@ from steelyard.datasheet.comparison.rows import (
     dropped,
     label,
     main_first,
-    probability,
+    p_value,
     state,
 )
 from steelyard.datasheet.run_facts import describe_reference
@@ -201,7 +201,7 @@ class ComparisonSheet:
         if self.p is None:
             return summary
         differ = "the judges differ" if self.p <= ALPHA else "no difference between the judges is shown"
-        return f"All figures together: {differ} (p = {probability(self.p)}). {summary}"
+        return f"All figures together: {differ} ({p_value(self.p)}). {summary}"
 
     @property
     def answered(self) -> ComparisonAnswer:

@@ -155,7 +155,7 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
     """The titles of the columns, and every judge with its rows: what tells the judges apart first.
 
     A column holds one figure. Those of merit, of a fault that is named and of a probe that was asked for by
-    name are always there.
+    name are always there; one that no judge has only where its question has no other.
     """
     cells: dict[tuple[str, str], dict[str, Row]] = {}
     weights: Counter[tuple[str, str]] = Counter()
@@ -178,7 +178,8 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
                     weights[decision.title, row.name] += weight
     ranked = weights.most_common()
     first = {key for place, (key, weight) in enumerate(ranked) if weight >= 100 or place < MOST_COLUMNS}
-    columns = [key for key in cells if key in first]
+    measured = {title for (title, _), known in cells.items() if known}
+    columns = [key for key, known in cells.items() if key in first and (known or key[0] not in measured)]
     rows = [
         JudgeRow(
             judge.name,

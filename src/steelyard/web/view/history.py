@@ -16,7 +16,7 @@ from steelyard.commands.history.control_chart import (
 )
 from steelyard.commands.history.series import RunPoint, Series
 from steelyard.core.text import pluralize
-from steelyard.datasheet.comparison.rows import probability
+from steelyard.datasheet.comparison.rows import p_value
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.estimate_index import EstimateIndex
 from steelyard.datasheet.questions.question import Decision, Test
@@ -192,8 +192,8 @@ def _row(
         return HistoryRow(point, word, figures, UNPAIRED, few, (), before)
     moved = changed(tests, alpha)
     if not moved:
-        least = probability(min(test.p for test in tests.values()))
-        sentence = f"No change is shown since {before.folder} (least p = {least})."
+        least = p_value(min(test.p for test in tests.values()))
+        sentence = f"No change is shown since {before.folder} (least {least})."
         return HistoryRow(point, word, figures, SAME, sentence, (), before)
     named = [
         _moved(each, tests[each.figure], moved[each.figure]) for each in questions if each.figure in moved
@@ -209,7 +209,7 @@ def _moved(question: Charted, test: PairedTest, p: float) -> str:
     ends = (numbers.decimal(end, signed=signed) for end in (test.first, test.second))
     name = question.name[:1].lower() + question.name[1:]
     unit = "pair" if question.decision.tests[0].estimate.unit in ("pair", "call") else "unit"
-    return f"{name} {' → '.join(ends)} (p = {probability(p)} by Holm, {pluralize(test.n_pairs, unit)})"
+    return f"{name} {' → '.join(ends)} ({p_value(p)} by Holm, {pluralize(test.n_pairs, unit)})"
 
 
 def _figure(question: Charted, point: RunPoint, index: EstimateIndex) -> Row | None:

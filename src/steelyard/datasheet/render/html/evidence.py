@@ -13,15 +13,12 @@ from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.render.html.drawing.chart import Chart
 
 SHOWN = 2
-_NOTHING, _QUALITY, _WORTH = (
-    ("decomposition", "axes"),
-    ("psychometric", "heat-accuracy"),
-    ("worth", "position"),
-)
+_NOTHING, _QUALITY = ("decomposition", "axes"), ("psychometric", "heat-accuracy")
 CHART_OF: Mapping[Cause, Sequence[str]] = {
     **dict.fromkeys((Cause.MERIT, Cause.SENSITIVITY, Cause.NEVER_RIGHT), _QUALITY),
     **dict.fromkeys((Cause.POSITION, Cause.NATURAL_PAIRS), ("position", "decomposition")),
-    **dict.fromkeys((Cause.LENGTH, Cause.CUES, Cause.SURFACE), _WORTH),
+    **dict.fromkeys((Cause.LENGTH, Cause.CUES), ("worth",)),
+    Cause.SURFACE: ("worth", "position"),
     **dict.fromkeys((Cause.ACCURACY, Cause.EXPECTED, Cause.LENIENCY, Cause.SPREAD), ("heat-accuracy",)),
     **dict.fromkeys((Cause.ROBUSTNESS, Cause.REPEATABILITY), ("heat-invariance",)),
     **dict.fromkeys(
