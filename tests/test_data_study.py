@@ -255,7 +255,10 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
         ("--data", "a.csv", "--columns", "answer=a", "--scale", "binary"),
         "columns: unknown key 'answer'",
     ),
-    "no scale": (("--data", "a.csv", "--columns", MAP, "--rubric", "rubric.md"), "task.scale: not given"),
+    "no scale": (
+        ("--data", "a.csv", "--columns", "request=question,response=answer", "--rubric", "rubric.md"),
+        "task.scale: not given, and no column of labels tells it",
+    ),
     "strange scale": ((*BINARY[:-1], "6-1"), "found '6-1', expected binary, pairwise or a range"),
     "label outside the scale": ((*BINARY[:-1], "1-6"), "holds '0', expected one of 1, 2, 3, 4, 5, 6"),
     "pairs without two responses": ((*BINARY[:-1], "pairwise"), "response_1 is not mapped"),
@@ -272,7 +275,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "columns without data": (("--columns", MAP), "--columns: needs data to read"),
     "no rubric": (
         ("--data", "a.csv", "--columns", MAP, "--scale", "binary"),
-        "the study has none; add --rubric",
+        "Steelyard's own prompt holds a rubric, and the study has none; add --prompt FILE with",
     ),
     "missing rubric": ((*BINARY, "--rubric", "gone.md"), "cannot read"),
     "empty rubric": ((*BINARY, "--rubric", "empty.csv"), "is empty, expected a text"),

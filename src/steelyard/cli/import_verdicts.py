@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import KINDS, option, takes
-from steelyard.cli.output import FULL, print_datasheet, print_error, print_page_path, print_results, warn
+from steelyard.cli.output import (
+    FULL,
+    display_path,
+    print_datasheet,
+    print_error,
+    print_page_path,
+    print_results,
+    warn,
+)
 from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.settings import argument, flag, setting
 from steelyard.core.text import pluralize
@@ -28,6 +36,12 @@ class ImportOptions:
     out: Path = setting("Folder for the calls and the datasheet.", "DIR", kind="folder", required=True)
     columns: str | None = setting(
         "Column mapping of a table: item, score, expected, judge, … [by their names].", "PART=COLUMN,…"
+    )
+    labels: Path | None = setting(
+        "People's labels of a table, in a file with id and label.", "FILE", kind="file"
+    )
+    label_columns: str | None = setting(
+        "Column mapping of the file of labels: item, value, rater, … [as --columns].", "PART=COLUMN,…"
     )
     values: str | None = setting("Value mapping: good=1,bad=0.", "WORD=NUMBER,…")
     where: str | None = setting("Keep only rows with these column values: split=test.", "MAP")
@@ -57,11 +71,12 @@ def import_command(options: ImportOptions) -> None:
     from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
     from steelyard.datasheet.render.json import dumps
     from steelyard.importing.mapped_columns import source_of
+    from steelyard.run_folder.next_step import GATE
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.run_messages import metric_errors
 
     given = (options.columns, options.judge, options.scale, options.values, options.where)
-    source = source_of(options.files, *given)
+    source = source_of(options.files, *given, options.labels, options.label_columns)
     if source is not None and source.mapping:
         print_error(source.mapping)
     imported = import_verdicts(options.files, options.name, options.seed, source)
@@ -80,6 +95,8 @@ def import_command(options: ImportOptions) -> None:
         print_page_path(RunFolder(options.out).page, text, full=options.full)
         for line in _next(options, source, imported):
             click.echo(line)
+        if any(verdict.next is not None and verdict.next.purpose == GATE for verdict in sheet.verdicts):
+            click.echo(f"Next: steelyard gate {quote(display_path(options.out))} --policy default")
     sys.exit(code)
 
 
@@ -92,7 +109,9 @@ def _next(options: ImportOptions, source: RecordedSource | None, imported: Impor
     calls = imported.calls
     if not isinstance(source, MappedTable) or not isinstance(calls, ScoreTable) or len(options.files) > 1:
         return []
-    reading = TableReading(options.files[0], source, options.values, options.where)
+    reading = TableReading(
+        options.files[0], source, options.values, options.where, options.labels, options.label_columns
+    )
     return next_after_import(reading, calls)
 
 

@@ -233,7 +233,7 @@ class StudyOptions:
     )
     answers: str | None = setting("Earlier spelling of --values, for replies.", "MAP", hidden=True)
     scale: str | None = setting(
-        "Scale: pairwise, binary, a range such as 1-6, or best-of-4; own data need it [from probes].", "SCALE"
+        "Scale: pairwise, binary, a range such as 1-6, or best-of-4 [from the data or probes].", "SCALE"
     )
     profile: str | None = setting(
         "Size of the design: quick, standard or full [quick].", "SIZE", choices=("quick", "standard", "full")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -203,7 +203,7 @@ def draw(options: DrawOptions) -> None:
         click.echo(line)
     sheets = ", ".join(display_path(path) for path in sorted(options.out.glob("sheet*.csv")))
     click.echo(f"Sheets: {sheets}")
-    click.echo(f"Label there, or with `steelyard review {quote(display_path(options.out))} --label`.")
+    click.echo(f"Label there, or with `steelyard review {shlex.quote(display_path(options.out))} --label`.")
 
 
 @click.command(short_help="Add labels from sheets, and print the progress.")
@@ -241,9 +241,11 @@ def add(folder: Path, sheets: tuple[Path, ...], replace: bool, as_json: bool) ->
 @option("--incomplete", is_flag=True, help="Open though some items have no label, and leave them out.")
 def open_command(folder: Path, incomplete: bool) -> None:
     """Open the test part of a draw. It opens once, and no label can change afterwards."""
+    from steelyard.review.label_draw import LabelDraw
     from steelyard.survey.labels import open_labels
 
-    found = open_labels(folder, incomplete=incomplete)
+    found, draw = open_labels(folder, incomplete=incomplete), LabelDraw.read(folder)
     shown = display_path(folder)
     click.echo(f"Opened at {found.opened}: {pluralize(found.test[0], 'test label')} in {shown}/labels.jsonl.")
-    click.echo(f"The figure: steelyard estimate FILE --judge NAME --labels {shown}")
+    words = ("steelyard", "estimate", draw.source, "--judge", draw.judge, "--labels", shown)
+    click.echo(f"The figure: {shlex.join(words)}")

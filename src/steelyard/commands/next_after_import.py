@@ -10,7 +10,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.designs import LabelDesign
 from steelyard.importing.mapped_columns import MappedTable
-from steelyard.importing.ratings import RatingColumns
+from steelyard.importing.ratings import RatingColumns, parse_parts
 from steelyard.importing.scores import ScoreTable
 from steelyard.survey.judged_items import FEWEST_LABELS, Subject, check_labels, frame_of, judged_items
 from steelyard.survey.rating_files import load_ratings
@@ -29,11 +29,19 @@ class TableReading:
     source: MappedTable
     values: str | None = None
     where: str | None = None
+    labels: Path | None = None
+    label_columns: str | None = None
 
     @property
     def columns(self) -> str:
         mapped = self.source.columns
         return ",".join(f"{part}={mapped[part]}" for part in SHARED_PARTS if part in mapped)
+
+    @property
+    def beside(self) -> list[str]:
+        """Options that name the file of labels."""
+        given = {"--labels": self.labels, "--label-columns": self.label_columns}
+        return [word for option, value in given.items() if value for word in (option, str(value))]
 
     def command(self, name: str, *rest: str) -> str:
         given = {"--columns": self.columns, "--values": self.values, "--where": self.where}
@@ -51,8 +59,10 @@ def next_after_import(reading: TableReading, calls: ScoreTable) -> list[str]:
         return [
             f"Next, if people labelled these {pluralize(labelled, 'row')} and they were drawn at random, "
             f"what people would say of all {len(calls.subjects):,}:",
-            reading.command("estimate", "--design", "random"),
+            reading.command("estimate", *reading.beside, "--design", "random"),
         ]
+    if reading.labels is not None:
+        return []  # a draw would not know which rows have a label
     if "text" not in reading.source.columns:
         return [
             f"Next: {pluralize(rest, 'row')} without a label; add a column with the texts, such as answer, "
@@ -69,7 +79,8 @@ def _looks_random(reading: TableReading) -> bool:
     """Whether `estimate` would take the labels for a random draw of the rows."""
     try:
         how = RatingColumns.parse(reading.columns, values=reading.values, where=reading.where)
-        items, _ = judged_items(load_ratings(reading.path, how), Subject())
+        own = parse_parts(reading.label_columns, "--label-columns")
+        items, _ = judged_items(load_ratings(reading.path, how, reading.labels, own), Subject())
         check_labels("", frame_of(items).frame, LabelDesign.RANDOM, "")
     except DataError:
         return False

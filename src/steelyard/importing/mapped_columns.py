@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_scores import UNCHANGED, InspectScores, holds_log
 from steelyard.importing.jsonl import Body, RecordedSource, holds_lines
 from steelyard.importing.rating_exports import export_of
-from steelyard.importing.rating_reader import read_ratings
+from steelyard.importing.rating_reader import label_ratings, read_ratings
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.sources.cells import LOST, SLOTS, normal, plain_text
@@ -108,6 +109,9 @@ def find_recorded_columns(
     finder.group_rows_by("pair" if compared else "item", "task", "judge", "protocol", "replicate", "first")
     needed = (_ANSWER, _PAIR) if compared else (SCORE, _ITEM)
     if needed[0].name not in finder.columns:
+        if finder.names_slots(finder.guess(SCORE) or ""):
+            finder, needed = ColumnFinder(table, given, values), (_ANSWER, _PAIR)
+            finder.take(_PAIR, *_TEXTS)
         raise finder.missing(*needed)
     return finder
 
@@ -123,13 +127,43 @@ class MappedTable:
     where: Where = field(default_factory=dict)
     mapping: str = ""
     """Which columns were taken by their names, in a line."""
-    remarks: ClassVar[tuple[str, ...]] = ()
+    labels: Mapping[str, set[int | None]] | None = None
+    """What people said of each item, where a second file has it."""
+    remarks: tuple[str, ...] = ()
     baselines: ClassVar[tuple[str, ...]] = ()
 
     def found_in(self, path: Path) -> MappedTable:
         """With the columns of a file that its names tell."""
         finder = find_recorded_columns(self._read(path), self.columns, self.judge, self.values)
-        return replace(self, columns=finder.columns, mapping=finder.line)
+        return replace(self, columns=finder.columns, mapping=finder.line())
+
+    def with_labels(self, path: Path, labels: Path, own: Mapping[str, str]) -> MappedTable:
+        """With people's labels of a second file in the place of a column; `own` maps its columns."""
+        if not self.scores or "item" not in self.columns:
+            lack = "a column of ids" if self.scores else "verdicts on single texts"
+            raise ConfigError(
+                f"--labels: needs {lack}, found none in {path}; map it with --columns item=COLUMN."
+            )
+        item = self.columns["item"]
+        table = label_ratings(labels, RatingColumns({"item": item}, values=self.values), own)
+        said: defaultdict[str, set[int | None]] = defaultdict(set)
+        for row in table.ratings:
+            said[row.item].add(_verdict(row.value, f"{labels}, item {row.item!r}"))
+        known = {plain_text(record.values.get(item)).strip() for record in self._read(path).records}
+        strange = [name for name in said if name not in known]
+        if len(strange) == len(said):
+            found = f"{strange[0]!r}" if strange else "no label"
+            raise DataError(
+                f"{labels}: found {found}, expected ids of column {item!r} of {path}; name columns, as in "
+                "--label-columns item=COLUMN,value=COLUMN."
+            )
+        remarks = []
+        if strange:
+            remarks += [f"{pluralize(len(strange), 'label')} of {labels} left out: {path} has no such item."]
+        columns = dict(self.columns)
+        if (column := columns.pop("expected", None)) is not None:
+            remarks += [f"{path}: column {column!r} is left out, for the labels are those of {labels}."]
+        return replace(self, columns=columns, labels=said, remarks=tuple(remarks))
 
     def _read(self, path: Path) -> Table:
         table = flattened(read_table(path))
@@ -165,7 +199,10 @@ class MappedTable:
         item = parts.text(record, "item") or str(record.number)
         words = _length(parts, record, "words")
         length = {} if words is None else {"words": words}
-        expected = _whole(parts, record, "expected", self.values)
+        if self.labels is None:
+            expected = _whole(parts, record, "expected", self.values)
+        else:  # people who differ give no reference
+            expected = next(iter(said)) if len(said := self.labels.get(item, set())) == 1 else None
         return {**UNCHANGED, **verdict, **scale, **length, "item": item, "expected": expected}
 
     def _compared(self, parts: TableParts, record: TableRecord) -> Body:
@@ -296,8 +333,31 @@ def source_of(
     scale: str | None = None,
     values: str | None = None,
     where: str | None = None,
+    labels: Path | None = None,
+    label_columns: str | None = None,
 ) -> RecordedSource | None:
     """How files are read that are tables, logs or exports of tools; None for lines of recorded verdicts."""
+    source = _source(files, columns, judge, scale, values, where)
+    own = parse_parts(label_columns, "--label-columns")
+    if labels is None:
+        if own:
+            raise ConfigError("--label-columns: works only with --labels FILE; name the file, or remove it.")
+        return source
+    if not isinstance(source, MappedTable) or len(files) > 1 or "expected" in parse_recorded_columns(columns):
+        raise ConfigError(
+            "--labels: works only with one table of verdicts whose labels no column holds; remove it."
+        )
+    return source.with_labels(files[0], labels, own)
+
+
+def _source(
+    files: Sequence[Path],
+    columns: str | None,
+    judge: str | None,
+    scale: str | None,
+    values: str | None,
+    where: str | None,
+) -> RecordedSource | None:
     mapped, numbers = parse_recorded_columns(columns), parse_values(values)
     keep: dict[str, Any] = parse_map(where or "", "--where", "COLUMN=VALUE", "split=test")
     logs = list(map(holds_log, files))
@@ -316,7 +376,15 @@ def source_of(
         return None
     if not mapped and {"rater", "kind"} <= {*read_table(files[0]).columns}:
         return RatedScores(judge, scale, RatingColumns(values=numbers, where=keep))
-    return MappedTable(mapped, judge, scale, numbers, keep).found_in(files[0])
+    table = MappedTable(mapped, judge, scale, numbers, keep).found_in(files[0])
+    verdict = table.columns["score" if table.scores else "answer"]
+    for file in files[1:]:
+        if verdict not in (found := flattened(read_table(file)).columns):
+            raise DataError(
+                f"{file}: no column {verdict!r}, which holds the verdicts of {files[0]}; found: "
+                f"{', '.join(map(repr, found))}; import it apart, or as --labels where it holds labels."
+            )
+    return table
 
 
 def _verdict(value: float | None, where: str) -> int | None:

@@ -134,7 +134,7 @@ class _TableRows:
             how = _with_raters(finder, how)
             finder.group_rows_by("item", "task", "system", "system_a", "system_b", "criterion", "run")
         columns = {part: name for part, name in finder.columns.items() if part in PARTS}
-        return cls(table, how, columns, finder.line)
+        return cls(table, how, columns, finder.line())
 
     def __iter__(self) -> Iterator[RatingRow]:
         return self.long() if {"rater", "kind"} <= self.columns.keys() else self._wide()

@@ -170,9 +170,10 @@ class _NextSteps:
         return self._resume_step(f"have the failed calls asked again, {alone}", Step.ASK_AGAIN)
 
     def _rows_step(self, rows: SampleSizeHint) -> NextStep:
-        """More rows: first such as were drawn and not shown, then labelled ones that were not drawn."""
+        """More rows: first labelled ones that are there and were not shown, then such as people label."""
         study, words = self._study, self._study.command or ()
-        drawn, left = len(study.items), sum(item.label is not None for item in study.undrawn)
+        left = sum(item.label is not None for item in study.undrawn)
+        drawn = sum(item.label is not None for item in study.items) if left else len(study.items)
         seen = {stimulus.lineage.parent for stimulus in self.plan.stimuli}
         short = self._short_probes
         hidden = sum(item.label is not None and item.id not in seen for item in study.items) if short else 0
@@ -190,9 +191,10 @@ class _NextSteps:
             places += ["under `data`"] if wanted > drawn or not hidden else []
         if hidden:
             places += [f"for {probe}" for probe, sample in short.items() if sample is None or sample < wanted]
+        size = wanted if hidden or not left else ceil(round(len(study.items) * growth, 6))
         if places:
             file = next(iter(positional_words(words)), None)
-            advice += f", with `sample: {wanted}` {' and '.join(places)}{f' of {file}' if file else ''}"
+            advice += f", with `sample: {size}` {' and '.join(places)}{f' of {file}' if file else ''}"
         return self._measure_step(Step.MORE_ROWS, f"{advice}, and measure again", study.profile, growth)
 
     @property

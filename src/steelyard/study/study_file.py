@@ -54,7 +54,8 @@ from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.own_checklists import read_checklists
 from steelyard.tasks.rubric_list import RubricEntry
-from steelyard.tasks.scale import scale_name
+from steelyard.tasks.scale import Scale, scale_name
+from steelyard.tasks.sources.found_columns import ColumnFinder
 from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
@@ -186,7 +187,7 @@ def build_study(
     `literals` the names in braces that are text.
     """
     named = probe_names(config.probes) if "probes" in config.model_fields_set else set()
-    config, mapping = _with_found_columns(config, folder)
+    config, finder, found_scale = _with_found_columns(config, folder)
     kit, data = ProbeCache(), config.data
     runs = data is None and asks_for_runs(config.probes, kit.build)
     scores = asks_for_scores(config.probes, kit.build)
@@ -251,7 +252,7 @@ def build_study(
         checklists_file=config.checklists or "",
         undrawn=undrawn,
         notes=(
-            *([mapping] if mapping else []),
+            *_mapping_note(finder, found_scale, {*shown, *(data.columns_beside if data else ())}),
             *_shallow_note(checklists),
             *empty_strata(items, undrawn),
             *repeated_texts(items if data else ()),
@@ -278,16 +279,26 @@ def build_study(
     return replace(study, probes=fitting.probes, notes=fitting.notes, asked=wanted)
 
 
-def _with_found_columns(config: StudyConfig, folder: Path) -> tuple[StudyConfig, str]:
-    """The study with the columns and the scale that its data show, where it says none, and a line on them."""
+def _with_found_columns(
+    config: StudyConfig, folder: Path
+) -> tuple[StudyConfig, ColumnFinder | None, Scale | None]:
+    """The study with the columns and the scale that its data show, where it says none; what was found."""
     if config.data is None:
-        return config, ""
-    data, scale, mapping = config.data.with_found_columns(folder, config.task.parsed_scale())
+        return config, None, None
+    data, scale, finder = config.data.with_found_columns(folder, config.task.parsed_scale())
     task = config.task
-    if scale is not None and task.scale is None and not task.rubrics:
-        task = task.model_copy(update={"scale": scale_name(scale)})
-        mapping = f"{mapping.removesuffix('.')}; scale: {scale_name(scale)}."
-    return config.model_copy(update={"data": data, "task": task}), mapping
+    found = None if task.scale is not None or task.rubrics else scale
+    if found is not None:
+        task = task.model_copy(update={"scale": scale_name(found)})
+    return config.model_copy(update={"data": data, "task": task}), finder, found
+
+
+def _mapping_note(finder: ColumnFinder | None, scale: Scale | None, used: Collection[str]) -> Iterator[str]:
+    """Which columns were taken by name, which are left, and the scale that they tell, in a line."""
+    line = "" if finder is None else finder.line(used).removesuffix(".")
+    said = [text for text in (line, f"scale: {scale_name(scale)}" if scale is not None else "") if text]
+    if said:
+        yield f"{'; '.join(said)}."
 
 
 def _checklists(config: StudyConfig, folder: Path, task: Task) -> tuple[Checklist, ...]:
@@ -359,8 +370,11 @@ def _check_rubric(study: Study) -> None:
     for judge in study.judges:
         texts = [text for p in judge.protocols.values() for text in (p.user, p.system) if text]
         if judge.rubric is None and not judge.baseline and any("rubric" in text for text in texts):
+            whose, own = "its prompt", ""
+            if judge.name not in study.prompts:
+                whose, own = "Steelyard's own prompt", "--prompt FILE with the judge's own prompt, or "
             raise ConfigError(
-                f"judge {judge.name!r}: its prompt holds a rubric, and the study has none; add --rubric "
+                f"judge {judge.name!r}: {whose} holds a rubric, and the study has none; add {own}--rubric "
                 "FILE, or rubric under task, or map a column of rubrics."
             )
 

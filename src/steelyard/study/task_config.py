@@ -175,8 +175,8 @@ def _base(scale: Scale | None, data: DataConfig) -> Task:
     if adapted is None:
         if scale is None:
             raise ConfigError(
-                "task.scale: not given, expected pairwise, binary, a range such as 1-6, or best-of-4; add "
-                "--scale, or scale under task."
+                "task.scale: not given, and no column of labels tells it; expected binary for pass or fail, "
+                "a range such as 1-6, pairwise, or best-of-4; add --scale, or scale under task."
             )
         return Task(instruction_for(scale), "", scale)
     if scale not in (None, adapted.scale):

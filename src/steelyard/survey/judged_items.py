@@ -86,6 +86,11 @@ _MANY = {"criterion": "criteria"}
 
 def choose_judge(table: RatingsTable, given: str | None) -> str:
     judges = list(table.raters(JUDGE))
+    if given is None and not judges:
+        raise DataError(
+            f"{table.name}: found no judge's verdicts, expected those of one; name their column with "
+            "--judge, or measure the judge on these texts (`steelyard measure`) and give its run folder."
+        )
     if given is not None and given in table.raters(HUMAN):
         raise DataError(
             f"{table.name}: rater {given!r} is of kind human, expected a judge; name a judge with --judge."

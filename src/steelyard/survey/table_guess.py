@@ -12,6 +12,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.importing.mapped_columns import EXPECTED, SCORE, find_recorded_columns
 from steelyard.providers.provider_info import DoctorCheck
+from steelyard.tasks.data_config import ITEM_PARTS
 from steelyard.tasks.sources.cells import LOST, normal
 from steelyard.tasks.sources.found_columns import FILLED, VERDICT, ColumnFinder, flattened
 from steelyard.tasks.sources.read import read_table
@@ -95,7 +96,21 @@ def _lack(finder: ColumnFinder) -> str:
         return f"Column {column!r} may hold verdicts; {meaning}."
     return (
         "No column can be a judge's verdict; to measure a judge on these texts: steelyard measure --data "
-        f"{shlex.quote(finder.table.name)} --prompt FILE -j MODEL"
+        f"{shlex.quote(finder.table.name)} {_texts(finder)}--prompt FILE -j MODEL"
+    )
+
+
+def _texts(finder: ColumnFinder) -> str:
+    """The map of `measure`, where names do not tell it: what is open is left to the user."""
+    found = ColumnFinder(finder.table, {})
+    try:
+        found.take(*ITEM_PARTS)
+    except DataError:
+        return ""  # `measure` says which columns could be one part
+    if {"response", "response_1"} & found.columns.keys():
+        return ""
+    return (
+        f"{found.paste({part.name: 'COLUMN' for part in ITEM_PARTS[1:3] if part.name not in found.columns})} "
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ _REQUEST = ColumnPart("request", "the request", ("request",), TEXT)
 _RESPONSE = ColumnPart("response", "the response", ("response",), TEXT)
 _PAIR_PARTS = tuple(ColumnPart(f"response_{n}", f"response {n}", (f"response_{n}",), TEXT) for n in "12")
 _LABEL = ColumnPart("label", "the label", ("label", *NAMES_OF_PEOPLE), VERDICT)
+ITEM_PARTS = (_ID, _REQUEST, _RESPONSE, *_PAIR_PARTS, _LABEL)
 _OTHER_PARTS = (
     ColumnPart("reference", "the reference", ("reference",), TEXT),
     ColumnPart("context", "the context", ("context",), TEXT),
@@ -77,17 +78,21 @@ class DataConfig(StrictModel):
     """Column of answers that the judges' common verdict is compared with beside the label; kept too."""
     preprocess: list[str | dict[str, dict[str, Any]]] | None = None
 
-    def with_found_columns(self, folder: Path, scale: Scale | None) -> tuple[DataConfig, Scale | None, str]:
-        """With columns that names tell where none are mapped, the scale that they show, and a line on both.
+    def with_found_columns(
+        self, folder: Path, scale: Scale | None
+    ) -> tuple[DataConfig, Scale | None, ColumnFinder | None]:
+        """With columns that names tell where none are mapped, the scale that they show, and what found them.
 
         An adapter has columns of its own, and so has a log of agents.
         """
-        if self.adapter is not None or self.columns is not None:
-            return self, scale, ""
+        if self.adapter is not None or (self.columns is not None and scale is not None):
+            return self, scale, None
         table = self._table(folder, read_table)
         if table.parts:
-            return self, scale, ""
+            return self, scale, None
         finder = ColumnFinder(table, {}, {normal(word) for word in self.labels or {}})
+        if self.columns is not None:
+            return self, self._shown_scale(finder, dict(self.columns.used())), None
         pairs = isinstance(scale, Pairwise) or (
             scale is None and all(finder.candidates(part) for part in _PAIR_PARTS)
         )
@@ -97,13 +102,23 @@ class DataConfig(StrictModel):
             if any(part.name not in finder.columns for part in needed):
                 raise finder.missing(*needed, _REQUEST)
             finder.group_rows_by("id", "cluster")
-        label = finder.columns.get("label")
-        if pairs:
-            scale = scale or Pairwise()
-        elif scale is None and label is not None and finder.is_binary(label):
-            scale = Binary()
         found = self.model_copy(update={"columns": Columns(**finder.columns)})
-        return found, scale, finder.line
+        return found, scale or self._shown_scale(finder, finder.columns), finder
+
+    def _shown_scale(self, finder: ColumnFinder, columns: Mapping[str, str]) -> Scale | None:
+        """The scale that columns and labels tell for certain."""
+        if {"response_1", "response_2"} <= columns.keys():
+            return Pairwise()
+        label, answers = columns.get("label"), {str(answer) for answer in (self.labels or {}).values()}
+        if label is None or label not in finder.table.columns or not answers <= {"0", "1"}:
+            return None
+        return Binary() if finder.cells(label) and finder.is_binary(label) else None
+
+    @property
+    def columns_beside(self) -> set[str]:
+        """Columns that are used and are no part of an item."""
+        named = (self.stratify, self.jury_reference, *(self.keep or ()), *(self.where or ()))
+        return {name for name in named if name is not None}
 
     def task(self) -> Task | None:
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).task

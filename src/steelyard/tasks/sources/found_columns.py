@@ -106,6 +106,12 @@ class ColumnFinder:
         names = ", ".join(map(repr, self.table.columns[:12]))
         more = f" and {len(self.table.columns) - 12} more" if len(self.table.columns) > 12 else ""
         lacking = [part for part in parts if part.name not in self.columns]
+        empty = [name for name in self._free if lacking[0].names(name) and not self.cells(name)]
+        if empty:
+            raise DataError(
+                f"{self.table.name}: column {empty[0]!r} is empty, expected {lacking[0].noun}; fill it, or "
+                f"name another, as in {self.paste({lacking[0].name: 'COLUMN'})}."
+            )
         paste = self.paste({part.name: self.guess(part) or "COLUMN" for part in lacking})
         return DataError(
             f"{self.table.name}: no column is {lacking[0].noun} for certain; found: {names}{more}; name it, "
@@ -124,12 +130,12 @@ class ColumnFinder:
     def _free(self) -> list[str]:
         return [name for name in dict.fromkeys(self.table.columns) if name not in self._taken]
 
-    @property
-    def line(self) -> str:
-        """What was taken by name; empty where all was given."""
+    def line(self, used: Container[str] = ()) -> str:
+        """What was taken by name; empty where all was given. `used` are columns that are no part."""
         if not self.found:
             return ""
-        left = f"; not used: {', '.join(map(repr, self._free[:6]))}" if self._free else ""
+        free = [name for name in self._free if name not in used]
+        left = f"; not used: {', '.join(map(repr, free[:6]))}" if free else ""
         return f"{self.table.name}: columns taken by name: {self.paste({})}{left}."
 
     def holds(self, column: str, kind: str) -> bool:

@@ -114,7 +114,17 @@ TEXTS: dict[str, Callable[[Item], str]] = {
 
 
 def draw_items(items: tuple[Item, ...], sample: Sample | None, seed: int) -> tuple[Item, ...]:
-    return tuple(draw(items, sample, seed, name=lambda item: item.id, stratum=lambda item: item.stratum))
+    """Draw items spread over the strata, within each of them those with a label first."""
+    return tuple(
+        draw(
+            items,
+            sample,
+            seed,
+            name=lambda item: item.id,
+            stratum=lambda item: item.stratum,
+            is_preferred=lambda item: item.label is not None,
+        )
+    )
 
 
 def empty_strata(chosen: Iterable[Item], others: Iterable[Item]) -> Iterator[str]:

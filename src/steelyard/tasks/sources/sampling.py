@@ -34,18 +34,19 @@ def draw(
     *,
     name: Callable[[T], str],
     stratum: Callable[[T], Hashable],
+    is_preferred: Callable[[T], bool] = lambda _: False,
 ) -> list[T]:
     """Draw at most `sample` things, in the order in which they stand.
 
     Each thing has a rank that depends on the seed and its own name alone, so the same things are drawn
     whatever their order. A number in all is dealt out one to a stratum, round after round, so that the
-    strata differ by one at most until the small ones are used up.
+    strata differ by one at most until the small ones are used up. In a stratum preferred things come first.
     """
     if sample is None:
         return list(things)
     rank = {name(thing): seed_for(seed, "sample", name(thing)) for thing in things}
     strata: dict[Hashable, list[T]] = {}
-    for thing in sorted(things, key=lambda thing: rank[name(thing)]):
+    for thing in sorted(things, key=lambda thing: (not is_preferred(thing), rank[name(thing)])):
         strata.setdefault(stratum(thing), []).append(thing)
     if isinstance(sample, PerStratum):
         chosen = [thing for group in strata.values() for thing in group[: sample.per_stratum]]
