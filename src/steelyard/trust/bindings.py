@@ -16,6 +16,7 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import parse_scale, scale_name
+from steelyard.tasks.task import Task, question_hash
 from steelyard.trust.options import FitOptions
 
 
@@ -38,10 +39,17 @@ def run_fingerprints(folder: Path, judges: Sequence[str]) -> dict[str, str]:
     return {name: entries[name]["base"] for name in judges if "base" in entries.get(name, {})}
 
 
-def run_scale(folder: Path) -> str | None:
-    """The scale of a run; None where the folder is an import."""
+def run_question(folder: Path) -> tuple[str | None, str | None]:
+    """The scale of a run, and the hash of what it asks; None where the folder is an import."""
     run = RunFolder(folder)
-    return scale_name(load_snapshot(run.study).task.scale) if run.study.exists() else None
+    if not run.study.exists():
+        return None, None
+    study = load_snapshot(run.study)
+    own = [
+        Task(item.instruction or study.task.instruction, item.rubric or study.task.rubric, study.task.scale)
+        for item in study.items
+    ]
+    return scale_name(study.task.scale), question_hash(own or [study.task])
 
 
 def _bound(options: FitOptions, judges: Sequence[str]) -> dict[str, str]:

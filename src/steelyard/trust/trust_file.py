@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,13 @@ class TrustedSignal(_Body):
     kind: str
     calls: int | None = None
     """Of the judge and of the jury together."""
+    share: bool = False
+    """Whether it lay between 0 and 1 where the threshold was fitted, so that no other number can be it."""
     jury: list[JuryMember] = Field(default_factory=list)
     """Other judges whose answers the signal rests on."""
+
+    def admits(self, value: float) -> bool:
+        return isfinite(value) and (not self.share or 0 <= value <= 1)
 
     @property
     def own_calls(self) -> int:
@@ -48,6 +54,14 @@ class TrustedStage(_Body):
     signal: TrustedSignal
     threshold: float | None = None
     fingerprint: str | None = None
+
+    @property
+    def judges(self) -> list[TrustedStage | JuryMember]:
+        """All that are asked, jurors too."""
+        return [self, *self.signal.jury]
+
+    def accepts(self, signal: float) -> bool:
+        return self.threshold is not None and signal >= self.threshold
 
 
 class TrustPromise(_Body):
@@ -66,10 +80,21 @@ class TrustFile(_Body):
     values: str | None = None
     answers: list[str] = Field(default_factory=list)
     """All answers that judges and people gave."""
+    question: str | None = None
+    """Hash of instruction and rubric, where a run holds them."""
     refused: str | None = None
     issued: datetime = Field(strict=False)
     expires: datetime | None = Field(default=None, strict=False)
     digest: str
+
+    @property
+    def used(self) -> list[TrustedStage]:
+        """Stages that accept anything."""
+        return [stage for stage in self.stages if stage.threshold is not None]
+
+    @property
+    def judges(self) -> list[TrustedStage | JuryMember]:
+        return [one for stage in self.used for one in stage.judges]
 
     def require_valid(self, where: str, now: datetime) -> None:
         """Refuse a promise that was never shown, or whose certificate has expired."""
@@ -82,18 +107,30 @@ class TrustFile(_Body):
                 "measure and gate them again, then fit the thresholds anew."
             )
 
-    def require_judge(self, stage: TrustedStage | JuryMember, fingerprint: str, where: str) -> None:
-        """Refuse a judge other than the one that the threshold was fitted for."""
-        if stage.fingerprint is None:
+    def require_tied(self, where: str) -> None:
+        """Refuse a promise of which nobody can tell whether its judges are the same."""
+        untied = [one.judge for one in self.judges if one.fingerprint is None]
+        if untied:
             raise CertificateError(
-                f"{where}: is tied to no fingerprint of judge {stage.judge!r}, so nobody can tell whether it "
+                f"{where}: is tied to no fingerprint of judge {untied[0]!r}, so nobody can tell whether it "
                 "is the same; fit it from a run folder, or with --certificate or --bind."
             )
+
+    def require_judge(self, stage: TrustedStage | JuryMember, fingerprint: str, where: str) -> None:
+        """Refuse a judge other than the one that the threshold was fitted for."""
         if stage.fingerprint != fingerprint:
             raise CertificateError(
                 f"{where}: was fitted for judge {stage.judge!r} with fingerprint "
-                f"{short_hash(stage.fingerprint)}, found {short_hash(fingerprint)}; the judge has changed, "
-                "so fit the thresholds anew."
+                f"{short_hash(stage.fingerprint or 'none')}, found {short_hash(fingerprint)}; the judge has "
+                "changed, so fit the thresholds anew."
+            )
+
+    def require_question(self, question: str | None, where: str) -> None:
+        """Refuse a judge that is asked something else; None of one that is shown no question."""
+        if None not in (self.question, question) and self.question != question:
+            raise CertificateError(
+                f"{where}: was fitted for another instruction or rubric than is asked here; give the rubric "
+                'of the run, as in trusted(judge, …, rubric="rubric.md"), or fit the thresholds anew.'
             )
 
 
@@ -129,7 +166,12 @@ def trust_body(
 
 def _stage(fitted: TrustFit, stage: Stage, prints: dict[str, str]) -> dict[str, Any]:
     kept, signal = stage.threshold, stage.signal
-    about: dict[str, Any] = {"name": signal.name, "kind": signal.kind, "calls": signal.calls}
+    about: dict[str, Any] = {
+        "name": signal.name,
+        "kind": signal.kind,
+        "calls": signal.calls,
+        "share": signal.is_share,
+    }
     if signal.jury:
         members = signal.jury.items()
         about["jury"] = [{"judge": n, "calls": c, "fingerprint": prints.get(n)} for n, c in members]

@@ -17,11 +17,12 @@ from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.ratings import parse_parts
 from steelyard.survey.judged_items import task_numbers
-from steelyard.tasks.scale import BINARY_WORDS, answer_words, parse_scale
-from steelyard.tasks.sources.cells import LOST, is_missing, normal, plain_text
+from steelyard.tasks.scale import BINARY_WORDS, Pairwise, answer_words, parse_scale
+from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
 from steelyard.trust.options import VerdictOptions
+from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS
 
 OWN = "column"
 """Kind of a signal that a column of a table holds."""
@@ -39,10 +40,14 @@ class Signal:
     """Other judges that the signal takes, and how often each is asked."""
 
     @property
-    def is_probability(self) -> bool:
-        """Whether it may be read as a chance of being right."""
+    def is_share(self) -> bool:
         known = self.values[~np.isnan(self.values)]
         return bool(len(known)) and float(known.min()) >= 0 and float(known.max()) <= 1
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether it may be read as a chance of being right; agreement is none."""
+        return self.is_share and self.kind not in (REPEATS, ORDERS_AGREE, JURY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +77,9 @@ class VerdictTable:
 
     @property
     def clusters(self) -> Ints:
-        """Rows of one task belong together; without tasks, rows of one item do."""
-        return task_numbers(self.tasks if any(self.tasks) else self.items)
+        """Rows of one task belong together; of those without a task, rows of one item do."""
+        pairs = zip(self.tasks, self.items, strict=True)
+        return task_numbers(f"task {task}" if task else f"item {item}" for task, item in pairs)
 
     @property
     def labelled(self) -> Mask:
@@ -108,7 +114,8 @@ class AnswerWords:
         self._words = {normal(word): normal(answer) for word, answer in given.items()}
         parsed = None if scale is None else parse_scale(scale)
         self.answers = None if parsed is None else parsed.answers
-        self._usual = BINARY_WORDS if parsed is None else answer_words(parsed)
+        pair = isinstance(parsed, Pairwise)
+        self._usual = SLOTS if pair else BINARY_WORDS if parsed is None else answer_words(parsed)
 
     def spell(self, cell: Any) -> str:
         text = normal(cell)
@@ -242,7 +249,7 @@ def _judge(table: Table, judge: str, columns: Sequence[str], words: AnswerWords)
     cells = [record.values.get(judge) for record in table.records]
     answers = tuple(
         None
-        if _is_empty(cell) or normal(cell) in LOST
+        if _is_empty(cell) or words.spell(cell) in LOST
         else words.read(cell, f"{table.name}, {record.where}", judge)
         for record, cell in zip(table.records, cells, strict=True)
     )
