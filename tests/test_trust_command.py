@@ -456,6 +456,26 @@ def test_audits_of_a_kept_promise(command: Command, verdicts: Path, tmp_path: Pa
     assert 70 <= body["delays"]["2"] <= 100
 
 
+def test_several_audits_of_an_item_are_one(command: Command, verdicts: Path, tmp_path: Path) -> None:
+    """Ten people on each of forty answers; the first of them counts."""
+    assert command(*FIT).code == 0
+    sure = trust_of(tmp_path)["stages"][0]["threshold"]
+    rows = [f"a{n},1,{sure},{'fail' if k else 'pass'}" for n in range(40) for k in range(10)]
+    (tmp_path / "audited.csv").write_text("\n".join(["item,verdict,confidence,human", *rows]) + "\n")
+    done = command("trust", "check", "trust.json", "audited.csv", "--out", "check.json")
+    body = json.loads((tmp_path / "check.json").read_text())
+    assert (done.code, body["audits"], body["wrong"]) == (0, 40, 0)
+
+
+def test_labels_of_the_fit_are_no_audits(command: Command, verdicts: Path, tmp_path: Path) -> None:
+    """They chose the threshold, so that they say nothing of later verdicts."""
+    assert command(*FIT).code == 0
+    told = "These are the labels on which the promise was fitted"
+    assert told in " ".join(command("trust", "check", "trust.json", "verdicts.csv").out.split())
+    audited(tmp_path / "audited.csv", trust_of(tmp_path), 0.05)
+    assert told not in " ".join(command("trust", "check", "trust.json", "audited.csv").out.split())
+
+
 def test_drift_is_found(command: Command, verdicts: Path, tmp_path: Path) -> None:
     assert command(*FIT).code == 0
     audited(tmp_path / "audited.csv", trust_of(tmp_path), 0.2)

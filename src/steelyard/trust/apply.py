@@ -17,16 +17,20 @@ from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError, DataError
-from steelyard.trust.bindings import run_fingerprints, run_question
 from steelyard.trust.options import ApplyOptions, VerdictOptions
 from steelyard.trust.run_verdicts import KINDS, PERCENT, read_run
-from steelyard.trust.trust_file import TrustedStage, TrustFile, read_trust
+from steelyard.trust.trust_file import (
+    NO_ANSWER,
+    TrustedStage,
+    TrustFile,
+    read_trust,
+    run_fingerprints,
+    run_question,
+)
 from steelyard.trust.verdict_table import OWN, Signal, TableColumns, VerdictTable, read_verdict_table
 
 ACCEPT, ASK, ESCALATE = "accept", "ask", "escalate"
 COLUMNS = ("trust", "trust_answer", "trust_judge", "trust_reason")
-UNSURE, NO_ANSWER, NO_SIGNAL = "no judge is sure", "no judge gave an answer", "no signal of confidence"
-UNKNOWN_ANSWER = "an answer that no judge gave in the fit"
 
 
 @dataclass(frozen=True)
@@ -44,22 +48,16 @@ def decide(trust: TrustFile, table: VerdictTable) -> list[Decision]:
     reasons = [NO_ANSWER] * len(table.items)
     for stage in trust.used:
         judge = table.judges[stage.judge]
-        values = judge.signals[stage.signal.name].values
-        for row, answer in enumerate(judge.answers):
+        values = judge.signals[stage.signal.name].values.tolist()
+        for row, (answer, signal) in enumerate(zip(judge.answers, values, strict=True)):
             if decisions[row] is not None:
                 continue
             if not judge.asked[row]:
                 decisions[row] = Decision(ASK, None, stage.judge, "not asked yet")
-            elif answer is None:
-                continue
-            elif trust.scale is None and answer not in trust.answers:
-                reasons[row] = UNKNOWN_ANSWER
-            elif np.isnan(values[row]):
-                reasons[row] = NO_SIGNAL
-            elif stage.accepts(values[row]):
+            elif (why := trust.why_not(stage, answer, signal)) is None:
                 decisions[row] = Decision(ACCEPT, answer, stage.judge)
-            else:
-                reasons[row] = UNSURE
+            elif why != NO_ANSWER:
+                reasons[row] = why
     return [made or Decision(ESCALATE, None, None, why) for made, why in zip(decisions, reasons, strict=True)]
 
 

@@ -14,12 +14,11 @@ from steelyard.metrics.stats.confidence import SURE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.thresholds import CURVE
 from steelyard.survey.report import Report, ReportTable
-from steelyard.trust.bindings import bindings, run_question
 from steelyard.trust.curve_plot import Curve, CurvePlot
 from steelyard.trust.fit import Missing, Promise, Refusal, Stage, TrustFit, fit, parse_prices
 from steelyard.trust.options import FitOptions
 from steelyard.trust.run_verdicts import read_run
-from steelyard.trust.trust_file import trust_body
+from steelyard.trust.trust_file import bindings, run_question, trust_body
 from steelyard.trust.verdict_table import (
     AnswerWords,
     TableColumns,

@@ -18,9 +18,8 @@ from steelyard.errors import (
     UnreadableError,
     UsageError,
 )
-from steelyard.trust.apply import NO_ANSWER, NO_SIGNAL, UNKNOWN_ANSWER, UNSURE
 from steelyard.trust.run_verdicts import PERCENT, RECORDED
-from steelyard.trust.trust_file import TrustedStage, TrustFile, read_trust
+from steelyard.trust.trust_file import NO_ANSWER, NO_SIGNAL, TrustedStage, TrustFile, read_trust
 from steelyard.trust.verdict_table import OWN, AnswerWords
 from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS, CallAnswer, ItemAnswer
 
@@ -71,14 +70,10 @@ class TrustedJudge:
                 continue
             if answer is None:
                 continue
-            if self._words.spell(answer) not in (self._words.answers or self._trust.answers):
-                last = Escalate(UNKNOWN_ANSWER, answer, signal)
-            elif signal is None or not stage.signal.admits(signal):
-                last = Escalate(NO_SIGNAL, answer)
-            elif stage.accepts(signal):
+            why = self._trust.why_not(stage, self._words.spell(answer), signal)
+            if why is None:
                 return answer  # type: ignore[no-any-return]
-            else:
-                last = Escalate(UNSURE, answer, signal)
+            last = Escalate(why, answer, None if why == NO_SIGNAL else signal)
         return last
 
 

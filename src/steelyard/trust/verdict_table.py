@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.content_hash import content_hash
 from steelyard.core.rng import seed_for
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
@@ -84,6 +85,11 @@ class VerdictTable:
     @property
     def labelled(self) -> Mask:
         return np.array([label is not None for label in self.labels], dtype=np.bool_)
+
+    @property
+    def label_hash(self) -> str:
+        named = zip(self.items, self.labels, strict=True)
+        return content_hash(sorted([item, label] for item, label in named if label is not None))
 
     @property
     def known_answers(self) -> list[str]:
@@ -213,10 +219,14 @@ def evenly_drawn(here: TableParts, labels: tuple[str | None, ...], seed: int) ->
 
     A promise on accepted answers needs a random draw; a draw by verdict has more of some answers.
     """
-    odds = [
-        None if label is None else _odds(here, record)
-        for record, label in zip(here.table.records, labels, strict=True)
-    ]
+    odds = []
+    for record, label in zip(here.table.records, labels, strict=True):
+        odds.append(None if label is None else here.odds(record))
+        if label is not None and odds[-1] is None:
+            raise DataError(
+                f"{here.where(record)}: p_drawn is empty, expected the item's chance of being drawn, as of "
+                "every label; write it."
+            )
     known = [each for each in odds if each is not None]
     least, rng = min(known, default=1.0), np.random.default_rng(seed_for(seed, "odds"))
     draws = rng.random(len(odds))
@@ -224,20 +234,6 @@ def evenly_drawn(here: TableParts, labels: tuple[str | None, ...], seed: int) ->
         label if own is not None and draw * own < least else None
         for label, own, draw in zip(labels, odds, draws.tolist(), strict=True)
     )
-
-
-def _odds(here: TableParts, record: TableRecord) -> float:
-    cell = here.cell(record, "p_drawn")
-    try:
-        odds = float(cell)
-    except (TypeError, ValueError):
-        odds = float("nan")
-    if not 0 < odds <= 1:
-        raise DataError(
-            f"{here.where(record)}: column {here.columns['p_drawn']!r} holds {plain_text(cell)[:60]!r}, "
-            "expected the odds at which the item was drawn for its label, above 0 and at most 1; correct it."
-        )
-    return odds
 
 
 def _is_empty(cell: Any) -> bool:
@@ -297,18 +293,26 @@ def _refuse_unknown(
             )
 
 
-def signals_by_judge(judges: Sequence[str], given: Sequence[str]) -> dict[str, list[str]]:
-    """Signals as the command line writes them; without `JUDGE=` they are of the only judge."""
-    made: dict[str, list[str]] = {judge: [] for judge in judges}
+def by_judge(option: str, form: str, given: Sequence[str], judges: Sequence[str]) -> list[tuple[str, str]]:
+    """Judges with what an option says of them; without `JUDGE=` it is of the only one."""
+    made = []
     for text in given:
-        judge, sign, name = text.partition("=")
-        if not sign or judge not in made:
+        judge, sign, said = text.partition("=")
+        if not sign or judge not in judges:
             if len(judges) != 1:
                 raise ConfigError(
-                    f"--signal: found {text!r} beside {pluralize(len(judges), 'judge')}, expected "
-                    f"JUDGE=SIGNAL with one of {', '.join(judges)}; write whose signal it is."
+                    f"{option}: found {text!r} beside {pluralize(len(judges), 'judge')}, expected {form} "
+                    f"with one of {', '.join(judges)}; write whose it is."
                 )
-            judge, name = judges[0], text
+            judge, said = judges[0], text
+        made.append((judge, said))
+    return made
+
+
+def signals_by_judge(judges: Sequence[str], given: Sequence[str]) -> dict[str, list[str]]:
+    """Signals as the command line writes them."""
+    made: dict[str, list[str]] = {judge: [] for judge in judges}
+    for judge, name in by_judge("--signal", "JUDGE=SIGNAL", given, judges):
         made[judge].append(name)
     for judge, names in made.items():
         if not names:
