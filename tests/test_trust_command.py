@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import sys
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,7 @@ import steelyard
 from commands import Command, StartedCommand, run_command
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import CertificateError, ConfigError, UsageError
+from steelyard.trust.verdict_table import Signal
 
 FIT = ("trust", "fit", "verdicts.csv", "--people", "human", "--judge", "verdict", "--signal", "confidence")
 
@@ -454,6 +456,26 @@ def test_audits_of_a_kept_promise(command: Command, verdicts: Path, tmp_path: Pa
     assert 70 <= body["delays"]["2"] <= 100
 
 
+def test_several_audits_of_an_item_are_one(command: Command, verdicts: Path, tmp_path: Path) -> None:
+    """Ten people on each of forty answers; the first of them counts."""
+    assert command(*FIT).code == 0
+    sure = trust_of(tmp_path)["stages"][0]["threshold"]
+    rows = [f"a{n},1,{sure},{'fail' if k else 'pass'}" for n in range(40) for k in range(10)]
+    (tmp_path / "audited.csv").write_text("\n".join(["item,verdict,confidence,human", *rows]) + "\n")
+    done = command("trust", "check", "trust.json", "audited.csv", "--out", "check.json")
+    body = json.loads((tmp_path / "check.json").read_text())
+    assert (done.code, body["audits"], body["wrong"]) == (0, 40, 0)
+
+
+def test_labels_of_the_fit_are_no_audits(command: Command, verdicts: Path, tmp_path: Path) -> None:
+    """They chose the threshold, so that they say nothing of later verdicts."""
+    assert command(*FIT).code == 0
+    told = "These are the labels on which the promise was fitted"
+    assert told in " ".join(command("trust", "check", "trust.json", "verdicts.csv").out.split())
+    audited(tmp_path / "audited.csv", trust_of(tmp_path), 0.05)
+    assert told not in " ".join(command("trust", "check", "trust.json", "audited.csv").out.split())
+
+
 def test_drift_is_found(command: Command, verdicts: Path, tmp_path: Path) -> None:
     assert command(*FIT).code == 0
     audited(tmp_path / "audited.csv", trust_of(tmp_path), 0.2)
@@ -585,7 +607,7 @@ def test_judges_of_a_cascade_are_named(tmp_path: Path, monkeypatch: pytest.Monke
     write_verdicts(tmp_path / "verdicts.csv", 2000, 1200)
     for name, sure in (("quick", 0.0), ("strong", 1.0)):
         (tmp_path / f"{name}_judge.py").write_text(
-            f"def judge(request, response):\n    return '{name}', {sure}\n"
+            f"def judge(request, response):\n    return {name == 'strong':d}, {sure}\n"
         )
     bind = ("--bind", "quick=python/quick_judge:judge", "--bind", "verdict=python/strong_judge:judge")
     run_command(tmp_path, *CASCADE, *bind, "--scale", "binary")
@@ -595,6 +617,106 @@ def test_judges_of_a_cascade_are_named(tmp_path: Path, monkeypatch: pytest.Monke
     strong_judge = import_module("strong_judge")
 
     ask = steelyard.trusted({"quick": quick_judge.judge, "verdict": strong_judge.judge}, "trust.json")
-    assert ask("a", "b") == "strong"
+    assert ask("a", "b") == 1
     with pytest.raises(ConfigError, match="asks judge 'verdict', found quick"):
         steelyard.trusted({"quick": quick_judge.judge}, "trust.json")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (("maybe", 1.0), "an answer that no judge gave in the fit"),
+        ((float("nan"), 1.0), "an answer that no judge gave in the fit"),
+        (("", 1.0), "an answer that no judge gave in the fit"),
+        ((1, float("inf")), "no signal of confidence"),
+        ((1, float("nan")), "no signal of confidence"),
+        ((1, 95), "no signal of confidence"),
+        (("pass", 1.0), None),
+        ((True, 1.0), None),
+    ],
+)
+def test_what_a_function_may_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: tuple[Any, float], reason: str | None
+) -> None:
+    """A word that is no answer, and a signal that is no share as that of the fit was, are escalated."""
+    write_verdicts(tmp_path / "verdicts.csv")
+    (tmp_path / "says.py").write_text("SAID = []\ndef judge(request, response):\n    return SAID[-1]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "says", raising=False)
+    run_command(tmp_path, *FIT, "--bind", "python/says:judge", "--scale", "binary")
+    says = import_module("says")
+    ask = steelyard.trusted(says.judge, "trust.json")
+    says.SAID.append(said)
+    found = ask("q", "a")
+    if reason is None:
+        assert found == said[0]
+    else:
+        assert isinstance(found, steelyard.Escalate)
+        assert found.reason == reason
+
+
+def test_an_answer_that_the_fit_did_not_have_is_escalated(
+    command: Command, verdicts: Path, tmp_path: Path
+) -> None:
+    """Without a scale any word is read; only those that were tested may be accepted."""
+    assert command(*FIT).code == 0
+    fresh = "item,verdict,confidence\na,unsure,1.0\nb,1,1.0\n"
+    (tmp_path / "fresh.csv").write_text(fresh)
+    counts = json.loads(command("trust", "apply", "trust.json", "fresh.csv", "--json").out)
+    assert counts["accepted"] == {"verdict": 1}
+    assert counts["escalated"] == {"an answer that no judge gave in the fit": 1}
+
+
+def test_a_signal_on_another_scale_is_refused(command: Command, verdicts: Path, tmp_path: Path) -> None:
+    """Fitted on shares, 45 percent would lie above every threshold."""
+    assert command(*FIT).code == 0
+    (tmp_path / "fresh.csv").write_text("item,verdict,confidence\na,1,0.99\nb,1,45\n")
+    done = command("trust", "apply", "trust.json", "fresh.csv")
+    assert done.code == 2
+    assert "item 'b': column 'confidence' holds 45, expected a number from 0 to 1" in done.err
+
+
+def test_items_without_a_task_are_still_one_item(command: Command, tmp_path: Path) -> None:
+    """Sixty items ten times each; a single row of another has a task."""
+    rows = [f"i{n},,1,0.9,1" for n in range(60) for _ in range(10)]
+    (tmp_path / "v.csv").write_text("\n".join(["item,task,j,c,h", *rows, "z,t1,1,0.9,1"]) + "\n")
+    command("trust", "fit", "v.csv", "--people", "h", "-j", "j", "--signal", "c")
+    assert trust_of(tmp_path)["labels"]["clusters"] == 61
+
+
+def test_large_tasks_that_are_worse_are_told_of(command: Command, tmp_path: Path) -> None:
+    """300 tasks of one right answer, 20 of fifty of which two fifths are wrong: by tasks 2.5 % are wrong."""
+    rows = [f"s{n},s{n},1,0.9,1" for n in range(300)]
+    rows += [f"b{n}.{k},b{n},1,0.9,{int(k >= 20)}" for n in range(20) for k in range(50)]
+    rows.append("u,u,0,0.1,0")
+    (tmp_path / "v.csv").write_text("\n".join(["item,task,j,c,h", *rows]) + "\n")
+    done = command("trust", "fit", "v.csv", "--people", "h", "-j", "j", "--signal", "c")
+    assert done.code == 0
+    told = " ".join(done.out.split())
+    assert (
+        "so the promise weighs all tasks alike. Of all 1,301 labelled answers that it accepts 400 are wrong"
+        in told
+    )
+
+
+def test_words_of_pairs_and_of_abstention(command: Command, tmp_path: Path) -> None:
+    """A judge that writes A and B, abstains on every fifth, and people that name the models."""
+    rows = [
+        f"{n},{'pass' if n % 5 == 0 else 'AB'[n % 2]},0.9,{('model_a', 'model_b')[n % 2]}" for n in range(200)
+    ]
+    (tmp_path / "v.csv").write_text("\n".join(["item,j,c,h", *rows]) + "\n")
+    fit = ("trust", "fit", "v.csv", "--people", "h", "-j", "j", "--signal", "c", "--scale", "pairwise")
+    assert "expected one of 1, 2, tie" in command(*fit).err
+    done = command(*fit, "--values", "pass=abstained")
+    assert done.code == 0, done.err
+    assert (trust_of(tmp_path)["accepted"], trust_of(tmp_path)["answers"]) == (160, ["1", "2"])
+
+
+def test_agreement_is_no_chance(command: Command, verdicts: Path, tmp_path: Path) -> None:
+    assert command(*FIT).code == 0
+    quality = trust_of(tmp_path)["stages"][0]["signals"][0]
+    assert quality["brier"] is not None
+    made = Signal("repeats", np.array([1.0, 0.5]), "repeats")
+    assert made.is_share
+    assert not made.is_chance

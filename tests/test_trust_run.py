@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from importlib import import_module
 from pathlib import Path
@@ -14,13 +15,19 @@ import steelyard
 from commands import Done, run_command
 from docs_pages import ROOT
 from servers import Answer, Received, ScriptedServer, says
-from steelyard.errors import CertificateError, ConfigError
+from steelyard.errors import CertificateError
 from steelyard.tasks.scale import Binary
 from steelyard.trials.reply import Reply
 from steelyard.trust.run_verdicts import read_run
-from steelyard.trust.trusted import AskedJudge, TrustedJudge
 from steelyard.verdicts.confidence import stated_confidence, token_probability
-from steelyard.verdicts.item_answers import CallAnswer, most_frequent, same_winner
+from steelyard.verdicts.item_answers import (
+    CallAnswer,
+    ItemAnswer,
+    ItemAnswers,
+    agreement_signals,
+    most_frequent,
+    same_winner,
+)
 from steelyard.verdicts.readers import LogprobReader
 
 ITEMS = 60
@@ -161,7 +168,12 @@ def test_a_function_is_asked_in_both_orders(tmp_path: Path, monkeypatch: pytest.
     run_command(tmp_path, "measure", "study.yaml", "--out", "run")
     run_command(tmp_path, "trust", "fit", "run", "-j", "longer", "--error", "0.25")
     body = json.loads((tmp_path / "run" / "trust.json").read_text())
-    assert body["stages"][0]["signal"] == {"name": "orders", "kind": "orders", "calls": 2}
+    assert body["stages"][0]["signal"] == {
+        "name": "orders",
+        "kind": "orders",
+        "calls": 2,
+        "share": True,
+    }
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     longer = import_module("longer")
@@ -169,6 +181,71 @@ def test_a_function_is_asked_in_both_orders(tmp_path: Path, monkeypatch: pytest.
     ask = steelyard.trusted(longer.judge, "run/trust.json")
     assert (ask("q", "short", "much longer"), ask("q", "much longer", "short")) == ("2", "1")
     assert isinstance(ask("q", "equal", "equal"), steelyard.Escalate)
+    applied = run_command(tmp_path, "trust", "apply", "run/trust.json", "run", "--out", "decided.csv")
+    assert "Accepted: 40 of 40 rows" in applied.out
+    with (tmp_path / "decided.csv").open(newline="") as file:
+        decided = {row["item"]: row["trust_answer"] for row in csv.DictReader(file)}
+    assert sorted(decided.values()) == ["1"] * 20 + ["2"] * 20  # as the label names them
+    # A run with other calls behind the signal is another instrument.
+    (tmp_path / "twice.yaml").write_text((tmp_path / "study.yaml").read_text() + "replicates: 2\n")
+    run_command(tmp_path, "measure", "twice.yaml", "--out", "twice")
+    told = run_command(tmp_path, "trust", "apply", "run/trust.json", "twice", code=2).err
+    assert "signal orders of judge 'longer' takes 4 calls, expected 2 calls as in run/trust.json" in told
+
+
+def test_a_function_that_gives_no_answer_twice_is_not_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both orders agree on a word that is no answer."""
+    pairs = [
+        {"q": f"how {n}?", "a": "long" * (2 + n % 2), "b": "long" * (3 - n % 2), "best": 2 - n % 2}
+        for n in range(40)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    (tmp_path / "rubric.md").write_text("Better.\n")
+    (tmp_path / "shrugs.py").write_text(
+        "def judge(request, first, second):\n    if request == 'q':\n        return 'cannot say'\n"
+        "    return '1' if len(first) >= len(second) else '2'\n"
+    )
+    (tmp_path / "study.yaml").write_text(
+        "judges: [{name: shrugs, model: 'python/shrugs:judge'}]\nprobes: [position]\n"
+        "task: {scale: pairwise, rubric: rubric.md}\n"
+        "data: {path: pairs.jsonl, columns: {request: q, response_1: a, response_2: b, label: best}}\n"
+    )
+    run_command(tmp_path, "measure", "study.yaml", "--out", "run")
+    run_command(tmp_path, "trust", "fit", "run", "-j", "shrugs", "--error", "0.25")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    ask = steelyard.trusted(import_module("shrugs").judge, "run/trust.json")
+    assert ask("p", "short", "much longer") == "2"
+    assert ask("q", "short", "much longer") == steelyard.Escalate("no judge gave an answer")
+
+
+def test_the_jury_of_a_run_is_the_fitted_one(repeated: Path, tmp_path: Path) -> None:
+    """Another juror, or one that has changed, gives another signal under the same name."""
+    fit = ("trust", "fit", "run", "-j", "sharp", "--signal", "jury", "--error", "0.25", "--out", "jury.json")
+    run_command(repeated, *fit)
+    study = (repeated / "study.yaml").read_text()
+    changed = study.replace("sensitivity=0.8&", "sensitivity=0.7&")
+    other = changed.replace("name: blunt", "name: other")
+    for name, text, told in (
+        ("changed", changed, "was fitted for judge 'blunt' with fingerprint"),
+        (
+            "other",
+            other,
+            "signal jury of judge 'sharp' takes 10 calls, 5 of other, expected 10 calls, 5 of blunt",
+        ),
+    ):
+        (repeated / f"{name}.yaml").write_text(text)
+        run_command(repeated, "measure", f"{name}.yaml", "--out", name)
+        code = 3 if name == "changed" else 2
+        assert told in run_command(repeated, "trust", "apply", "jury.json", name, code=code).err
+
+
+def test_an_item_with_fewer_calls_has_no_agreement_of_repeats() -> None:
+    once, thrice = [CallAnswer("1")], [CallAnswer("1"), CallAnswer("1"), CallAnswer("0")]
+    panel = {"j": ItemAnswers({"a": ItemAnswer(once, "a"), "b": ItemAnswer(thrice, "b")})}
+    assert agreement_signals("j", panel, ["a", "b"]) == {"repeats": [None, 2 / 3]}
 
 
 # Replies
@@ -239,5 +316,8 @@ def test_the_shipped_prompt_is_asked_and_its_confidence_read(
         assert [ask("how?", f"so it is number {n}") for n in (3, 6)] == [1, 0]
         found = ask("how?", "so it is number 5")
         assert found == steelyard.Escalate("no judge is sure", 0, 0.6)
-    with pytest.raises(ConfigError, match="by its signal 'stated percent', expected one of repeats"):
-        TrustedJudge(tmp_path / "run" / "trust.json", AskedJudge(print, stage["fingerprint"]))
+        with pytest.raises(CertificateError, match="was fitted for another instruction or rubric"):
+            steelyard.trusted(judge, "run/trust.json")
+        (tmp_path / "other.md").write_text("Even numbers pass.\n")
+        with pytest.raises(CertificateError, match="was fitted for another instruction or rubric"):
+            steelyard.trusted(judge, "run/trust.json", rubric="other.md")

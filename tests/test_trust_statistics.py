@@ -30,7 +30,7 @@ from steelyard.metrics.stats.confidence import (
     two_starts,
     upper_bound,
 )
-from steelyard.trust.evidence import ALARM, delay, log_evidence_against, watch
+from steelyard.trust.check import ALARM, delay, log_evidence_against, watch
 from steelyard.trust.fit import Promise, fit
 from steelyard.trust.verdict_table import JudgeVerdicts, Signal, VerdictTable
 

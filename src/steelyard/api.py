@@ -33,9 +33,7 @@ from steelyard.runner.planner import PlanRow, make_plan, plan_rows
 from steelyard.runner.progress import is_watched, progress_line
 from steelyard.runner.record import submitted
 from steelyard.study.consent import consent_to
-from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
-from steelyard.tasks.scale import parse_scale
 from steelyard.trust.trust_file import read_trust
 from steelyard.trust.trusted import AskedJudge, TrustedJudge
 
@@ -227,7 +225,9 @@ def trusted(
     answer and its signal. A judge that has changed since, and a promise that has expired, are refused.
     """
     path = Path(trust)
-    scale = read_trust(path).scale or "pairwise"
+    promise = read_trust(path)
+    promise.require_tied(str(path))
+    scale = promise.scale or "pairwise"
     several = isinstance(judge, Mapping) and "model" not in judge and not _REMEDIES & judge.keys()
     if isinstance(judge, Mapping) and several:
         each = {name: _asked_judge(one, scale, rubric, attempts) for name, one in judge.items()}
@@ -239,12 +239,10 @@ _REMEDIES = frozenset({"consensus", "majority", "mean", "jury", "of"})
 
 
 def _asked_judge(judge: Any, scale: str, rubric: str | Path, attempts: int) -> AskedJudge:
-    if isinstance(judge, (str, Mapping)):
-        judge = remedied_judge(_judge_spec(judge), scale, rubric, None, attempts)
     if isinstance(judge, RemediedJudge):
-        return AskedJudge(judge, judge.judge.fingerprint("base"))
-    parsed = parse_judge(_judge_spec(judge), Path(), parse_scale(scale))
-    return AskedJudge(judge, parsed.fingerprint("base"))
+        return AskedJudge(judge)
+    asked = remedied_judge(_judge_spec(judge), scale, rubric, None, attempts)
+    return AskedJudge(asked, judge if callable(judge) else None)
 
 
 def _as_yaml(value: Any) -> Any:

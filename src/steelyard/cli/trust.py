@@ -66,7 +66,7 @@ def check(options: CheckOptions) -> None:
     in the order of the audits. It may be looked at every day: of promises that are kept at most 5 % are ever
     refuted, however often one looks. Exit 3 where it is refuted.
     """
-    from steelyard.trust.check_report import check_report
+    from steelyard.trust.check import check_report
 
     report, kept = check_report(options)
     finish_report(report, options.report)

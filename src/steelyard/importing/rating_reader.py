@@ -175,22 +175,7 @@ class _TableRows:
         system = text(record, "system_a") or text(record, "system")
         shared = {"item": item, "system": system, "versus": text(record, "system_b")}
         shared |= {part: text(record, part) for part in _TEXTS if part in self.columns}
-        return {**shared, "p_drawn": self._odds(record)}
-
-    def _odds(self, record: TableRecord) -> float | None:
-        text = self.parts.text(record, "p_drawn")
-        if not text:
-            return None
-        try:
-            odds = float(text)
-        except ValueError:
-            odds = 0.0
-        if not 0 < odds <= 1:
-            raise DataError(
-                f"{self.parts.where(record)}: p_drawn is {text!r}, expected the item's chance of being "
-                "drawn, above 0 and at most 1; correct it."
-            )
-        return odds
+        return {**shared, "p_drawn": self.parts.odds(record)}
 
     def _kind(self, record: TableRecord, rater: str) -> str:
         word = self.parts.text(record, "kind")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from steelyard.core.content_hash import content_hash
 from steelyard.tasks.scale import Pairwise, Scale
 
 
@@ -12,6 +14,11 @@ class Task:
     instruction: str
     rubric: str
     scale: Scale
+
+
+def question_hash(tasks: Iterable[Task]) -> str:
+    """Of the instructions and rubrics that are shown."""
+    return content_hash([[*pair] for pair in sorted({(task.instruction, task.rubric) for task in tasks})])
 
 
 SURFACE_CLAUSE = "Wording, style, sentence order and length do not count."

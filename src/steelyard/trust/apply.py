@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,16 +16,21 @@ import numpy as np
 from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.words.text import escape_formula
-from steelyard.errors import ConfigError
-from steelyard.trust.bindings import run_fingerprints
+from steelyard.errors import ConfigError, DataError
 from steelyard.trust.options import ApplyOptions, VerdictOptions
-from steelyard.trust.run_verdicts import KINDS, read_run
-from steelyard.trust.trust_file import TrustFile, read_trust
-from steelyard.trust.verdict_table import OWN, TableColumns, VerdictTable, read_verdict_table
+from steelyard.trust.run_verdicts import KINDS, PERCENT, read_run
+from steelyard.trust.trust_file import (
+    NO_ANSWER,
+    TrustedStage,
+    TrustFile,
+    read_trust,
+    run_fingerprints,
+    run_question,
+)
+from steelyard.trust.verdict_table import OWN, Signal, TableColumns, VerdictTable, read_verdict_table
 
 ACCEPT, ASK, ESCALATE = "accept", "ask", "escalate"
 COLUMNS = ("trust", "trust_answer", "trust_judge", "trust_reason")
-UNSURE, NO_ANSWER, NO_SIGNAL = "no judge is sure", "no judge gave an answer", "no signal of confidence"
 
 
 @dataclass(frozen=True)
@@ -40,24 +46,18 @@ def decide(trust: TrustFile, table: VerdictTable) -> list[Decision]:
     """Each row by the judges in their order; one that accepts nothing is not waited for."""
     decisions: list[Decision | None] = [None] * len(table.items)
     reasons = [NO_ANSWER] * len(table.items)
-    for stage in trust.stages:
-        if stage.threshold is None:
-            continue
+    for stage in trust.used:
         judge = table.judges[stage.judge]
-        values = judge.signals[stage.signal.name].values
-        for row, answer in enumerate(judge.answers):
+        values = judge.signals[stage.signal.name].values.tolist()
+        for row, (answer, signal) in enumerate(zip(judge.answers, values, strict=True)):
             if decisions[row] is not None:
                 continue
             if not judge.asked[row]:
                 decisions[row] = Decision(ASK, None, stage.judge, "not asked yet")
-            elif answer is None:
-                continue
-            elif np.isnan(values[row]):
-                reasons[row] = NO_SIGNAL
-            elif values[row] >= stage.threshold:
+            elif (why := trust.why_not(stage, answer, signal)) is None:
                 decisions[row] = Decision(ACCEPT, answer, stage.judge)
-            else:
-                reasons[row] = UNSURE
+            elif why != NO_ANSWER:
+                reasons[row] = why
     return [made or Decision(ESCALATE, None, None, why) for made, why in zip(decisions, reasons, strict=True)]
 
 
@@ -65,19 +65,22 @@ def read_for_trust(
     trust: TrustFile, where: str, file: Path, how: VerdictOptions, people: str | None = None
 ) -> VerdictTable:
     """The table or run with the columns that the promise needs; a run's judges must be the fitted ones."""
-    stages = [stage for stage in trust.stages if stage.threshold is not None]
-    signals = {stage.judge: [stage.signal.name] for stage in stages}
-    kinds = {stage.signal.kind for stage in stages}
+    signals = {stage.judge: [stage.signal.name] for stage in trust.used}
+    kinds = {stage.signal.kind for stage in trust.used}
     if file.is_dir():
         if kinds - set(KINDS):
             raise ConfigError(
                 f"{file}: found a run folder, expected a table, since {where} was fitted on columns; name a "
                 "table."
             )
+        trust.require_tied(where)
+        trust.require_question(run_question(file)[1], where)
         table = read_run(file, list(signals), signals)
-        prints = run_fingerprints(file, list(signals))
-        for stage in stages:
-            trust.require_judge(stage, prints.get(stage.judge, "none"), where)
+        for stage in trust.used:
+            _require_same_calls(stage, table.judges[stage.judge].signals[stage.signal.name], file, where)
+        prints = run_fingerprints(file, [each.judge for each in trust.judges])
+        for each in trust.judges:
+            trust.require_judge(each, prints.get(each.judge, "none"), where)
         return table
     if kinds - {OWN} and not kinds & {OWN}:
         raise ConfigError(
@@ -85,7 +88,39 @@ def read_for_trust(
             "name one."
         )
     reading = replace(how, scale=how.scale or trust.scale, values=how.values or trust.values)
-    return read_verdict_table(file, TableColumns(signals, people, trust.answers), reading)
+    table = read_verdict_table(file, TableColumns(signals, people, trust.answers), reading)
+    for stage in trust.used:
+        _require_same_range(stage, table)
+    return table
+
+
+def _require_same_calls(stage: TrustedStage, found: Signal, file: Path, where: str) -> None:
+    """A share of five calls is another signal than one of three, and so is that of another jury."""
+    fitted = stage.signal
+    jury = {member.judge: member.calls for member in fitted.jury}
+    if (found.kind, found.calls, found.jury) != (fitted.kind, fitted.calls, jury):
+        here = _calls_words(found.kind, found.calls, found.jury)
+        raise ConfigError(
+            f"{file}: signal {fitted.name} of judge {stage.judge!r} takes {here}, expected "
+            f"{_calls_words(fitted.kind, fitted.calls, jury)} as in {where}; measure with the same judges "
+            "and repeats, or fit the thresholds anew."
+        )
+
+
+def _calls_words(kind: str, calls: int | None, jury: Mapping[str, int]) -> str:
+    members = [f"{count} of {name}" for name, count in jury.items()]
+    return ", ".join([pluralize(calls or 1, "call"), *members]) + (" in percent" if kind == PERCENT else "")
+
+
+def _require_same_range(stage: TrustedStage, table: VerdictTable) -> None:
+    values = table.judges[stage.judge].signals[stage.signal.name].values
+    odd = [row for row in np.flatnonzero(~np.isnan(values)) if not stage.signal.admits(values[row])]
+    if odd:
+        raise DataError(
+            f"{table.name}, item {table.items[odd[0]]!r}: column {stage.signal.name!r} holds "
+            f"{values[odd[0]]:g}, expected a number from 0 to 1 as where the threshold was fitted; write it "
+            "on that scale, or fit anew."
+        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
@@ -11,8 +12,8 @@ from steelyard.metrics.stats.confidence import CurvePoint
 from steelyard.survey.report import KeyEntry
 
 WIDTH, NARROW_WIDTH, HEIGHT = 520, 250, 260
-ROLES = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7", "series-8")
-SHAPES = ("circle", "square", "triangle-up", "diamond")
+SIGNS = (("circle", "●"), ("square", "■"), ("triangle-up", "▲"), ("diamond", "◆"))
+COLOURS = 8
 
 
 @dataclass(frozen=True)
@@ -29,28 +30,23 @@ class CurvePlot:
     caption: str
     curves: Sequence[Curve]
     promised: float
-    axis: str = "wrong among the accepted"
 
     @property
     def key(self) -> Sequence[KeyEntry]:
-        signs = dict(zip(SHAPES, "●■▲◆", strict=True))
-        return [
-            *(KeyEntry(signs[_shape(n)], _role(n), curve.name) for n, curve in enumerate(self.curves)),
-            KeyEntry("┄", "muted", f"the promised error, {self.promised:g}"),
+        named = [
+            KeyEntry(SIGNS[n % len(SIGNS)][1], _role(n), curve.name) for n, curve in enumerate(self.curves)
         ]
+        return [*named, KeyEntry("┄", "muted", f"the promised error, {self.promised:g}")]
 
     def draw(self, *, narrow: bool = False) -> str:
         width = NARROW_WIDTH if narrow else WIDTH
         highest = max((point.high for curve in self.curves for point in curve.points), default=1.0)
         x = Scale(0, 1, width)
         y = Scale(0, min(1.0, max(2 * self.promised, highest)), HEIGHT, upward=True)
-        drawn = [
-            svg.draw_line(
-                [(0.0, y(self.promised)), (x(1), y(self.promised))], role="muted", width=1.2, dash=(4, 3)
-            )
-        ]
+        promised = [(0.0, y(self.promised)), (x(1), y(self.promised))]
+        drawn = [svg.draw_line(promised, role="muted", width=1.2, dash=(4, 3))]
         for number, curve in enumerate(self.curves):
-            drawn += _draw_curve(curve, number, len(self.curves), x, y)
+            drawn += _draw_curve(curve, number, 5.0 * (number - (len(self.curves) - 1) / 2), x, y)
         return draw(
             drawn,
             width=width,
@@ -58,7 +54,7 @@ class CurvePlot:
             title=self.title,
             label=self._description,
             x=Axis(x, "share of the verdicts accepted", (0, 0.2, 0.4, 0.6, 0.8, 1)),
-            y=Axis(y, self.axis),
+            y=Axis(y, "wrong among the accepted"),
         )
 
     @property
@@ -74,32 +70,22 @@ class CurvePlot:
 
 
 def _role(number: int) -> str:
-    return ROLES[number % len(ROLES)]
+    return f"series-{number % COLOURS + 1}"
 
 
-def _shape(number: int) -> str:
-    return SHAPES[number % len(SHAPES)]
+def _draw_curve(curve: Curve, number: int, aside: float, x: Scale, y: Scale) -> list[svg.SvgElement]:
+    """Marks with their bars, moved aside so that those of several curves do not hide each other."""
 
+    def place(share: float, error: float) -> tuple[float, float]:
+        return x(share) + aside, y(min(y.high, error))
 
-def _draw_curve(curve: Curve, number: int, curves: int, x: Scale, y: Scale) -> list[svg.SvgElement]:
     role = _role(number)
-    aside = 5.0 * (number - (curves - 1) / 2)
-    places = [(x(point.share) + aside, point) for point in curve.points]
-    drawn = [
-        svg.error_bar((at, y(min(y.high, point.low))), (at, y(min(y.high, point.high))), role)
-        for at, point in places
-    ]
-    if len(places) > 1:
-        line = [(at, y(min(y.high, point.value))) for at, point in places]
-        drawn.append(svg.draw_line(line, role=role, width=2))
-    drawn += [
-        svg.draw_marker(_shape(number), (at, y(min(y.high, point.value))), role=role, size=45)
-        for at, point in places
-    ]
+    mark = partial(svg.draw_marker, SIGNS[number % len(SIGNS)][0], role=role)
+    points = [place(point.share, point.value) for point in curve.points]
+    drawn = [svg.error_bar(place(p.share, p.low), place(p.share, p.high), role) for p in curve.points]
+    if len(points) > 1:
+        drawn.append(svg.draw_line(points, role=role, width=2))
+    drawn += [mark(at=point, size=45) for point in points]
     if curve.chosen is not None:
-        share, error = curve.chosen
-        place = (x(share) + aside, y(min(y.high, error)))
-        drawn.append(
-            svg.draw_marker(_shape(number), place, role=role, size=180, hollow=True, edge=2, outline=role)
-        )
+        drawn.append(mark(at=place(*curve.chosen), size=180, hollow=True, edge=2, outline=role))
     return drawn

@@ -125,6 +125,8 @@ class TrustFit:
     routes: tuple[Route, ...]
     seed: int
     accepted: Mask = field(repr=False)
+    wrong: Mask = field(repr=False)
+    """Of the accepted and labelled rows, all of each cluster."""
 
     @property
     def share(self) -> float:
@@ -164,7 +166,7 @@ class TrustFit:
         if area is None:
             return made
         made = replace(made, auroc_limits=auroc_limits(stated, right, clusters))
-        if not signal.is_probability:
+        if not signal.is_chance:
             return made
         return replace(
             made,
@@ -202,12 +204,12 @@ def fit(
 ) -> TrustFit:
     """Thresholds for the judges of the table, in their order."""
     choosing, testing = _parts(table, _labelled_units(table, seed), seed)
-    stages, accepted = _cascade(table, promise, list(table.judges), choosing, testing)
+    stages, accepted, wrong = _cascade(table, promise, list(table.judges), choosing, testing)
     routes = [_route(table, stages, prices)]
     if len(stages) > 1:
         alone = [_cascade(table, promise, [judge], choosing, testing)[0] for judge in table.judges]
         routes += [_route(table, each, prices) for each in alone]
-    return TrustFit(promise, stages, table, len(choosing), testing, tuple(routes), seed, accepted)
+    return TrustFit(promise, stages, table, len(choosing), testing, tuple(routes), seed, accepted, wrong)
 
 
 def _labelled_units(table: VerdictTable, seed: int) -> Ints:
@@ -231,10 +233,10 @@ def _parts(table: VerdictTable, rows: Ints, seed: int) -> tuple[Ints, Ints]:
 
 def _cascade(
     table: VerdictTable, promise: Promise, judges: Sequence[str], choosing: Ints, testing: Ints
-) -> tuple[tuple[Stage, ...], Mask]:
+) -> tuple[tuple[Stage, ...], Mask, Mask]:
     """Each judge is calibrated on what the former ones left, at its share of the promise's failure."""
     error = promise.failure / len(judges)
-    accepted = np.zeros(len(table.items), dtype=np.bool_)
+    accepted, wrong_accepted = np.zeros((2, len(table.items)), dtype=np.bool_)
     stages = []
     for judge in judges:
         wrong, left = table.wrong(judge, promise.only), ~accepted
@@ -245,7 +247,8 @@ def _cascade(
         here = left & (values >= threshold.value) if threshold is not None else np.zeros_like(accepted)
         stages.append(Stage(judge, signal, threshold, len(units), int(left.sum()), int(here.sum())))
         accepted |= here
-    return tuple(stages), accepted
+        wrong_accepted |= here & wrong & table.labelled
+    return tuple(stages), accepted, wrong_accepted
 
 
 def usable(table: VerdictTable, judge: str, signal: Signal) -> Floats:

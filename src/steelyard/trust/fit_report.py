@@ -13,12 +13,11 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.stats.confidence import CURVE, SURE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.survey.report import Report, ReportTable
-from steelyard.trust.bindings import bindings, run_scale
 from steelyard.trust.curve_plot import Curve, CurvePlot
 from steelyard.trust.fit import Missing, Promise, Refusal, Stage, TrustFit, fit, parse_prices
 from steelyard.trust.options import FitOptions
 from steelyard.trust.run_verdicts import read_run
-from steelyard.trust.trust_file import trust_body
+from steelyard.trust.trust_file import bindings, run_question, trust_body
 from steelyard.trust.verdict_table import (
     AnswerWords,
     TableColumns,
@@ -91,8 +90,14 @@ def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report
     jury = [name for stage in fitted.stages for name in stage.signal.jury]
     prints, expires = bindings(options, list(dict.fromkeys([*judges, *jury])), now)
     refused = None if fitted.refusal is None else refusal_words(fitted, fitted.refusal)
-    scale = run_scale(options.file) if options.file.is_dir() else options.reading.scale
-    about = {"people": options.people, "scale": scale, "values": options.reading.values}
+    is_run = options.file.is_dir()
+    scale, question = run_question(options.file) if is_run else (options.reading.scale, None)
+    about = {
+        "people": options.people,
+        "scale": scale,
+        "values": options.reading.values,
+        "question": question,
+    }
     body = trust_body(fitted, refused, prints, expires, about, now)
     report = Report(
         kind="trust",
@@ -253,7 +258,12 @@ def _notes(fitted: TrustFit, prints: dict[str, str], expires: datetime | None) -
             "by the seed, so that the others are an even draw."
         )
     if labels > fitted.units:
-        said.append(f"{labels:,} labels lie in {units}: one verdict of each, drawn by the seed, counts.")
+        taken, wrong = int((fitted.accepted & table.labelled).sum()), int(fitted.wrong.sum())
+        every = f" Of all {taken:,} labelled answers that it accepts {wrong:,} are wrong." if taken else ""
+        said.append(
+            f"{labels:,} labels lie in {units}: one verdict of each, drawn by the seed, counts, so the "
+            f"promise weighs all {noun}s alike.{every}"
+        )
     if fitted.chosen_on:
         said.append(
             f"Signals were chosen on {fitted.chosen_on:,} of {units} with labels; the promise was tested on "

@@ -52,13 +52,13 @@ def read_run(
             "folder."
         )
     known = {name: item for answers in panel.values() for name, item in answers.items.items()}
-    labels = {name: item.label for a in panel.values() for name, item in a.items.items() if item.label}
+    labels = {name: _slot(item.label) for a in panel.values() for name, item in a.items.items() if item.label}
     items = tuple(known)
     made = {}
     for judge in judges or panel:
         found = _signals(judge, panel, items)
         mine = [panel[judge].items.get(item) for item in items]
-        answers = tuple(None if each is None else each.answer for each in mine)
+        answers = tuple(None if each is None else _slot(each.answer) for each in mine)
         asked = np.array([each is not None for each in mine], dtype=np.bool_)
         wanted = None if signals is None else signals[judge]
         made[judge] = JudgeVerdicts(answers, asked, _wanted(folder, judge, found, wanted))
@@ -70,6 +70,11 @@ def read_run(
         made,
         [{"item": item, "task": known[item].task} for item in items],
     )
+
+
+def _slot(answer: str | None) -> str | None:
+    """The content of a pair as its file numbers it."""
+    return {"u": "1", "v": "2"}.get(answer or "", answer)
 
 
 def _signals(judge: str, panel: Mapping[str, ItemAnswers], items: Sequence[str]) -> dict[str, Signal]:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,12 @@ from steelyard.errors import (
     CallError,
     CertificateError,
     ConfigError,
-    SteelyardError,
     UnreadableError,
     UsageError,
 )
-from steelyard.trust.apply import NO_ANSWER, NO_SIGNAL, UNSURE
-from steelyard.trust.run_verdicts import PERCENT
-from steelyard.trust.trust_file import JuryMember, TrustedStage, TrustFile, read_trust
-from steelyard.trust.verdict_table import OWN
-from steelyard.verdicts.confidence import STATED, TOKEN
+from steelyard.trust.run_verdicts import PERCENT, RECORDED
+from steelyard.trust.trust_file import NO_ANSWER, NO_SIGNAL, TrustedStage, TrustFile, read_trust
+from steelyard.trust.verdict_table import OWN, AnswerWords
 from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS, CallAnswer, ItemAnswer
 
 
@@ -40,10 +36,11 @@ class Escalate:
 
 @dataclass(frozen=True)
 class AskedJudge:
-    """A judge that can be asked, with the fingerprint that a threshold must be fitted for."""
+    """A judge that can be asked."""
 
-    ask: RemediedJudge | Callable[..., Any]
-    fingerprint: str
+    judge: RemediedJudge
+    function: Callable[..., Any] | None = None
+    """The function that it calls, which may return an answer with its signal."""
 
 
 class TrustedJudge:
@@ -52,8 +49,8 @@ class TrustedJudge:
     def __init__(self, path: Path, judges: AskedJudge | Mapping[str, AskedJudge]) -> None:
         self._path, self._trust = path, read_trust(path)
         self._trust.require_valid(str(path), datetime.now(UTC))
-        stages = [stage for stage in self._trust.stages if stage.threshold is not None]
-        self._stages = [(stage, _judges_of(self._trust, stage, judges, path)) for stage in stages]
+        self._words = AnswerWords(self._trust.values, self._trust.scale)
+        self._stages = [(stage, _judges_of(self._trust, stage, judges, path)) for stage in self._trust.used]
 
     @property
     def trust(self) -> TrustFile:
@@ -73,12 +70,10 @@ class TrustedJudge:
                 continue
             if answer is None:
                 continue
-            if signal is None or isnan(signal):
-                last = Escalate(NO_SIGNAL, answer)
-            elif stage.threshold is not None and signal >= stage.threshold:
+            why = self._trust.why_not(stage, self._words.spell(answer), signal)
+            if why is None:
                 return answer  # type: ignore[no-any-return]
-            else:
-                last = Escalate(UNSURE, answer, signal)
+            last = Escalate(why, answer, None if why == NO_SIGNAL else signal)
         return last
 
 
@@ -90,22 +85,22 @@ def _judges_of(
 ) -> list[AskedJudge]:
     """The judge of a stage, and those whose agreement is its signal."""
     known = judges if isinstance(judges, Mapping) else dict.fromkeys([stage.judge], judges)
-    needed: list[TrustedStage | JuryMember] = [stage, *stage.signal.jury]
-    for each in needed:
+    for each in stage.judges:
         if each.judge not in known:
             raise ConfigError(
                 f"{path}: asks judge {each.judge!r}, found {', '.join(known) or 'none'}; give it as in "
                 f'trusted({{"{each.judge}": judge}}, …).'
             )
-        trust.require_judge(each, known[each.judge].fingerprint, str(path))
-    is_remedied = isinstance(known[stage.judge].ask, RemediedJudge)
-    kinds = (REPEATS, ORDERS_AGREE, JURY, *((STATED, PERCENT, TOKEN) if is_remedied else (OWN,)))
-    if stage.signal.kind not in kinds:
+        asked = known[each.judge].judge
+        trust.require_judge(each, asked.judge.fingerprint("base"), str(path))
+        trust.require_question(asked.question, str(path))
+    kind = stage.signal.kind
+    if kind == RECORDED or (kind == OWN and known[stage.judge].function is None):
         raise ConfigError(
-            f"{path}: judge {stage.judge!r} is trusted by its signal {stage.signal.kind!r}, expected one of "
-            f"{', '.join(kinds)} for this kind of judge; fit another --signal."
+            f"{path}: judge {stage.judge!r} is trusted by {stage.signal.name!r}, a column that only its "
+            "function may return; give the function, or fit a signal of its calls."
         )
-    return [known[each.judge] for each in needed]
+    return [known[each.judge] for each in stage.judges]
 
 
 class _NoAnswerError(Exception):
@@ -116,16 +111,17 @@ def _asked(
     stage: TrustedStage, judges: list[AskedJudge], given: tuple[Any, ...], fields: dict[str, Any]
 ) -> tuple[Any, float | None]:
     """The answer and its signal, as they were made in the run or table that the threshold was fitted on."""
-    judge, kind = judges[0].ask, stage.signal.kind
-    if kind == OWN:
-        return _with_signal(judge, given, fields)
-    item, spoken = _item_answer(judge, stage.signal.own_calls, given, fields)
+    kind, function = stage.signal.kind, judges[0].function
+    if kind == OWN and function is not None:
+        return _with_signal(function, given, fields)
+    item, spoken = _item_answer(judges[0].judge, stage.signal.own_calls, given, fields)
     if item.answer is None:
         return None, None
     if kind == JURY:
         members = zip(judges[1:], stage.signal.jury, strict=True)
-        others = [_item_answer(each.ask, member.calls, given, fields)[0] for each, member in members]
-        signal = item.jury(others)
+        signal = item.jury(
+            [_item_answer(each.judge, member.calls, given, fields)[0] for each, member in members]
+        )
     elif kind in (REPEATS, ORDERS_AGREE):
         signal = item.repeats if kind == REPEATS else item.orders
     else:
@@ -134,56 +130,41 @@ def _asked(
     return spoken[item.answer], signal
 
 
-def _item_answer(
-    judge: RemediedJudge | Callable[..., Any], count: int, given: tuple[Any, ...], fields: dict[str, Any]
-) -> tuple[ItemAnswer, dict[str, Any]]:
-    """All calls on one item, and its answers as the judge spells them; raises where no call ended in one."""
-    pair, calls = len(given) == 3, []
-    spoken: dict[str, Any] = {}
-    why: _NoAnswerError | None = None
-    for number in range(count):
-        turned = pair and number % 2 == 1
-        texts = (given[0], given[2], given[1]) if turned else given
-        try:
-            said, sure = _one_call(judge, texts, fields, number // 2 if pair else number)
-        except _NoAnswerError as error:
-            said, sure, why = None, None, error
-        content = _TURNED.get(str(said), said) if turned else said
-        if content is not None:
-            spoken.setdefault(str(content), content)
-        order = ("vu" if turned else "uv") if pair else ""
-        calls.append(CallAnswer(None if content is None else str(content), order, sure))
-    if not spoken and why is not None:
-        raise why
-    return ItemAnswer(calls, ""), spoken
-
-
 _TURNED = {"1": "2", "2": "1"}
 """Slots of a pair that was shown in the other order."""
 
 
-def _one_call(
-    judge: RemediedJudge | Callable[..., Any], given: tuple[Any, ...], fields: dict[str, Any], replicate: int
-) -> tuple[Any, float | None]:
-    """The answer and how sure the judge was."""
-    try:
-        if not isinstance(judge, RemediedJudge):
-            return judge(*given, **fields), None
-        asking = judge.reply(*given, replicate=replicate, **fields)
-        reply = asyncio.run_coroutine_threadsafe(asking, lasting_loop()).result()
-        return judge.answer_of(reply), None if reply.confidence is None else reply.confidence.value
-    except (UnreadableError, CallError) as error:
-        raise _NoAnswerError(NO_ANSWER) from error
-    except SteelyardError:
-        raise
-    except Exception as error:  # of a function of the user's: people answer, and read why
-        raise _NoAnswerError(f"the judge raised {type(error).__name__}: {error}") from error
+def _item_answer(
+    judge: RemediedJudge, count: int, given: tuple[Any, ...], fields: dict[str, Any]
+) -> tuple[ItemAnswer, dict[str, Answer]]:
+    """All calls on one item, and its answers as the judge spells them."""
+    pair, calls = len(given) == 3, []
+    spoken: dict[str, Answer] = {}
+    for number in range(count):
+        turned = pair and number % 2 == 1
+        texts = (given[0], given[2], given[1]) if turned else given
+        asking = judge.reply(*texts, replicate=number // 2 if pair else number, **fields)
+        order = ("vu" if turned else "uv") if pair else ""
+        try:
+            reply = asyncio.run_coroutine_threadsafe(asking, lasting_loop()).result()
+            said = judge.answer_of(reply)
+        except (UnreadableError, CallError):
+            calls.append(CallAnswer(None, order))
+            continue
+        content = _TURNED.get(str(said), said) if turned else said
+        spoken[str(content)] = content
+        sure = None if reply.confidence is None else reply.confidence.value
+        calls.append(CallAnswer(str(content), order, sure))
+    return ItemAnswer(calls, ""), spoken
 
 
 def _with_signal(
-    judge: Callable[..., Any], given: tuple[Any, ...], fields: dict[str, Any]
+    function: Callable[..., Any], given: tuple[Any, ...], fields: dict[str, Any]
 ) -> tuple[Any, float | None]:
-    said, _ = _one_call(judge, given, fields, 0)
+    try:
+        said = function(*given, **fields)
+    except Exception as error:  # of a function of the user's: people answer, and read why
+        raise _NoAnswerError(f"the judge raised {type(error).__name__}: {error}") from error
     if said is None:
         return None, None
     if not isinstance(said, tuple) or len(said) != 2 or not isinstance(said[1], (int, float, type(None))):

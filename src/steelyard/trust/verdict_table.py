@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.content_hash import content_hash
 from steelyard.core.rng import seed_for
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.ratings import parse_parts
 from steelyard.survey.judged_items import task_numbers
-from steelyard.tasks.scale import BINARY_WORDS, answer_words, parse_scale
-from steelyard.tasks.sources.cells import LOST, is_missing, normal, plain_text
+from steelyard.tasks.scale import BINARY_WORDS, Pairwise, answer_words, parse_scale
+from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
 from steelyard.trust.options import VerdictOptions
+from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS
 
 OWN = "column"
 """Kind of a signal that a column of a table holds."""
@@ -39,10 +41,14 @@ class Signal:
     """Other judges that the signal takes, and how often each is asked."""
 
     @property
-    def is_probability(self) -> bool:
-        """Whether it may be read as a chance of being right."""
+    def is_share(self) -> bool:
         known = self.values[~np.isnan(self.values)]
         return bool(len(known)) and float(known.min()) >= 0 and float(known.max()) <= 1
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether it may be read as a chance of being right; agreement is none."""
+        return self.is_share and self.kind not in (REPEATS, ORDERS_AGREE, JURY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +78,18 @@ class VerdictTable:
 
     @property
     def clusters(self) -> Ints:
-        """Rows of one task belong together; without tasks, rows of one item do."""
-        return task_numbers(self.tasks if any(self.tasks) else self.items)
+        """Rows of one task belong together; of those without a task, rows of one item do."""
+        pairs = zip(self.tasks, self.items, strict=True)
+        return task_numbers(f"task {task}" if task else f"item {item}" for task, item in pairs)
 
     @property
     def labelled(self) -> Mask:
         return np.array([label is not None for label in self.labels], dtype=np.bool_)
+
+    @property
+    def label_hash(self) -> str:
+        named = zip(self.items, self.labels, strict=True)
+        return content_hash(sorted([item, label] for item, label in named if label is not None))
 
     @property
     def known_answers(self) -> list[str]:
@@ -108,7 +120,8 @@ class AnswerWords:
         self._words = {normal(word): normal(answer) for word, answer in given.items()}
         parsed = None if scale is None else parse_scale(scale)
         self.answers = None if parsed is None else parsed.answers
-        self._usual = BINARY_WORDS if parsed is None else answer_words(parsed)
+        pair = isinstance(parsed, Pairwise)
+        self._usual = SLOTS if pair else BINARY_WORDS if parsed is None else answer_words(parsed)
 
     def spell(self, cell: Any) -> str:
         text = normal(cell)
@@ -206,10 +219,14 @@ def evenly_drawn(here: TableParts, labels: tuple[str | None, ...], seed: int) ->
 
     A promise on accepted answers needs a random draw; a draw by verdict has more of some answers.
     """
-    odds = [
-        None if label is None else _odds(here, record)
-        for record, label in zip(here.table.records, labels, strict=True)
-    ]
+    odds = []
+    for record, label in zip(here.table.records, labels, strict=True):
+        odds.append(None if label is None else here.odds(record))
+        if label is not None and odds[-1] is None:
+            raise DataError(
+                f"{here.where(record)}: p_drawn is empty, expected the item's chance of being drawn, as of "
+                "every label; write it."
+            )
     known = [each for each in odds if each is not None]
     least, rng = min(known, default=1.0), np.random.default_rng(seed_for(seed, "odds"))
     draws = rng.random(len(odds))
@@ -217,20 +234,6 @@ def evenly_drawn(here: TableParts, labels: tuple[str | None, ...], seed: int) ->
         label if own is not None and draw * own < least else None
         for label, own, draw in zip(labels, odds, draws.tolist(), strict=True)
     )
-
-
-def _odds(here: TableParts, record: TableRecord) -> float:
-    cell = here.cell(record, "p_drawn")
-    try:
-        odds = float(cell)
-    except (TypeError, ValueError):
-        odds = float("nan")
-    if not 0 < odds <= 1:
-        raise DataError(
-            f"{here.where(record)}: column {here.columns['p_drawn']!r} holds {plain_text(cell)[:60]!r}, "
-            "expected the odds at which the item was drawn for its label, above 0 and at most 1; correct it."
-        )
-    return odds
 
 
 def _is_empty(cell: Any) -> bool:
@@ -242,7 +245,7 @@ def _judge(table: Table, judge: str, columns: Sequence[str], words: AnswerWords)
     cells = [record.values.get(judge) for record in table.records]
     answers = tuple(
         None
-        if _is_empty(cell) or normal(cell) in LOST
+        if _is_empty(cell) or words.spell(cell) in LOST
         else words.read(cell, f"{table.name}, {record.where}", judge)
         for record, cell in zip(table.records, cells, strict=True)
     )
@@ -290,18 +293,26 @@ def _refuse_unknown(
             )
 
 
-def signals_by_judge(judges: Sequence[str], given: Sequence[str]) -> dict[str, list[str]]:
-    """Signals as the command line writes them; without `JUDGE=` they are of the only judge."""
-    made: dict[str, list[str]] = {judge: [] for judge in judges}
+def by_judge(option: str, form: str, given: Sequence[str], judges: Sequence[str]) -> list[tuple[str, str]]:
+    """Judges with what an option says of them; without `JUDGE=` it is of the only one."""
+    made = []
     for text in given:
-        judge, sign, name = text.partition("=")
-        if not sign or judge not in made:
+        judge, sign, said = text.partition("=")
+        if not sign or judge not in judges:
             if len(judges) != 1:
                 raise ConfigError(
-                    f"--signal: found {text!r} beside {pluralize(len(judges), 'judge')}, expected "
-                    f"JUDGE=SIGNAL with one of {', '.join(judges)}; write whose signal it is."
+                    f"{option}: found {text!r} beside {pluralize(len(judges), 'judge')}, expected {form} "
+                    f"with one of {', '.join(judges)}; write whose it is."
                 )
-            judge, name = judges[0], text
+            judge, said = judges[0], text
+        made.append((judge, said))
+    return made
+
+
+def signals_by_judge(judges: Sequence[str], given: Sequence[str]) -> dict[str, list[str]]:
+    """Signals as the command line writes them."""
+    made: dict[str, list[str]] = {judge: [] for judge in judges}
+    for judge, name in by_judge("--signal", "JUDGE=SIGNAL", given, judges):
         made[judge].append(name)
     for judge, names in made.items():
         if not names:

@@ -109,7 +109,10 @@ def agreement_signals(
     found = [(name, mine.items.get(name)) for name in items]
     signals: dict[str, list[float | None]] = {}
     if mine.has_repeats:
-        signals[REPEATS] = [None if item is None else item.repeats for _, item in found]
+        # An item that was asked less often has other shares: one call always agrees with itself.
+        signals[REPEATS] = [
+            None if item is None or len(item.calls) < mine.most_calls else item.repeats for _, item in found
+        ]
     if mine.has_orders:
         signals[ORDERS_AGREE] = [None if item is None else item.orders for _, item in found]
     if others:

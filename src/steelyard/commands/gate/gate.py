@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.commands.gate.drift import drift_checks
 from steelyard.commands.gate.policy import Policy, PolicyLike, find_policy
@@ -45,6 +45,14 @@ SCHEMA = "steelyard.certificate/1"
 NAME = "certificate.json"
 
 
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+Moment = Annotated[datetime, AfterValidator(_aware), Field(strict=False)]
+"""A date of a file; without a zone it is of UTC."""
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -69,8 +77,8 @@ class Certificate(_Body):
     policy: dict[str, Any]
     versions: Versions
     measured: str | None = None
-    issued: datetime = Field(strict=False)
-    expires: datetime | None = Field(default=None, strict=False)
+    issued: Moment
+    expires: Moment | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +169,7 @@ def verify(
     now: datetime,
     policy: Policy | None = None,
 ) -> None:
-    _refuse_expired(certificate, where, now)
+    refuse_expired(certificate, where, now)
     if certificate.stimulus_set != instruments.stimulus_set:
         raise CertificateError(
             f"{where}: issued for stimulus set {short_hash(certificate.stimulus_set)}, found "
@@ -182,7 +190,7 @@ def verify(
 def require_certified(judge: Judge, path: Path, now: datetime) -> None:
     """Refuse a judge whose code, prompt or model has changed since it was certified."""
     certificate = read_certificate(path)
-    _refuse_expired(certificate, str(path), now)
+    refuse_expired(certificate, str(path), now)
     prints = {name: judge.fingerprint(name) for name in judge.protocols}
     certified = next((one for one in certificate.judges if one.protocols.items() <= prints.items()), None)
     if certified is None:
@@ -197,19 +205,24 @@ def require_certified(judge: Judge, path: Path, now: datetime) -> None:
         raise CertificateError(f"{path}: says {certified.result} of judge {certified.name!r}, expected PASS.")
 
 
-def _refuse_expired(certificate: Certificate, where: str, now: datetime) -> None:
-    if certificate.expires is not None and _aware(certificate.expires) <= now:
+def refuse_expired(certificate: Certificate, where: str, now: datetime) -> None:
+    if certificate.expires is not None and certificate.expires <= now:
         raise CertificateError(
             f"{where}: expired on {certificate.expires.isoformat(timespec='seconds')}; "
             "measure again and gate the new run."
         )
 
 
-def _verify_judge(certificate: Certificate, where: str, instruments: Instruments, name: str) -> None:
+def certified_judge(certificate: Certificate, where: str, name: str) -> CertifiedJudge:
     certified = next((judge for judge in certificate.judges if judge.name == name), None)
     if certified is None:
         names = ", ".join(judge.name for judge in certificate.judges)
         raise CertificateError(f"{where}: does not speak of judge {name!r}, only of {names}; gate it.")
+    return certified
+
+
+def _verify_judge(certificate: Certificate, where: str, instruments: Instruments, name: str) -> None:
+    certified = certified_judge(certificate, where, name)
     present = next(judge for judge in instruments.judges if judge.name == name).protocols
     for protocol, fingerprint in certified.protocols.items():
         if present.get(protocol) != fingerprint:
@@ -220,10 +233,6 @@ def _verify_judge(certificate: Certificate, where: str, instruments: Instruments
             )
     if certified.result != PASS:
         raise CertificateError(f"{where}: says {certified.result} of judge {name!r}, expected PASS.")
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def gate(

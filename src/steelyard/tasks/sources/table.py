@@ -110,6 +110,22 @@ class TableParts:
         cell = record.values.get(self.columns[part]) if part in self.columns else None
         return None if is_missing(cell) else cell
 
+    def odds(self, record: TableRecord) -> float | None:
+        """The item's chance of being drawn for its label; None where it is not said."""
+        text = self.text(record, "p_drawn")
+        if not text:
+            return None
+        try:
+            odds = float(text)
+        except ValueError:
+            odds = 0.0
+        if not 0 < odds <= 1:
+            raise DataError(
+                f"{self.where(record)}: p_drawn is {text!r}, expected the item's chance of being "
+                "drawn, above 0 and at most 1; correct it."
+            )
+        return odds
+
     def text(self, record: TableRecord, part: str) -> str:
         cell = self.cell(record, part)
         return cell.strip() if isinstance(cell, str) else "" if cell is None else plain_text(cell).strip()
