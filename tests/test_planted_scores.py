@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from steelyard.errors import ConfigError, DataError, PermanentError
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey
+from steelyard.providers.planted.decision_model import RaterParameters, hit_rate, rate
 from steelyard.providers.planted.planted_judges import Planted, baseline_judges
-from steelyard.providers.planted.rater import RaterParameters, hit_rate, rate
 from steelyard.providers.planted.server import start
 from steelyard.providers.provider import SupportsLabels, connect
 from steelyard.stimuli.original import edited_stimulus, original_of

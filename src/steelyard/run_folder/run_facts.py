@@ -31,8 +31,8 @@ from steelyard.datasheet.run_facts import (
     OwnChecklists,
     Shortened,
 )
-from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
+from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.run_folder.call_examples import reader_words
 from steelyard.runner.answers import Answers
 from steelyard.runner.costs import AuthoringCost, Costs, lost_cost

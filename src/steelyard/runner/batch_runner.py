@@ -24,7 +24,7 @@ from steelyard.errors import (
     TransientError,
     UnreachableError,
 )
-from steelyard.providers.batch.batch_api import (
+from steelyard.providers.batch_api import (
     ENQUEUED,
     BatchApi,
     BatchRequest,

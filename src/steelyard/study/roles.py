@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from steelyard.core.content_hash import content_hash
 from steelyard.core.validation import Expected, StrictModel
-from steelyard.providers.options import TRANSPORT_OPTIONS
+from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.stimuli.authored.brief import GOALS, ORDINAL, RUN_GOALS
 from steelyard.stimuli.authored.checks import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.study.judge_config import ADDRESS

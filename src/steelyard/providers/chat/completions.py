@@ -17,7 +17,9 @@ from steelyard.errors import TransientError
 from steelyard.providers.chat.known_servers import TOGGLE
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import (
+from steelyard.providers.http.http_client import HttpResponse
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.http.response_errors import (
     clean_name,
     clean_text,
     excerpt,
@@ -27,8 +29,6 @@ from steelyard.providers.http.error_body import (
     parse_error,
     token_count,
 )
-from steelyard.providers.http.http_client import HttpResponse
-from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage

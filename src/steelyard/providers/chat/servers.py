@@ -14,13 +14,12 @@ from pydantic import Field
 from yarl import URL
 
 from steelyard.errors import ConfigError
-from steelyard.providers.batch.batch_api import BatchApi, FileBatchApi, OpenAIBatchApi
+from steelyard.providers.batch_api import BatchApi, FileBatchApi, OpenAIBatchApi
 from steelyard.providers.chat.completions import OPENAI, ChatCompletions
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS, KnownServer
 from steelyard.providers.http.dialect import RequestField, ThinkingOptions
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.options import Line
-from steelyard.providers.provider_info import JudgeExample
+from steelyard.providers.provider_info import JudgeExample, Line
 from steelyard.trials.judge import Judge
 
 

@@ -41,10 +41,9 @@ from steelyard.providers.function.frameworks.adapter import (
     turn_telemetry_off,
 )
 from steelyard.providers.function.request_meter import RequestMeter, metered, outcome, redacted_reply
-from steelyard.providers.http.error_body import excerpt
 from steelyard.providers.http.redaction import Redactor
-from steelyard.providers.options import CallOptions, Line
-from steelyard.providers.provider_info import InProcessProvider, JudgeExample, ProviderInfo
+from steelyard.providers.http.response_errors import excerpt
+from steelyard.providers.provider_info import CallOptions, InProcessProvider, JudgeExample, Line, ProviderInfo
 from steelyard.tasks.scale import BestOf, Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Presentation, Slots
