@@ -52,8 +52,8 @@ from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study
 from steelyard.study.study_copy import StudyCopy
 from steelyard.study.study_probes import open_briefs
-from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Exchange
 
 
 class RunEdits:

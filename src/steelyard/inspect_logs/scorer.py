@@ -13,9 +13,8 @@ from typing import Any, Self
 from steelyard.errors import CallError, ConfigError, DataError
 from steelyard.inspect_logs.messages import require_inspect, score_of
 from steelyard.providers.provider import Provider, connect, model_info
-from steelyard.runner.engine import prime_provider
-from steelyard.runner.limits import RunLimits
-from steelyard.runner.retry import retry
+from steelyard.runner.limits import RunLimits, retry
+from steelyard.runner.session import prime_provider
 from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.original import original_of
 from steelyard.study.judge_config import parse_judge

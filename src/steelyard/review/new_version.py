@@ -20,7 +20,7 @@ from steelyard.review.session import RefusedError, ReviewSession
 from steelyard.review.votes import PROMPTS, STUDY
 from steelyard.study.role_config import check_prompt
 from steelyard.study.study_copy import StudyCopy, study_yaml
-from steelyard.trials.exchange import EDITING_ROLES
+from steelyard.trials.trial import EDITING_ROLES
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from steelyard.providers.provider import provider_flags
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, make_plan
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.store.plan import PlannedTrial, PlannedTrials
+from steelyard.store.trials import PlannedTrial, PlannedTrials
 from steelyard.study.study import DataSource, Study
 from steelyard.study.study_file import FROZEN, StudyConfig, read_yaml
 from steelyard.tasks.checklist import Checklist

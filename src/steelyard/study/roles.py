@@ -22,9 +22,9 @@ from steelyard.trials.builtin_prompts import (
     TRANSCRIPT_SYSTEM,
     TRANSCRIPT_USER,
 )
-from steelyard.trials.exchange import EDITING_ROLES, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding
+from steelyard.trials.trial import EDITING_ROLES, VERIFIER
 
 STEPS = 4
 """Messages that one plan may edit, where a study says nothing else."""

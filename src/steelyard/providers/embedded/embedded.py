@@ -89,12 +89,12 @@ CACHED_TOKENS = 6_000
 
 
 class InferenceEngine:
-    """A model at work: it reads what prompts share once (prefix cache), each piece of work on a core of its own.
+    """A model at work: what prompts share is read once (prefix cache); a piece of work has a core of its own.
 
-    A prompt comes in stages. What was read is cached for prompts that begin with the same stages, and the same
-    stages give the same numbers to the last bit, whatever was asked before: a cached stage holds exactly what
-    reading it again would give. Cores that share a piece wait for each other, and crawl when other programs
-    want them too.
+    A prompt comes in stages. What was read is cached for prompts that begin with the same stages, and the
+    same stages give the same numbers to the last bit, whatever was asked before: a cached stage holds exactly
+    what reading it again would give. Cores that share a piece wait for each other, and crawl when other
+    programs want them too.
     """
 
     def __init__(self, model: LanguageModel, cores: int) -> None:
