@@ -19,8 +19,8 @@ from steelyard.tasks.scale import Binary
 from steelyard.trials.reply import Reply
 from steelyard.trust.run_verdicts import read_run
 from steelyard.trust.trusted import AskedJudge, TrustedJudge
+from steelyard.verdicts.call_answers import CallAnswer, most_frequent, same_winner
 from steelyard.verdicts.confidence import stated_confidence, token_probability
-from steelyard.verdicts.item_answers import CallAnswer, most_frequent, same_winner
 from steelyard.verdicts.readers import LogprobReader
 
 ITEMS = 60

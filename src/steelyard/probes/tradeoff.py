@@ -25,7 +25,7 @@ from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing, both_or
 from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.cues import CUES, PROBE, RESERVED, Cue, cued_item, cued_pair, cued_text, own_cue
 from steelyard.stimuli.ladder import compose
-from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
+from steelyard.stimuli.original import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observations import Observations
 

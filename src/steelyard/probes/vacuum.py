@@ -23,8 +23,8 @@ from steelyard.probes.probe import (
 from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.vacuum import TEXTS, vacuum_pair, vacuum_response
-from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import draw_items
+from steelyard.tasks.task import Item
 from steelyard.verdicts.observations import Observations
 
 PAIRS = (

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from steelyard.core.atomic_write import write_error
+from steelyard.core.files import write_error
 from steelyard.errors import ConfigError
 from steelyard.review.session import RefusedError, ReviewSession
 from steelyard.review.votes import PROMPTS, STUDY

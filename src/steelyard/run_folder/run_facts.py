@@ -40,8 +40,7 @@ from steelyard.runner.planner import Plan
 from steelyard.runner.prices import price_of
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.expectation import Unknown
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
 from steelyard.tasks.scale import scale_name

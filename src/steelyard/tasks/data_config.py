@@ -14,7 +14,6 @@ from steelyard.core.validation import StrictModel
 from steelyard.errors import DataError
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
-from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry, crossed
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale
 from steelyard.tasks.sources.cells import LabelMap, is_missing, normal, plain_text
@@ -30,7 +29,7 @@ from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import SampleField
 from steelyard.tasks.sources.table import Table, Value, filter_rows, join_tables
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.preprocess import Preparation
 
 _ID = ColumnPart("id", "the id", ("id",), FILLED)

@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 
 from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.errors import ConfigError
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Scale, parse_scale
+from steelyard.tasks.task import Item
 
 
 class LevelConfig(StrictModel):

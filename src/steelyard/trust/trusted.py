@@ -24,8 +24,8 @@ from steelyard.trust.apply import NO_ANSWER, NO_SIGNAL, UNSURE
 from steelyard.trust.run_verdicts import PERCENT
 from steelyard.trust.trust_file import JuryMember, TrustedStage, TrustFile, read_trust
 from steelyard.trust.verdict_table import OWN
+from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS, CallAnswer, ItemAnswer
 from steelyard.verdicts.confidence import STATED, TOKEN
-from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS, CallAnswer, ItemAnswer
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.pairs.columns import Pairs, collect, excluded, neither, readable
 from steelyard.metrics.proportions import with_difference_word
 from steelyard.metrics.stats.clusters import ClusterMean
-from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import NATURAL_PROBE
 from steelyard.verdicts.observations import Observations
 
 CUE_SHIFT = Metric(

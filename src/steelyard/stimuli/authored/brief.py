@@ -9,11 +9,9 @@ from typing import Any
 from steelyard.core.content_hash import plain
 from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import PACK, Stimulus
-from steelyard.tasks.agent_pack import pack_run
-from steelyard.tasks.item import Item
-from steelyard.tasks.pack import PackItem, pack_item
+from steelyard.tasks.pack import PackItem, pack_item, pack_run
 from steelyard.tasks.scale import Binary, Ordinal, Scale
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 
 LABEL_FLIP = "label_flip"
