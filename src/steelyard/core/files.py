@@ -1,13 +1,16 @@
-"""Files: read problems in words, writes that are whole or not at all, and the folder of this user.
+"""Files: read problems in words, writes that are whole or not at all, packed ones, the folder of this user.
 
 The folder holds weights, consents and the signing key: what somebody else wrote beside a run or a study
-carries no signature with it.
+carries no signature with it. A packed file (XLSX, Inspect log, Parquet) that unpacks to far more than its
+size is refused.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -18,7 +21,7 @@ from secrets import token_bytes
 from stat import S_ISREG
 
 from steelyard.core.content_hash import canonical_json
-from steelyard.errors import ConfigError, StoreError
+from steelyard.errors import ConfigError, DataError, StoreError
 
 
 def no_such(path: Path, kind: str = "file") -> str:
@@ -117,3 +120,35 @@ def open_file(path: Path) -> BufferedReader:
     if not S_ISREG(path.stat().st_mode):
         raise OSError(f"{path}: not a file")
     return path.open("rb")
+
+
+MAX_UNPACKED = 200_000_000
+"""Bytes that any archive may unpack to."""
+MAX_RATIO = 100
+"""Times its own size that a larger archive may unpack to; text packs to a tenth."""
+
+
+def check_archive(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+            limit = unpacked_limit(path.stat().st_size)
+            # Reads no more than the stated sizes: a member that holds more has another checksum.
+            wrong = archive.testzip() if unpacked <= limit else None
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return  # whoever reads the file says what is wrong with it
+    if wrong is not None:
+        raise DataError(f"{path}: {wrong} is not what the archive states of it; get the file again.")
+    check_unpacked(path, unpacked, limit)
+
+
+def unpacked_limit(size: int) -> int:
+    return max(MAX_UNPACKED, MAX_RATIO * size)
+
+
+def check_unpacked(path: Path, unpacked: int, limit: int) -> None:
+    if unpacked > limit:
+        raise DataError(
+            f"{path}: unpacks to {unpacked / 1e6:,.0f} MB, expected at most {limit / 1e6:,.0f} MB for its "
+            "size; split the file if it is sound."
+        )

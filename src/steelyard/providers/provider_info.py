@@ -1,4 +1,4 @@
-"""Capabilities and requirements of a provider: all that is asked of it before a call is made.
+"""What a provider says of itself before a call is made: capabilities, keys of its own, where its calls go.
 
 Keys of a judge that are its provider's own are strict, and checked before anything is spent: a provider names
 a model of them. `planted/probit?s=0.8` and `{model: planted/probit, s: 0.8}` come to the same; what is not
@@ -8,6 +8,7 @@ said stays None or has the default that the model gives it.
 from __future__ import annotations
 
 import os
+import typing
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from steelyard.core.dotenv import holds_key
+from steelyard.core.dotenv import file_of_key, holds_key, key_from
 from steelyard.core.validation import checked
 from steelyard.tasks.scale import BestOf, Pairwise, Scale
 from steelyard.trials.builtin_prompts import (
@@ -265,3 +266,48 @@ class ProviderInfo:
     @property
     def missing_key(self) -> str | None:
         return None if any(map(os.environ.get, self.environment)) else next(iter(self.environment), None)
+
+
+@dataclass(frozen=True)
+class Destination:
+    address: str
+    """Where calls go, without a query; of code, the name of the function."""
+    key_variables: tuple[str, ...] = ()
+    """Variables that may hold the key; the first that is set is sent."""
+    is_code: bool = False
+    """The judge is a Python function: calls run its code."""
+    is_own: bool = True
+    """The address is the vendor's, or one that the user's environment names."""
+    is_named: bool = False
+    """The judge names the variable itself."""
+
+    @property
+    def key_variable(self) -> str | None:
+        """The variable that is sent; the first of them where none is set."""
+        return next(filter(key_from, self.key_variables), next(iter(self.key_variables), None))
+
+    @property
+    def foreign_variable(self) -> str | None:
+        """The variable whose value the judge sends to an address that is not the vendor's."""
+        variable = None if self.is_own else self.key_variable
+        return variable if variable and (self.is_named or key_from(variable)) else None
+
+    @property
+    def text(self) -> str:
+        """The end of a sentence: `calls …`."""
+        if self.is_code:
+            return f"run the Python code of {self.address}"
+        if self.key_variable is None:
+            return f"go to {self.address} without a key"
+        found = f" of {file}" if (file := file_of_key(self.key_variable)) else ""
+        unset = "" if key_from(self.key_variable) else " (not set)"
+        return f"go to {self.address} with the key in {self.key_variable}{found}{unset}"
+
+
+@typing.runtime_checkable
+class HasDestination(typing.Protocol):
+    """A provider that says where calls go; those without one stay in this process."""
+
+    @property
+    def destination(self) -> Destination:
+        """Where calls go, and with which key."""

@@ -50,8 +50,7 @@ from steelyard.study.task_config import (
     runs_draw,
 )
 from steelyard.tasks.checklist import Checklist, read_checklists
-from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.rubric_list import RubricEntry
+from steelyard.tasks.data_config import DataConfig, RubricEntry
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
 from steelyard.tasks.task import Item, Task
