@@ -14,13 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import Field
 
 from steelyard.core.text import pluralize
-from steelyard.core.validation import Expected, StrictModel, checked
+from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError
-from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin
+from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin, read_list
 
 ELEMENTS = 5
 """Required elements of a built-in checklist, and so its highest quality; those of users may have others."""
@@ -133,12 +132,7 @@ class _File(StrictModel):
 
 
 def read_checklists(path: Path) -> tuple[Checklist, ...]:
-    try:
-        body = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or "not valid YAML or JSON"
-        raise ConfigError(f"{path}: cannot be read ({reason}); expected a list of checklists.") from error
-    given = checked(_File, body if isinstance(body, dict) else {"checklists": body}, str(path)).checklists
+    given = read_list(_File, path, "checklists").checklists
     for problem in _problems(given):
         raise ConfigError(f"{path}: {problem}.")
     named = {one.id: one for one in given}

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, Field
 
 from steelyard.core.registry import Spec
-from steelyard.core.validation import Expected, StrictModel, checked
+from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
+from steelyard.tasks.builtin_yaml import read_list
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale
 from steelyard.tasks.sources.cells import LabelMap, is_missing, normal, plain_text
 from steelyard.tasks.sources.found_columns import (
@@ -70,13 +70,7 @@ class RubricEntry:
 
 
 def read_rubrics(path: Path, wanted: Sequence[str] | None = None) -> tuple[RubricEntry, ...]:
-    try:
-        body = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or "not valid YAML or JSON"
-        raise ConfigError(f"{path}: cannot be read ({reason}); expected a list of rubrics.") from error
-    rows = body if isinstance(body, dict) else {"rubrics": body}
-    entries = [_entry(config, path) for config in checked(_File, rows, str(path)).rubrics]
+    entries = [_entry(config, path) for config in read_list(_File, path, "rubrics").rubrics]
     names = [entry.id for entry in entries]
     for name in names:
         if names.count(name) > 1:

@@ -68,7 +68,8 @@ def request_body(
     }
     for name, (form, value) in sent.items():
         if name == "response_format":
-            body[name] = _response_format(form, value)
+            verdict = {"name": "verdict", "strict": True, "schema": value}
+            body[name] = {"type": form} if form == "json_object" else {"type": form, "json_schema": verdict}
         elif form != ROOM:
             if form == TOGGLE:
                 value = "enabled" if value else "disabled"
@@ -77,12 +78,6 @@ def request_body(
     if "logprobs" in sent:
         body["top_logprobs"] = 20
     return body | dict(presentation.decoding.extra)
-
-
-def _response_format(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
-    if kind == "json_object":
-        return {"type": kind}
-    return {"type": kind, "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
 
 
 _THINK, _END_THINK = "<think>", "</think>"

@@ -192,8 +192,8 @@ def expected_rates(parameters: Parameters, delta: float, same_texts: bool = Fals
     return AnswerRates(float(better), float(worse), float(1 - better - worse))
 
 
-def expected_pair_rates(parameters: Parameters, same_texts: bool = False) -> PairRates:
-    weights, shown, swapped = _orders(parameters, 0.0, same_texts)
+def expected_pair_rates(parameters: Parameters) -> PairRates:
+    weights, shown, swapped = _orders(parameters, 0.0, same_texts=False)
     stable = weights @ (shown[0] * swapped[1] + shown[1] * swapped[0])
     positional = weights @ (shown[0] * swapped[0] + shown[1] * swapped[1])
     neither = weights @ (shown[2] * swapped[2])
