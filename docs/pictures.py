@@ -30,9 +30,8 @@ from steelyard.stimuli.authored.brief import LABEL_FLIP, PARAPHRASE, Brief
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.transcript import (
     Block,
     ToolCall,

@@ -18,9 +18,8 @@ from steelyard.errors import DataError
 from steelyard.runner.limits import RunLimits
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import Roles
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.builtin_prompts import parse_score_prompt
 
 TASK = Task(

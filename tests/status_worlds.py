@@ -27,8 +27,8 @@ from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.invariance import invariance_estimates
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.repeats import stability
-from steelyard.stimuli.best_of import rotations
-from steelyard.tasks.item import Item
+from steelyard.stimuli.original import rotations
+from steelyard.tasks.task import Item
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Unreadable

@@ -22,8 +22,8 @@ from steelyard.study.study_file import load_config
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import category, human_majority_vote
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
+from steelyard.tasks.task import Item
 
 LLMBAR_ITEMS = published("llmbar") / "items.jsonl"
 

@@ -11,8 +11,8 @@ import pytest
 from scores import call
 from steelyard.metrics.comparison.against_baselines import best_baseline_name, gain_estimates
 from steelyard.metrics.estimate import Estimate
-from steelyard.stimuli.natural import natural_pair
-from steelyard.tasks.item import Item
+from steelyard.stimuli.original import natural_pair
+from steelyard.tasks.task import Item
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie

@@ -12,7 +12,7 @@ from agent_runs import stock_messages, stock_sample, write_log
 from commands import Command
 from own_judges import measured, study_of
 from servers import Answer, Received, ScriptedServer, says
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.trials.builtin_prompts import TRANSCRIPT_USER, parse_score_prompt
 from steelyard.trials.prompt import PromptTemplate
 

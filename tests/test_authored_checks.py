@@ -30,8 +30,8 @@ from steelyard.stimuli.authored.checks import (
     unit,
     words,
 )
-from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, pack
+from steelyard.tasks.task import Item
 
 RUBRIC = "A good answer names the river, the year of the flood and what was done about the dam afterwards."
 SOURCE = "The flood came in 1953 and the old dam broke, so a new and higher one was built within four years."

@@ -32,8 +32,7 @@ from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
-from steelyard.tasks.item import Item
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 
 
 def study(*probes: str, data: Sequence[Item] = items(4), task: Task = TASK) -> Study:

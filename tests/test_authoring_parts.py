@@ -28,9 +28,8 @@ from steelyard.stimuli.authored.checks import LOCAL_LIMIT, Rejection, closest, c
 from steelyard.stimuli.stimulus import REJECTED
 from steelyard.study.roles import AuthorConfig, Roles
 from steelyard.study.study import Study
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.reply import Reply
 
 FIVE = Ordinal(1, 5)

@@ -21,7 +21,7 @@ from steelyard.datasheet.conclude import JudgeEvidence
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.render.clauses import fact_text
 from steelyard.datasheet.run_facts import RunFacts
-from steelyard.providers.batch.batch_api import AnthropicBatchApi, OpenAIBatchApi
+from steelyard.providers.batch_api import AnthropicBatchApi, OpenAIBatchApi
 from steelyard.runner import batch_runner
 from steelyard.runner.batch_runner import FOLDER
 from vendors import KEY

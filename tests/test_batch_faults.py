@@ -13,7 +13,7 @@ import pytest
 from batch_server import BatchServer, MessageBatchServer
 from commands import Command, StartedCommand
 from servers import Answer, Received, ScriptedServer, drop, fails
-from steelyard.providers.batch.batch_api import AnthropicBatchApi, OpenAIBatchApi
+from steelyard.providers.batch_api import AnthropicBatchApi, OpenAIBatchApi
 from test_batch import BATCH, SERVERS, every_vendor, options
 from vendors import KEY
 

@@ -12,8 +12,8 @@ from yarl import URL
 
 from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, TransientError
+from steelyard.providers.chat.completions import SERVERS
 from steelyard.providers.chat.known_servers import KNOWN_SERVERS
-from steelyard.providers.chat.servers import SERVERS
 from steelyard.providers.http.dialect import Dialect, quirks_of
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors.bedrock import Signer

@@ -28,15 +28,14 @@ from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.scores.best_of import SLOT_PREFERENCE, best_of_estimates
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.stimuli.best_of import response_in_slot, rotations
+from steelyard.stimuli.original import response_in_slot, rotations
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import BestOf, parse_scale, scale_name
 from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.builtin_prompts import parse_best_of_prompt
 from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial

@@ -22,9 +22,9 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.prices import Price
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.exchange import Exchange
 from steelyard.trials.presentation import Decoding, Message
 from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.trial import Exchange
 from test_store_rows import exchange
 
 DOLLAR = Price(1.0, 1.0, "a dollar a token")

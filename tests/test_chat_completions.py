@@ -24,9 +24,8 @@ from steelyard.errors import (
     TransientError,
     UnreachableError,
 )
-from steelyard.providers.chat.completions import OPENAI, ChatCompletions
-from steelyard.providers.chat.servers import SERVERS as NAMED
-from steelyard.providers.chat.servers import OpenAI
+from steelyard.providers.chat.completions import OPENAI, ChatCompletions, OpenAI
+from steelyard.providers.chat.completions import SERVERS as NAMED
 from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES
 from steelyard.providers.http.response_errors import RATE_LIMIT_HEADERS, retry_after

@@ -22,10 +22,9 @@ from steelyard.providers.http.connection import (
     ProtocolError,
     RawResponse,
     ResponseTooLargeError,
+    decompress,
 )
-from steelyard.providers.http.connection_pool import ConnectionPool
-from steelyard.providers.http.decompression import decompress
-from steelyard.providers.http.reply_ids import ReplyIds
+from steelyard.providers.http.connection_pool import ConnectionPool, ReplyIds
 
 LARGEST = 1000
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from servers import Answer, ScriptedServer
 from steelyard.errors import TransientError
-from steelyard.providers.http.decompression import CHUNK_SIZE, Decompressor
+from steelyard.providers.http.connection import CHUNK_SIZE, Decompressor
 from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.provider import connect

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.dictionary_encoding import CHUNK, DictionaryWriter, Part, coded, encode, fixed, joined
+from steelyard.core.arrays import CHUNK, DictionaryWriter, Part, coded, encode, fixed, joined
 
 ROWS = st.lists(st.integers(0, 10**6), max_size=30)
 COLUMNS = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_size=6)

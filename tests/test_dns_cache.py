@@ -12,10 +12,9 @@ from contextlib import closing, contextmanager
 import pytest
 from yarl import URL
 
-from steelyard.providers.http import dns_cache
+from steelyard.providers.http import connection_pool
 from steelyard.providers.http.connection import ConnectError
-from steelyard.providers.http.connection_pool import ConnectionPool
-from steelyard.providers.http.dns_cache import DnsCache
+from steelyard.providers.http.connection_pool import ConnectionPool, DnsCache
 
 
 @contextmanager
@@ -82,7 +81,7 @@ def test_all_connections_share_one_lookup(names: Callable[..., Names]) -> None:
 
 
 def test_addresses_grow_old(names: Callable[..., Names], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dns_cache, "TTL", 0.0)
+    monkeypatch.setattr(connection_pool, "TTL", 0.0)
     with listening() as (_, old), listening() as (_, moved):
         asked = names([old], [moved])
 
@@ -98,13 +97,13 @@ def test_an_address_that_refuses_gives_way_and_comes_last_from_then_on(
     names: Callable[..., Names], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = list[object]()
-    usual = dns_cache._connect
+    usual = connection_pool._connect
 
-    async def connected(address: dns_cache.Address, seconds: float | None) -> socket.socket:
+    async def connected(address: connection_pool.Address, seconds: float | None) -> socket.socket:
         tried.append((address[1], seconds))
         return await usual(address, seconds)
 
-    monkeypatch.setattr(dns_cache, "_connect", connected)
+    monkeypatch.setattr(connection_pool, "_connect", connected)
     with refusing() as gone, listening() as (_, there):
         asked = names([gone, there])
 
@@ -113,7 +112,11 @@ def test_an_address_that_refuses_gives_way_and_comes_last_from_then_on(
             return await peers(known, 1) + await peers(known, 1)
 
         assert asyncio.run(run()) == [there, there]
-    assert tried == [(gone, dns_cache.CONNECT_TIMEOUT), (there, None), (there, dns_cache.CONNECT_TIMEOUT)]
+    assert tried == [
+        (gone, connection_pool.CONNECT_TIMEOUT),
+        (there, None),
+        (there, connection_pool.CONNECT_TIMEOUT),
+    ]
     assert len(asked.asked) == 1
 
 
@@ -121,7 +124,7 @@ def test_an_address_that_is_silent_gives_way(
     names: Callable[..., Names], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody has this address: a machine with a network waits in vain, one without is told so at once."""
-    monkeypatch.setattr(dns_cache, "CONNECT_TIMEOUT", 0.05)
+    monkeypatch.setattr(connection_pool, "CONNECT_TIMEOUT", 0.05)
     with listening() as (_, there):
         names([("192.0.2.1", 9), there])
         assert asyncio.run(peers(DnsCache(), 1)) == [there]

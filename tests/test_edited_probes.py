@@ -9,10 +9,9 @@ from steelyard.errors import ConfigError
 from steelyard.probes.probe import PROBES, Design
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Scale
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 
 TASK = Task("Score it.", "Is it right?", Binary())
 RULED = ("format_invariance_1", "format_invariance_2", "format_invariance_3", "typos", "markdown")

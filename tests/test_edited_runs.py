@@ -24,7 +24,7 @@ from steelyard.probes.probe import PROBES
 from steelyard.run_folder.recorded_steps import with_recorded_steps
 from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.stimulus import Lineage
-from steelyard.tasks.agent_pack import agent_pack
+from steelyard.tasks.pack import agent_pack
 from steelyard.verdicts.observations import Observation
 
 AUTHOR = "openai/writer"

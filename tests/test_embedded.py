@@ -20,8 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from steelyard.errors import PermanentError, ProviderRefusedError, UnreachableError
-from steelyard.providers.embedded.embedded import EMBEDDED_GRADED, Embedded
-from steelyard.providers.embedded.inference import AsyncCache, InferenceEngine
+from steelyard.providers.embedded.embedded import EMBEDDED_GRADED, AsyncCache, Embedded, InferenceEngine
 from steelyard.providers.embedded.model import LanguageModel, load_model, read_gguf, shared_model
 from steelyard.providers.embedded.tokens import DEFAULT_SYSTEM, Chat, Tokenizer, split_words
 from steelyard.providers.embedded.weights import ensure_weights

@@ -16,7 +16,7 @@ from scores import calls
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.unchanged import unchanged_estimates
-from steelyard.tasks.item import Item
+from steelyard.tasks.task import Item
 from steelyard.verdicts.observations import Observations
 
 

@@ -12,7 +12,8 @@ import pytest
 from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.cli.output import open_link
-from steelyard.core import dotenv
+from steelyard.core import dotenv, files
+from steelyard.core.files import check_archive
 from steelyard.core.foreign_code import without_code
 from steelyard.errors import DataError
 from steelyard.providers.function.code_hash import code_hash, text_of
@@ -20,8 +21,6 @@ from steelyard.providers.function.python_function import function_at
 from steelyard.providers.provider import PROVIDERS, connect, provider_info
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
-from steelyard.tasks.sources import archives
-from steelyard.tasks.sources.archives import check_archive
 from steelyard.tasks.sources.read import read_table
 
 EVIL = """from pathlib import Path
@@ -150,7 +149,7 @@ def test_on_a_terminal_the_user_is_asked(command, tmp_path: Path, monkeypatch, t
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(archives, "MAX_UNPACKED", 2_000_000)
+    monkeypatch.setattr(files, "MAX_UNPACKED", 2_000_000)
     log = tmp_path / "bomb.xlsx"
     with zipfile.ZipFile(log, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("header.json", "w") as part:
         part.write(b" " * 3_000_000)
@@ -173,7 +172,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypa
 def test_a_value_that_stands_in_every_row_of_a_parquet_file_is_counted_in_every_row(
     tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(archives, "MAX_UNPACKED", 2_000_000)
+    monkeypatch.setattr(files, "MAX_UNPACKED", 2_000_000)
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     for name, rows in (("bomb", 250), ("sound", 150)):
         texts = arrow.array(["x" * 10_000]).take(arrow.array([0] * rows))

@@ -14,7 +14,7 @@ from steelyard.errors import PermanentError, ProviderRefusedError, TransientErro
 from steelyard.providers import HttpOptions, JudgeExample, ProviderInfo
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES, HttpClient
-from steelyard.providers.options import TRANSPORT_OPTIONS
+from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.judge import PASSING_OPTIONS, Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots

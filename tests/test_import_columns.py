@@ -24,7 +24,7 @@ from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.probes.probe import PROBES
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.verdicts.observations import Observations
 
 NAMES = st.sampled_from(["a", "b", "é-1", 'q"uote', "back\\slash", 'x, "first": ', "z"])

@@ -20,7 +20,7 @@ from steelyard.errors import ConfigError
 from steelyard.inspect_logs.export import export_inspect
 from steelyard.inspect_logs.messages import chat_messages
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.agent_pack import agent_pack
+from steelyard.tasks.pack import agent_pack
 from steelyard.tasks.sources.inspect_log import transcript_of_sample
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.transcript import Block, ToolCall, Turn

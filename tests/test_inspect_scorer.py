@@ -24,7 +24,7 @@ from servers import Answer, Received, ScriptedServer, fails, says
 from steelyard.errors import ConfigError
 from steelyard.inspect_logs.scorer import SharedProvider, judge_call
 from steelyard.stimuli.original import original_of
-from steelyard.tasks.item import Item
+from steelyard.tasks.task import Item
 from steelyard.trials.builtin_prompts import parse_score_prompt
 from steelyard.trials.trial import Trial
 

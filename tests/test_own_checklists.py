@@ -19,9 +19,9 @@ from commands import Done, run_command
 from own_judges import study_of
 from servers import planted_server
 from steelyard.runner.planner import make_plan
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.own_checklists import read_checklists
+from steelyard.tasks.checklist import read_checklists
 from steelyard.tasks.scale import Pairwise
 
 FAST = ("--attempts", 1, "--backoff", 0.01, "--concurrency", 4)

@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 from steelyard.errors import ConfigError, DataError, PermanentError
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey
+from steelyard.providers.planted.decision_model import RaterParameters, hit_rate, rate
 from steelyard.providers.planted.planted_judges import Planted, baseline_judges
-from steelyard.providers.planted.rater import RaterParameters, hit_rate, rate
 from steelyard.providers.planted.server import start
 from steelyard.providers.provider import SupportsLabels, connect
 from steelyard.stimuli.original import edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.builtin_prompts import POINTWISE_USER, parse_score_prompt
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots

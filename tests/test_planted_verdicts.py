@@ -13,8 +13,14 @@ from steelyard.datasheet.conclusion import NO_FAULT, UNFIT, Conclusion
 from steelyard.datasheet.render.clauses import fact_text
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.providers.planted.answer_keys import KnownLabel
-from steelyard.providers.planted.decision_model import Parameters, decide, length_effect
-from steelyard.providers.planted.rater import LONG, RaterParameters, rate
+from steelyard.providers.planted.decision_model import (
+    LONG,
+    Parameters,
+    RaterParameters,
+    decide,
+    length_effect,
+    rate,
+)
 
 ANSWERS = ("1", "2", "tie")
 

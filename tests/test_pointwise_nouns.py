@@ -17,9 +17,8 @@ from steelyard.stimuli.original import edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale, parse_scale, scale_name
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial

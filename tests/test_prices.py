@@ -18,10 +18,10 @@ from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.runner import prices
 from steelyard.runner.budget import max_cost
 from steelyard.runner.prices import LongPrompt, Price, PriceClock, price_at
-from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Slots
 from steelyard.trials.reply import CommonUsage, Usage
+from steelyard.trials.trial import Exchange
 from vendors import ANTHROPIC, KEY, PROTOCOLS
 
 LISTED = Price(

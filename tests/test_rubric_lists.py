@@ -11,9 +11,8 @@ import yaml
 from agent_runs import stock_messages
 from commands import Command
 from steelyard.errors import ConfigError
-from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.rubric_list import read_rubrics
+from steelyard.stimuli.stimulus import StimulusSet
+from steelyard.tasks.data_config import DataConfig, read_rubrics
 from steelyard.tasks.scale import Binary, Ordinal
 
 RUBRICS = [

@@ -18,8 +18,8 @@ from steelyard.stimuli.authored.run_edits import (
     find_fault,
     parse_plan,
 )
-from steelyard.tasks.agent_pack import agent_pack
-from steelyard.tasks.item import Item
+from steelyard.tasks.pack import agent_pack
+from steelyard.tasks.task import Item
 from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
 
 CALL = ToolCall("c1", "refund", {"order": "ORD-4471", "amount": 20, "notify": True})

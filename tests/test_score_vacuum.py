@@ -16,9 +16,8 @@ from steelyard.probes.catalogue import Vacuum
 from steelyard.probes.probe import Design
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.vacuum import TEXTS, vacuum_response
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Scale
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from steelyard.providers.chat import completions
-from steelyard.providers.chat.servers import ACCOUNT
+from steelyard.providers.chat.completions import ACCOUNT
 from steelyard.providers.vendors import anthropic, bedrock, google
 from vendors import ANTHROPIC, AZURE, GOOGLE, KEY, sent_to, shown
 

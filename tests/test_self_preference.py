@@ -15,12 +15,10 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.self_preference import NO_FAMILY, NONE_ALIKE, NONE_OWN, vendor_of
 from steelyard.probes.probe import Design
 from steelyard.probes.unchanged_items import SelfPreference
-from steelyard.stimuli.natural import natural_pair
-from steelyard.stimuli.original import original_of
+from steelyard.stimuli.original import natural_pair, original_of
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal, Pairwise
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.builtin_prompts import parse_score_prompt
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation

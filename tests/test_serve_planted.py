@@ -21,10 +21,9 @@ from steelyard.providers.planted.answer_keys import pack_key
 from steelyard.providers.planted.server import start
 from steelyard.stimuli.original import original_of
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Pairwise
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 

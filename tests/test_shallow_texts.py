@@ -20,8 +20,7 @@ from each import for_each
 from steelyard.stimuli import shallow_reader
 from steelyard.stimuli.shallow_reader import Example, ShallowReading, read_examples
 from steelyard.stimuli.surface_counts import surface_counts
-from steelyard.tasks.agent_pack import FAILS, PASSES, agent_pack
-from steelyard.tasks.pack import PackItem, pack
+from steelyard.tasks.pack import FAILS, PASSES, PackItem, agent_pack, pack
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.transcripts.transcript import render_transcript
 

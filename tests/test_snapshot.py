@@ -23,9 +23,8 @@ from steelyard.runner.planner import make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Pairwise
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 
 TASK = Task("Score it.", "Right is 1.", Binary())
 

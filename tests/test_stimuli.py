@@ -12,8 +12,7 @@ from steelyard.providers.planted.answer_keys import builtin_key
 from steelyard.stimuli.allocation import Kind, allocate
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.ladder import compose, order_checklists
-from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import Stimulus, StimulusSet
 from steelyard.study.study_probes import DEFAULT_PROBES
 from steelyard.tasks.checklist import ELEMENTS, catalogue, subjects
 

@@ -19,15 +19,13 @@ from steelyard.core.content_hash import canonical_json, content_hash, digests_of
 from steelyard.errors import StoreError
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.connection import MIGRATIONS, migrate
-from steelyard.store.plan import PlannedTrial
 from steelyard.store.rows import CHUNK
 from steelyard.store.run_store import RunStore
-from steelyard.store.trials import reply_body, reply_from
-from steelyard.trials.exchange import AUTHOR, VALIDATOR, Exchange
+from steelyard.store.trials import PlannedTrial, reply_body, reply_from
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Slots
 from steelyard.trials.reply import Reply, Usage
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import AUTHOR, VALIDATOR, Exchange, Trial
 from test_store import some_trials
 
 text = st.text(max_size=40)

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from steelyard.errors import TransientError
-from steelyard.runner.limits import RunLimits
+from steelyard.runner.limits import _JITTER, RunLimits, backoff_delay, sleep
 from steelyard.runner.rate_limit import Throttle
-from steelyard.runner.retry import _JITTER, backoff_delay, sleep
 
 
 def test_the_limit_halves_and_grows_back_by_one_per_round() -> None:

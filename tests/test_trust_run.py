@@ -19,8 +19,7 @@ from steelyard.errors import CertificateError
 from steelyard.tasks.scale import Binary
 from steelyard.trials.reply import Reply
 from steelyard.trust.run_verdicts import read_run
-from steelyard.verdicts.confidence import stated_confidence, token_probability
-from steelyard.verdicts.item_answers import (
+from steelyard.verdicts.call_answers import (
     CallAnswer,
     ItemAnswer,
     ItemAnswers,
@@ -28,6 +27,7 @@ from steelyard.verdicts.item_answers import (
     most_frequent,
     same_winner,
 )
+from steelyard.verdicts.confidence import stated_confidence, token_probability
 from steelyard.verdicts.readers import LogprobReader
 
 ITEMS = 60

@@ -20,7 +20,7 @@ from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import score
 from steelyard.run_folder import resume
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import StimulusSet
 from test_resume import Teller
 
 PROBES = ("-p", "vacuum", "-p", "ladder")

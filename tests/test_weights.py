@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.core.cache_folder import cache_folder
+from steelyard.core.files import cache_folder
 from steelyard.errors import RunError, UnreachableError
 from steelyard.providers.embedded import weights as module
 from steelyard.providers.embedded.weights import (

@@ -9,10 +9,9 @@ from steelyard.probes.probe import PROBES
 from steelyard.stimuli.authored.brief import GOALS, LONG, ORDINAL, flip_label
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.study.study import Study
-from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack, pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 
 TASK = Task("Score it.", "", Binary())
 

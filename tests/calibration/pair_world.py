@@ -12,10 +12,10 @@ from calibration.urn import shared
 from steelyard.probes.catalogue import controls, ladder_arm, vacuum_arm
 from steelyard.probes.probe import Design, Showing
 from steelyard.stimuli.expectation import Prefers
-from steelyard.stimuli.natural import natural_pair
+from steelyard.stimuli.original import natural_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist
-from steelyard.tasks.item import Item
+from steelyard.tasks.task import Item
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns

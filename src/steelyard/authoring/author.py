@@ -40,9 +40,8 @@ from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunSession
-from steelyard.stimuli.authored.brief import ORDINAL, Brief
+from steelyard.stimuli.authored.brief import ORDINAL, Brief, ProbeReport
 from steelyard.stimuli.authored.checks import Rejection, check_text, words
-from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
@@ -52,8 +51,8 @@ from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study
 from steelyard.study.study_copy import StudyCopy
 from steelyard.study.study_probes import open_briefs
-from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Exchange
 
 
 class RunEdits:

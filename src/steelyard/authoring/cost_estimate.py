@@ -23,9 +23,9 @@ from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep
 from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.transcripts.transcript import message
-from steelyard.trials.exchange import Exchange
 from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Exchange
 
 LENGTHS = {LONG: 2.0, PADDED: 2.0, SHORT: 0.5}
 """Length of a text for each character of the item's response; 1 otherwise."""

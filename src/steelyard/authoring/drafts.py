@@ -15,7 +15,7 @@ from steelyard.study.roles import SHOWN_BEFORE, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.transcript import Transcript, Turn, message, render_transcript
-from steelyard.trials.exchange import VALIDATOR, VERIFIER
+from steelyard.trials.trial import VALIDATOR, VERIFIER
 
 
 @dataclass

@@ -17,11 +17,10 @@ from steelyard.study.study import Study
 from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.task import Task
 from steelyard.tasks.transcripts.transcript import message, render_transcript
-from steelyard.trials.exchange import AUTHOR, EDITOR, EMBEDDER, PLANNER, SUMMARIZER, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Message, Slots
 from steelyard.trials.prompt import PromptTemplate
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import AUTHOR, EDITOR, EMBEDDER, PLANNER, SUMMARIZER, Exchange, Trial
 
 PASS_KEY = '"verdict"'
 """A prompt of the user's own for a verifier that names this key asks for PASS or FAIL, and for no score."""

@@ -19,9 +19,9 @@ from steelyard.stimuli.authored.checks import Rejection, Vector, closest, crowd,
 from steelyard.study.roles import BORDER, EXPANSION, GRADE, MEANING, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.sources.items import draw_items
-from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Exchange
 
 COMPARED = 1000
 """Items that were not drawn and that texts are compared with, at most."""

@@ -48,7 +48,7 @@ def compare(options: CompareOptions) -> None:
     from rich.console import Console
 
     from steelyard.commands.compare import Target, compare_targets
-    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.core.files import atomic_write_text
     from steelyard.datasheet.comparison import markdown as comparison_markdown
     from steelyard.datasheet.comparison import page as comparison_page
     from steelyard.datasheet.comparison import terminal as comparison_terminal

@@ -59,7 +59,7 @@ def gate(options: GateOptions) -> None:
     from steelyard.commands.gate.policy import SHIPPED
     from steelyard.commands.gate.reports import render_junit, render_markdown
     from steelyard.commands.gate.ruling import EXIT_CODES, GATE_INCONCLUSIVE, PASS
-    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.core.files import atomic_write_text
 
     now = datetime.now(UTC)
     target, policy, judges = options.target, options.policy, options.judges

@@ -129,7 +129,7 @@ def study(action: str, config: Path, out: Path | None) -> None:
     del action
     import yaml
 
-    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.core.files import atomic_write_text
     from steelyard.study.harness_config import convert_config
     from steelyard.study.study_files import files_of
 

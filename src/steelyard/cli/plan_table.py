@@ -16,8 +16,8 @@ from steelyard.cli.output import display_path, plain
 from steelyard.core.foreign_code import without_code
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.text import escape_control_chars
-from steelyard.providers.destination import Destination
 from steelyard.providers.provider import destinations, model_info
+from steelyard.providers.provider_info import Destination
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows
 from steelyard.runner.prices import price_of

@@ -77,7 +77,7 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     from steelyard.providers.planted.planted_judges import Planted
     from steelyard.providers.planted.server import client_address, serve
     from steelyard.providers.provider import connect, model_info
-    from steelyard.stimuli.stimulus_set import StimulusSet
+    from steelyard.stimuli.stimulus import StimulusSet
     from steelyard.study.judge_config import parse_judge
     from steelyard.tasks.scale import BestOf, Binary, Pairwise
     from steelyard.trials.builtin_prompts import GRADED

@@ -153,7 +153,7 @@ def _refuse_stranger(reviewer: str | None, named: Sequence[str]) -> None:
 
 
 def _exchange(options: ReviewOptions) -> None:
-    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.core.files import atomic_write_text
     from steelyard.review.progress import review_progress
     from steelyard.review.session import RefusedError, ReviewSession
     from steelyard.review.vote_file import export_votes, import_votes
@@ -188,7 +188,7 @@ def _label_progress(options: ReviewOptions) -> LabellingProgress:
 
 
 def _export_labels(options: ReviewOptions, path: Path) -> None:
-    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.core.files import atomic_write_text
 
     with closing(_drawn(options)) as session:
         atomic_write_text(path, list(session.lines()))

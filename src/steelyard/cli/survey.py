@@ -118,7 +118,7 @@ def _load(
 
 def finish_report(report: Report, options: ReportOptions, usual: Path | None = None) -> None:
     """Write the files, then print JSON, or text and the names of the files."""
-    from steelyard.core.atomic_write import atomic_write_text
+    from steelyard.core.files import atomic_write_text
 
     out = options.out or usual
     if out is not None:

@@ -10,7 +10,7 @@ import zipfile
 from importlib.resources import files
 from pathlib import Path
 
-from steelyard.core.atomic_write import write_error
+from steelyard.core.files import write_error
 from steelyard.errors import ConfigError
 from steelyard.run_folder.run_folder import SHEETS, RunFolder
 

@@ -19,10 +19,10 @@ from steelyard.run_folder.call_examples import reader_words
 from steelyard.run_folder.published_files import parquet_missing
 from steelyard.run_folder.run_folder import PARQUET
 from steelyard.runner.budget import reply_cost
-from steelyard.runner.engine import prime_provider
 from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials
 from steelyard.runner.prices import price_of
+from steelyard.runner.session import prime_provider
 from steelyard.study.composite_judges import CompositeJudge
 from steelyard.study.judge_address import plain_address
 from steelyard.study.study import Study

@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.commands.view.call_index import CallCounts
 from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
-from steelyard.core.atomic_write import atomic_write, atomic_write_text, write_error
+from steelyard.core.files import atomic_write, atomic_write_text, write_error
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
 from steelyard.run_folder.publication import kept_columns

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.core.atomic_write import atomic_write_text, write_error
+from steelyard.core.files import atomic_write_text, write_error
 from steelyard.core.json_dataclasses import to_body
 from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet

@@ -15,8 +15,7 @@ from steelyard.metrics.pairs.equals import TIE_RATE
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.sample_size import detectable_difference, items_total, sum_limits
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 
 POINTS = 0.02
 

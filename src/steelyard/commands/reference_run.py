@@ -25,7 +25,7 @@ from steelyard.store.run_store import RunStore
 from steelyard.study.reference import reference_trial, with_labels, with_placeholder_labels
 from steelyard.study.study import Study
 from steelyard.study.study_probes import without_idle
-from steelyard.tasks.item import Item
+from steelyard.tasks.task import Item
 from steelyard.verdicts.verdict import Decided
 
 

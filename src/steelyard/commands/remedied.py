@@ -17,9 +17,8 @@ from steelyard.inspect_logs.scorer import JudgeAnswer, JudgeCall
 from steelyard.providers.provider import connect, model_info
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import instruction_for, read_part
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import BestOf, Pairwise, parse_scale
-from steelyard.tasks.task import Task, question_hash
+from steelyard.tasks.task import Item, Task, question_hash
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Unreadable
 

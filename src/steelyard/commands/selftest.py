@@ -36,7 +36,7 @@ from steelyard.runner.limits import RunLimits
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.study.task_config import PACK_ITEMS, pack_scales
-from steelyard.tasks.agent_pack import AGENT_TASK
+from steelyard.tasks.pack import AGENT_TASK
 from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge
 

@@ -16,7 +16,7 @@ from steelyard.run_folder.call_examples import RunCalls
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunRecord
-from steelyard.stimuli.best_of import ROTATION
+from steelyard.stimuli.original import ROTATION
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,9 @@ from steelyard.metrics.scores.probe import POOLED_METRICS, POOLED_PROBE, pooled_
 from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.metrics.scores.written import suspect_texts, with_suspects
 from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, Probe, shows_unchanged
-from steelyard.stimuli.best_of import BEST_OF_PROBE
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.tasks.checklist import Checklist
-from steelyard.verdicts.item_answers import ItemAnswers, item_answers
+from steelyard.verdicts.call_answers import ItemAnswers, item_answers
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.version import __version__
 

@@ -50,7 +50,7 @@ from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.scores.written import authorship
 from steelyard.stimuli.agent_edits import BREAKING
-from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import NATURAL_PROBE
 
 MOST_FACTS = 3
 RIGHT = (SENSITIVITY, EXPECTED, ACCURACY)

@@ -9,9 +9,7 @@ import numpy as np
 
 from steelyard.core.arrays import Ints, distinct
 from steelyard.stimuli.authored.brief import ORDINAL
-from steelyard.stimuli.best_of import ROTATION
-from steelyard.stimuli.natural import NATURAL
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import NATURAL, ORIGINAL, ROTATION
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word
 from steelyard.verdicts.observations import Observations

@@ -23,7 +23,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.remedies.mitigations import MitigatedJudge
-from steelyard.stimuli.authored.report import ProbeReport
+from steelyard.stimuli.authored.brief import ProbeReport
 
 SCHEMA = "steelyard.datasheet/2"
 OLD_SCHEMA = "steelyard.datasheet/1"

@@ -11,11 +11,10 @@ from operator import attrgetter
 
 import numpy as np
 
-from steelyard.core.arrays import Ints, compact, distinct, numbered, widen
-from steelyard.core.dictionary_encoding import DictionaryWriter, Part, fixed
+from steelyard.core.arrays import DictionaryWriter, Ints, Part, compact, distinct, fixed, numbered, widen
 from steelyard.datasheet.words.text import escape_formula
-from steelyard.stimuli.best_of import ROTATION
 from steelyard.stimuli.expectation import reference_label
+from steelyard.stimuli.original import ROTATION
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import MOST_RESPONSES
 from steelyard.trials.trial import ORDERS

@@ -22,15 +22,13 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 from pydantic import BaseModel, ConfigDict, Field
 
-from steelyard.core.arrays import Ints
-from steelyard.core.dictionary_encoding import encode_values
+from steelyard.core.arrays import Ints, encode_values
 from steelyard.errors import DataError
 from steelyard.importing.jsonl import Body, LineFormat, Lines, Name, RecordedLine, Sureness, parse
 from steelyard.importing.reader import Members, RecordedTable, read_recorded
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.original import NATURAL_PROBE
+from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus, StimulusSet
 from steelyard.verdicts.call_answers import answer_word
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns

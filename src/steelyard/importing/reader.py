@@ -20,16 +20,17 @@ from msgspec import UNSET, MsgspecError, structs
 from msgspec.json import Decoder
 from msgspec.structs import astuple
 
-from steelyard.core.arrays import Ints, in_order
-from steelyard.core.content_hash import ContentHasher
-from steelyard.core.dictionary_encoding import (
+from steelyard.core.arrays import (
     DictionaryWriter,
+    Ints,
     Part,
     encode,
     encode_values,
     fixed,
+    in_order,
     sorted_members,
 )
+from steelyard.core.content_hash import ContentHasher
 from steelyard.errors import DataError
 from steelyard.importing.jsonl import (
     BASE,

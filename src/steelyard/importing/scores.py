@@ -14,8 +14,7 @@ import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 from pydantic import AfterValidator, Field
 
-from steelyard.core.arrays import distinct
-from steelyard.core.dictionary_encoding import encode_values, spell
+from steelyard.core.arrays import distinct, encode_values, spell
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
 from steelyard.importing.jsonl import LineFormat, Lines, Name, RecordedLine, Sureness
@@ -28,8 +27,7 @@ from steelyard.probes.catalogue import vacuum_arm_estimates
 from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, forms_of, shows_unchanged
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus, StimulusSet
 from steelyard.stimuli.vacuum import TEXTS
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, parse_scale, scale_name
 from steelyard.verdicts.observations import Observations, coded

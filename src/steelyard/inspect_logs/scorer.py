@@ -13,16 +13,13 @@ from typing import Any, Self
 from steelyard.errors import CallError, ConfigError, DataError
 from steelyard.inspect_logs.messages import require_inspect, score_of
 from steelyard.providers.provider import Provider, connect, model_info
-from steelyard.runner.engine import prime_provider
-from steelyard.runner.limits import RunLimits
-from steelyard.runner.retry import retry
-from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
-from steelyard.stimuli.original import original_of
+from steelyard.runner.limits import RunLimits, retry
+from steelyard.runner.session import prime_provider
+from steelyard.stimuli.original import NATURAL_PROBE, natural_pair, original_of
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import instruction_for, read_part
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, parse_scale
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.trials.judge import Judge

@@ -6,9 +6,7 @@ from functools import partial
 
 from steelyard.metrics.basis import CONCLUDED, EVERY_CALL, KNOWN_ANSWER
 from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
-from steelyard.stimuli.best_of import BEST_OF_PROBE
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 
 DARK_CURRENT = Metric(
     "dark_current",

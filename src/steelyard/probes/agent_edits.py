@@ -29,7 +29,7 @@ from steelyard.stimuli.agent_edits import (
 )
 from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.item import Item
+from steelyard.tasks.task import Item
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.verdicts.observations import Observations
 

@@ -24,9 +24,9 @@ from steelyard.probes.edits import GivenSample, ItemProbe
 from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
 from steelyard.probes.unchanged_items import REPLICATES, check_replicates
 from steelyard.stimuli.authored.brief import ERRORS, Brief, flip_label
-from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.scale import Ordinal
+from steelyard.tasks.task import Item
 from steelyard.verdicts.observations import Observations
 
 _WITHOUT_INVARIANCE = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))

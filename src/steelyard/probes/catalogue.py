@@ -56,8 +56,8 @@ from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.vacuum import TEXTS, vacuum_pair, vacuum_response
-from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import draw_items
+from steelyard.tasks.task import Item
 from steelyard.trials.builtin_prompts import GRADED
 from steelyard.verdicts.observations import Observations
 

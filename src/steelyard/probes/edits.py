@@ -34,10 +34,10 @@ from steelyard.stimuli.text_edits import (
     space_clusters,
     typos,
 )
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.tasks.sources.items import draw_items
 from steelyard.tasks.sources.sampling import SampleField
+from steelyard.tasks.task import Item
 from steelyard.verdicts.observations import Observations
 
 GivenSample: TypeAlias = int | Mapping[str, Any] | None

@@ -16,9 +16,8 @@ from steelyard.stimuli.ladder import order_checklists
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import BestOf, Pairwise
-from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation, Observations
 

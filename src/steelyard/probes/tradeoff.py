@@ -49,7 +49,7 @@ from steelyard.stimuli.cues import (
     own_cue,
 )
 from steelyard.stimuli.ladder import compose
-from steelyard.stimuli.natural import NATURAL_PROBE, natural_pair
+from steelyard.stimuli.original import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observations import Observations
 

@@ -44,9 +44,7 @@ from steelyard.probes.probe import (
     both_orders,
     pointwise,
 )
-from steelyard.stimuli.best_of import BEST_OF_PROBE, rotations
-from steelyard.stimuli.natural import NATURAL, natural_pair
-from steelyard.stimuli.original import ORIGINAL, original_of
+from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, ORIGINAL, natural_pair, original_of, rotations
 from steelyard.verdicts.observations import Observations
 
 REPLICATES = 5

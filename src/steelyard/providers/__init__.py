@@ -1,9 +1,16 @@
 """The edge to models, and the face for plug-in providers: what they say of themselves."""
 
 from steelyard.core.validation import Expected
-from steelyard.providers.options import CallOptions, HttpOptions, Options, Settings
 from steelyard.providers.provider import Provider
-from steelyard.providers.provider_info import DoctorCheck, JudgeExample, ProviderInfo
+from steelyard.providers.provider_info import (
+    CallOptions,
+    DoctorCheck,
+    HttpOptions,
+    JudgeExample,
+    Options,
+    ProviderInfo,
+    Settings,
+)
 
 __all__ = [
     "CallOptions",

@@ -1,13 +1,24 @@
-"""Capabilities and requirements of a provider: all that is asked of it before a call is made."""
+"""What a provider says of itself before a call is made: capabilities, keys of its own, where its calls go.
+
+Keys of a judge that are its provider's own are strict, and checked before anything is spent: a provider names
+a model of them. `planted/probit?s=0.8` and `{model: planted/probit, s: 0.8}` come to the same; what is not
+said stays None or has the default that the model gives it.
+"""
 
 from __future__ import annotations
 
 import os
+import typing
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from steelyard.providers.options import CallOptions, Options, Settings
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from steelyard.core.dotenv import file_of_key, holds_key, key_from
+from steelyard.core.validation import checked
 from steelyard.tasks.scale import BestOf, Pairwise, Scale
 from steelyard.trials.builtin_prompts import (
     BEST_OF_SYSTEM,
@@ -17,7 +28,117 @@ from steelyard.trials.builtin_prompts import (
     POINTWISE_SYSTEM,
     POINTWISE_USER,
 )
-from steelyard.trials.judge import Protocol
+from steelyard.trials.judge import Judge, Protocol
+
+Own = TypeVar("Own", bound="Options")
+
+
+def _one_line(text: str) -> str:
+    """Refuse what would break a table or steer a terminal."""
+    if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
+        raise PydanticCustomError("control_character", "no control characters")
+    return text
+
+
+def _visible(text: str) -> str:
+    """Refuse a name that nobody sees."""
+    if not text.strip():
+        raise PydanticCustomError("blank", "a name with letters or digits")
+    return text
+
+
+def _variable(text: str) -> str:
+    """Refuse what may be a key itself; the message must not repeat it."""
+    parts = text.split("_")
+    is_key = any(len(part) >= _KEY_LENGTH and any(map(str.isdigit, part)) for part in parts)
+    if is_key or not (text.isascii() and text.isidentifier()):
+        raise ValueError(
+            "found what may be a key (not repeated here), expected the name of an environment variable; put "
+            "the key into a variable such as MY_API_KEY and write that name"
+        )
+    return text
+
+
+_KEY_LENGTH = 16
+"""Letters and digits in a row that no name of a variable has."""
+
+
+def field_with_key(body: object) -> str | None:
+    """Name of the first field, however deep, whose value may be a key."""
+    fields = body if isinstance(body, dict) else dict(enumerate(body)) if isinstance(body, list) else {}
+    for name, value in fields.items():
+        if isinstance(value, str) and holds_key(value):
+            return str(name)
+        if (inner := field_with_key(value)) is not None:
+            return inner
+    return None
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+
+Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_one_line), AfterValidator(_visible)]
+
+
+class Options(BaseModel):
+    """Keys of a judge in a study file, beside those that every judge has; by itself, none.
+
+    The values end up in `Judge.options` and so in the judge's fingerprint, except those that are None and
+    fields with `exclude=True`, which only shape the protocols.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, frozen=True, hide_input_in_errors=True
+    )
+
+    owner: ClassVar[str] = ""
+    """Whose keys these are, where the provider's name does not say it; empty where judges of others may
+    have such a key as well."""
+
+    @classmethod
+    def of(cls: type[Own], judge: Judge) -> Own:
+        return checked(cls, dict(judge.options), f"judge {judge.address}", under="options")
+
+    def stored(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class CallOptions(Options):
+    owner = "judges behind HTTP"
+
+    timeout: float | None = Field(default=None, gt=0)
+    input_price: float | None = Field(default=None, ge=0)
+    """Dollars per million tokens of the prompt."""
+    output_price: float | None = Field(default=None, ge=0)
+    """Dollars per million tokens of the answer."""
+
+    @model_validator(mode="after")
+    def _both_prices(self) -> CallOptions:
+        if (self.input_price is None) != (self.output_price is None):
+            raise ValueError(
+                "found one of input_price and output_price, expected both or neither "
+                "(dollars per million tokens); add the other"
+            )
+        return self
+
+
+class HttpOptions(CallOptions):
+    base_url: Line | None = None
+    """Address up to and including the version."""
+    api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
+    """Environment variable that holds the key."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    """Calls a minute at this address, by all judges that are there; the strictest statement counts."""
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    """Tokens a minute, of prompts and answers together."""
+
+
+TRANSPORT_OPTIONS = frozenset((*HttpOptions.model_fields, "path"))
+
+
+class Settings(Options):
+    def applied(self, protocol: Protocol) -> Protocol:
+        return replace(protocol, settings={**protocol.settings, **self.stored()})
+
 
 REMOTE_SECONDS = 1.5 / 8
 """Seconds per call behind a network, several side by side."""
@@ -145,3 +266,48 @@ class ProviderInfo:
     @property
     def missing_key(self) -> str | None:
         return None if any(map(os.environ.get, self.environment)) else next(iter(self.environment), None)
+
+
+@dataclass(frozen=True)
+class Destination:
+    address: str
+    """Where calls go, without a query; of code, the name of the function."""
+    key_variables: tuple[str, ...] = ()
+    """Variables that may hold the key; the first that is set is sent."""
+    is_code: bool = False
+    """The judge is a Python function: calls run its code."""
+    is_own: bool = True
+    """The address is the vendor's, or one that the user's environment names."""
+    is_named: bool = False
+    """The judge names the variable itself."""
+
+    @property
+    def key_variable(self) -> str | None:
+        """The variable that is sent; the first of them where none is set."""
+        return next(filter(key_from, self.key_variables), next(iter(self.key_variables), None))
+
+    @property
+    def foreign_variable(self) -> str | None:
+        """The variable whose value the judge sends to an address that is not the vendor's."""
+        variable = None if self.is_own else self.key_variable
+        return variable if variable and (self.is_named or key_from(variable)) else None
+
+    @property
+    def text(self) -> str:
+        """The end of a sentence: `calls …`."""
+        if self.is_code:
+            return f"run the Python code of {self.address}"
+        if self.key_variable is None:
+            return f"go to {self.address} without a key"
+        found = f" of {file}" if (file := file_of_key(self.key_variable)) else ""
+        unset = "" if key_from(self.key_variable) else " (not set)"
+        return f"go to {self.address} with the key in {self.key_variable}{found}{unset}"
+
+
+@typing.runtime_checkable
+class HasDestination(typing.Protocol):
+    """A provider that says where calls go; those without one stay in this process."""
+
+    @property
+    def destination(self) -> Destination:
+        """Where calls go, and with which key."""

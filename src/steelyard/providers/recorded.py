@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steelyard.errors import PermanentError
-from steelyard.providers.options import Name, Options
 from steelyard.providers.provider_info import (
     IN_PROCESS_SECONDS,
     InProcessProvider,
     JudgeExample,
+    Name,
+    Options,
     ProviderInfo,
 )
 from steelyard.trials.judge import Judge

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 
-from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.files import atomic_write_text
 from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
@@ -19,10 +19,8 @@ from steelyard.review.progress import Agreement, LabellingProgress, agreement
 from steelyard.review.session import VoteSession
 from steelyard.review.votes import by_stimulus, in_force
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.natural import NATURAL
-from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.original import NATURAL, ORIGINAL
+from steelyard.stimuli.stimulus import Stimulus, StimulusSet
 from steelyard.store.review_log import Choice, Vote
 from steelyard.tasks.scale import parse_scale
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import yaml
 
-from steelyard.core.atomic_write import write_error
+from steelyard.core.files import write_error
 from steelyard.errors import ConfigError
 from steelyard.review.session import RefusedError, ReviewSession
 from steelyard.review.votes import PROMPTS, STUDY
 from steelyard.study.role_config import check_prompt
 from steelyard.study.study_copy import StudyCopy, study_yaml
-from steelyard.trials.exchange import EDITING_ROLES
+from steelyard.trials.trial import EDITING_ROLES
 
 
 @dataclass(frozen=True)

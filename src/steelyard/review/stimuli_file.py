@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import canonical_json
+from steelyard.core.files import atomic_write_text
 from steelyard.errors import DataError
 from steelyard.stimuli.authored.brief import LABEL_FLIP
 from steelyard.stimuli.expectation import Label, reference_label
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus, StimulusSet
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.transcripts.transcript import (
     ToolCall,

@@ -27,8 +27,7 @@ from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.checks import Rejection, local_vector
 from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus, StimulusSet
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 from steelyard.study.study_copy import StudyCopy
 from steelyard.tasks.scale import parse_scale

@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from steelyard.core.content_hash import canonical_json
-from steelyard.stimuli.authored.brief import BY_LEVEL
+from steelyard.stimuli.authored.brief import BY_A_PERSON, BY_LEVEL, Bucket, ProbeReport
 from steelyard.stimuli.authored.checks import Rejection
-from steelyard.stimuli.authored.report import BY_A_PERSON, Bucket, ProbeReport
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus
 from steelyard.store.authoring import AuthoredRow

@@ -32,14 +32,13 @@ from steelyard.run_folder.sample_size_hint import SampleSizeHint, sample_size_hi
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.study.composite_judges import address_of
 from steelyard.study.study import Study
 from steelyard.study.study_probes import RUN_PROBES, default_probes, probe_specs
 from steelyard.study.task_config import pack_draw, runs_draw
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import Item
 from steelyard.trials.judge import Judge
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.files import atomic_write_text
 from steelyard.core.json_dataclasses import to_body
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.atomic_write import atomic_write, atomic_write_text
+from steelyard.core.files import atomic_write, atomic_write_text
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.datasheet import Datasheet

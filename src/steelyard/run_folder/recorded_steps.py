@@ -11,7 +11,7 @@ from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.run_folder.next_step import ACCEPTED_HERE, GATE, OWN_DATA, unaccepted_step, with_steps
 from steelyard.run_folder.sample_size_hint import sample_size_hint
-from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import NATURAL_PROBE
 
 
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:

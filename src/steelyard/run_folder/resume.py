@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.atomic_write import write_error
 from steelyard.core.content_hash import NO_DIGESTS
+from steelyard.core.files import write_error
 from steelyard.errors import ConfigError, StoreError
 from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import (

@@ -31,8 +31,8 @@ from steelyard.datasheet.run_facts import (
     OwnChecklists,
     Shortened,
 )
-from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import provider_flag
+from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.run_folder.call_examples import reader_words
 from steelyard.runner.answers import Answers
 from steelyard.runner.costs import AuthoringCost, Costs, lost_cost
@@ -40,8 +40,7 @@ from steelyard.runner.planner import Plan
 from steelyard.runner.prices import price_of
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.expectation import Unknown
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
 from steelyard.tasks.scale import scale_name

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.core.atomic_write import write_error
+from steelyard.core.files import write_error
 from steelyard.errors import RunError
 from steelyard.store.connection import check_path
 from steelyard.store.run_store import RunStore

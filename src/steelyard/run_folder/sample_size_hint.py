@@ -26,8 +26,7 @@ from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_
 from steelyard.metrics.scores.written import ACCEPTED, EDITED_RUNS, FEW_TEXTS, LEAST_ACCEPTED, WRITTEN
 from steelyard.metrics.stats.sample_size import half_width
 from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 
 FIRST_ROWS = 100
 """Rows to label where none is labelled."""

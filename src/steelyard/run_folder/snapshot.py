@@ -11,9 +11,8 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
-from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import hash_of
-from steelyard.core.files import no_such
+from steelyard.core.files import atomic_write_text, no_such
 from steelyard.core.json_dataclasses import from_body, to_body
 from steelyard.core.registry import Spec
 from steelyard.core.validation import reason
@@ -22,8 +21,8 @@ from steelyard.errors import ConfigError
 from steelyard.providers.provider import provider_flags
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.planner import Plan, make_plan
-from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.store.plan import PlannedTrial, PlannedTrials
+from steelyard.stimuli.stimulus import StimulusSet
+from steelyard.store.trials import PlannedTrial, PlannedTrials
 from steelyard.study.study import DataSource, Study
 from steelyard.study.study_file import FROZEN, StudyConfig, read_yaml
 from steelyard.tasks.checklist import Checklist

@@ -18,8 +18,7 @@ from hmac import compare_digest
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
-from steelyard.core.atomic_write import atomic_write_text
-from steelyard.core.cache_folder import open_file, signature
+from steelyard.core.files import atomic_write_text, open_file, signature
 from steelyard.errors import SteelyardError
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
 

@@ -24,7 +24,7 @@ from steelyard.errors import (
     TransientError,
     UnreachableError,
 )
-from steelyard.providers.batch.batch_api import (
+from steelyard.providers.batch_api import (
     ENQUEUED,
     BatchApi,
     BatchRequest,
@@ -36,14 +36,14 @@ from steelyard.providers.http.dialect import Dialect
 from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.runner.budget import max_batch_cost
 from steelyard.runner.judge_run import JudgeQueue, JudgeRun
+from steelyard.runner.limits import backoff_delay, sleep
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
-from steelyard.runner.retry import backoff_delay, sleep
 from steelyard.runner.retrying_batch_api import RetryingBatchApi
 from steelyard.runner.session import RunControl
 from steelyard.store.in_flight import SETTLED, SUBMITTED, StoredBatch
 from steelyard.study.study import Study
-from steelyard.trials.exchange import Call
+from steelyard.trials.trial import Call
 
 EXPIRED = "batch_expired"
 FIRST_POLL = 1.0

@@ -16,11 +16,10 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.prices import Price, price_of
 from steelyard.tasks.scale import BestOf, Pairwise
 from steelyard.trials.builtin_prompts import response_format
-from steelyard.trials.exchange import Call
 from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Call, Trial
 
 CHARACTERS_PER_TOKEN = 3
 """Fewer than in English prose: a reservation must not be too small."""

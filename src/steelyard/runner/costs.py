@@ -17,8 +17,8 @@ from steelyard.runner.prices import Price, price_at, price_of
 from steelyard.store.authoring import StoredExchange
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredReply
-from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Call
 from steelyard.trials.trials import Trials
 
 

@@ -21,22 +21,18 @@ from steelyard.errors import (
 )
 from steelyard.providers.provider import KeepsConnections, Provider, SyncProvider, model_info
 from steelyard.runner.budget import estimate_tokens, max_cost
-from steelyard.runner.call_queue import CallQueue
-from steelyard.runner.circuit_breaker import CircuitBreaker
-from steelyard.runner.engine import prime_provider
-from steelyard.runner.limits import MAYBE_BILLED, timeout_error, timeout_for
+from steelyard.runner.call_queue import CallQueue, CircuitBreaker
+from steelyard.runner.limits import MAYBE_BILLED, backoff_delay, sleep, timeout_error, timeout_for
 from steelyard.runner.preflight import Preflight, Refusals
 from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
-from steelyard.runner.retry import backoff_delay, sleep
-from steelyard.runner.session import RunControl
+from steelyard.runner.session import RunControl, prime_provider
 from steelyard.runner.withdrawals import Withdrawals
-from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Trials
 
 CHUNK = 128

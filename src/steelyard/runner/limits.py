@@ -1,10 +1,14 @@
-"""Limits of a run: concurrency, retries, timeouts and budget."""
+"""Limits of a run: concurrency, timeouts and budget; retry with exponential backoff and jitter."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, get_type_hints
+from math import inf
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -85,3 +89,40 @@ def _model() -> type[BaseModel]:
         allowed[each.name] = (bound, each.default)
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     return create_model("Limits", __config__=config, **allowed)
+
+
+Result = TypeVar("Result")
+
+_JITTER = random.Random()
+
+
+def backoff_delay(limits: RunLimits, tries: int, error: TransientError) -> float:
+    """Seconds before the next try: doubled each time, with jitter; at least the server's `Retry-After`."""
+    longest = min(limits.max_backoff, limits.backoff * 2.0 ** (tries - 1))
+    return max(error.retry_after or 0.0, longest * (0.5 + _JITTER.random() / 2))
+
+
+async def retry(
+    ask: Callable[[], Awaitable[Result]],
+    limits: RunLimits,
+    stopped: asyncio.Event,
+    longest_delay: float = inf,
+) -> Result:
+    """Ask until there is a result; the last transient error is raised after `attempts` tries or a stop."""
+    tries = 0
+    while True:
+        try:
+            return await ask()
+        except TransientError as error:
+            tries += 1
+            delay = backoff_delay(limits, tries, error)
+            if tries >= limits.attempts or stopped.is_set() or delay > longest_delay:
+                raise
+            await sleep(delay, stopped)
+
+
+async def sleep(seconds: float, stopped: asyncio.Event) -> None:
+    """A sleep that a stopped run interrupts."""
+    if seconds > 0 and not stopped.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), seconds)

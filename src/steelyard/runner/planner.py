@@ -16,8 +16,7 @@ from steelyard.probes.probe import Showing
 from steelyard.providers.provider import model_info
 from steelyard.runner.budget import schema_tokens
 from steelyard.runner.prices import price_of
-from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import Stimulus, StimulusSet
 from steelyard.study.study import Study
 from steelyard.study.study_probes import reaches
 from steelyard.trials.builtin_prompts import response_format

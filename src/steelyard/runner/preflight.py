@@ -18,10 +18,9 @@ from steelyard.core.text import pluralize
 from steelyard.errors import CallsRefusedError, PermanentError, PreflightError
 from steelyard.providers.provider import model_info
 from steelyard.runner.record import StoredReplies, keys_of
-from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Trials
 from steelyard.verdicts.advice import advice, reasons_of
 from steelyard.verdicts.verdict import Unreadable, Verdict

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import NamedTuple, Protocol, TextIO
+from typing import NamedTuple, Protocol
 
 from steelyard.core.text import pluralize
 
@@ -48,8 +48,8 @@ class LineProgress:
     INTERVAL = 0.2
     """Seconds between two writes, so that a fast judge does not flood a notebook."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = sys.stderr if stream is None else stream
+    def __init__(self) -> None:
+        self._stream = sys.stderr
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
         self._lost: Counter[str] = Counter()

@@ -3,16 +3,160 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
 from steelyard.providers.provider import HasEndpoint, Provider
-from steelyard.runner.learned_rate import LearnedRate
-from steelyard.runner.retry import sleep
+from steelyard.runner.limits import sleep
 from steelyard.trials.judge import PACE_OPTIONS, Judge
 
-MINUTE = 60.0
-"""Seconds."""
+MARGIN = 0.02
+"""Share of the rate that is left at first."""
+FIRST_REACH, LAST_REACH = 4.0, 60.0
+"""Seconds until the learnt rate is reached again."""
+SHORTEST, LONG = 5.0, 30.0
+"""Seconds between two rounds of refusals that tell a rate, and of a server that remembers, as one does that
+refuses for longer than the first: what it allows soon after a refusal is the pace of a minute ago."""
+FEWEST, ROUNDS = 32, 4
+"""Answered calls between them, likewise; or so many rounds, for a first guess."""
+TRIED, TRIALS = 0.99, 3
+"""Share of a refused rate that is tried next, and how many rates before what was answered counts."""
+NEWEST, KNOWN = 12, 4096
+"""Calls that tell how fast calls started, and calls known with those that wait."""
+MINUTE, LATE = 60.0, 0.25
+"""Seconds of the usual window, and how long after it is over a server is asked again."""
+HIGHEST = 1.25
+"""Share of the answered rate that the last minute's counts for at most: a burst was allowed before it."""
+
+
+class LearnedRate:
+    """The rate that a server allows, learnt from its refusals (429): most servers do not say it.
+
+    Calls that were answered between two rounds of refusals, over the time between them, are what the server
+    allows: its allowance was used up at both ends, whatever the window is in which it counts. Calls then
+    start a little below that rate, reach it after a while, and go far beyond soon after if none is refused.
+    The while is short at first and doubles where the rate proved right.
+
+    A server that counts by the second, or wants calls apart, forgets in the pause after a refusal and allows
+    more than was answered. So a rate just below the refused one is tried first, then less of it. Where the
+    server refuses these too, or goes on to refuse for long, it remembers: what was answered counts from then
+    on.
+    """
+
+    def __init__(self) -> None:
+        self._rate: float | None = None
+        """Calls a second; None while no call was refused."""
+        self._reach = FIRST_REACH
+        self._since = 0.0
+        self._free_at = 0.0
+        self._answered = 0
+        self._rounds = 0
+        self._starts: deque[float] = deque(maxlen=KNOWN)
+        self._from: tuple[float, int] | None = None
+        """When the last round of refusals before this one ended, and the calls answered by then."""
+        self._last: tuple[float, int] = (0.0, 0)
+        """The same of the last refusal."""
+        self._refused_at: float | None = None
+        """When a round of refusals began; None once a later call was answered."""
+        self._tried: float | None = None
+        """The rate at which it began; None where the learnt rate itself was too high."""
+        self._lately: float | None = None
+        """The rate of the last minute before it, likewise."""
+        self._trial: tuple[float, int] | None = None
+        """What was answered, while more is tried, and how many rates are left to try."""
+        self._in_trial = False
+        """Whether this round began with a rate that was only tried."""
+        self._remembers = False
+
+    @property
+    def is_known(self) -> bool:
+        return self._rate is not None
+
+    def reserve(self, now: float) -> float:
+        """Seconds until the next call may start."""
+        if self._from is None:
+            self._from = now, 0
+        if self._rate is None:
+            self._starts.append(now)
+            return 0.0
+        start = max(now, self._free_at)
+        self._free_at = start + 1 / self._allowed(self._rate, start)
+        self._starts.append(start)
+        return start - now
+
+    def _allowed(self, rate: float, now: float) -> float:
+        grown = math.exp(min(4 * (now - self._since - self._reach) / self._reach, 50.0))
+        return rate * (1 + MARGIN * (grown - 1))
+
+    def shortened(self, pause: float, now: float) -> float:
+        """A pause that does not outlast the minute since the first call: most servers count by the minute.
+
+        Before a rate is known nothing tells when a server opens, and a long backoff would miss it.
+        """
+        if self._rate is not None or not self._starts:
+            return pause
+        opens = self._starts[0] + MINUTE + LATE
+        return min(pause, opens - now) if opens > now else pause
+
+    def on_refusal(self, now: float, resume_at: float) -> None:
+        """Calls that wait for their turn take another, after the pause that the server asks for."""
+        if self._refused_at is None:
+            self._refused_at = now
+            if self._rate is not None:
+                self._slow_down(self._rate, now)
+        self._last = now, self._answered
+        self._free_at = max(now, resume_at)
+
+    def _slow_down(self, rate: float, now: float) -> None:
+        """At once: the first answer after the refusal tells more, and comes a whole call later."""
+        is_late = now - self._since > self._reach / 2
+        self._tried, self._lately = self._paces(now) if is_late else (None, None)
+        self._in_trial = self._trial is not None and not is_late
+        if self._trial is not None and self._in_trial:
+            low, left = self._trial
+            self._remembers = left <= 1
+            self._rate = low if self._remembers else (low + rate) / 2
+            self._trial = None if self._remembers else (low, left - 1)
+        elif is_late:
+            self._trial = None
+        self._since = now
+
+    def _paces(self, now: float) -> tuple[float, float]:
+        """Calls a second of those that started last, and in the last minute; who still waits starts anew."""
+        started = [moment for moment in self._starts if moment <= now]
+        self._starts = deque(started, KNOWN)
+        newest = started[-NEWEST:]
+        pace = (len(newest) - 1) / (newest[-1] - newest[0]) if len(newest) > 1 else 0.0
+        return pace, sum(moment > now - LAST_REACH for moment in started) / LAST_REACH
+
+    def on_success(self, started: float, now: float) -> None:
+        self._answered += 1
+        if self._refused_at is None or started < self._refused_at or self._from is None:
+            return
+        ended, answered = self._last
+        if ended - self._refused_at > SHORTEST:
+            self._remembers = True
+            ended = (ended + started) / 2  # the server opened between the two
+        self._refused_at = None
+        self._rounds += 1
+        before, self._in_trial, was_trial = self._from, False, self._in_trial
+        if was_trial:
+            self._since, self._from = now, (ended, answered)
+            return
+        seconds, answers = ended - before[0], answered - before[1]
+        is_guess = self._rounds >= ROUNDS if self._rate is None else bool(self._tried) and not self._remembers
+        if seconds < (LONG if self._remembers else SHORTEST) or (answers < FEWEST and not is_guess):
+            return
+        # Time in which nobody called, or nobody was answered, is no limit: it halves the rate at most.
+        found = max(answers / seconds, (self._rate or 0.0) / 2)
+        if self._tried is not None and self._lately is not None:
+            found = max(found, (found + 3 * min(self._lately, HIGHEST * found)) / 4)
+            self._reach *= 2
+            if not self._remembers and TRIED * self._tried > found:
+                self._trial, found = (found, TRIALS), TRIED * self._tried
+        self._reach = min(max(self._reach, seconds if self._remembers else 0.0), LAST_REACH)
+        self._rate, self._since, self._from = found, now, (ended, answered)
 
 
 @dataclass

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import TransientError
-from steelyard.providers.batch.batch_api import BatchApi, BatchRequest, BatchResult, BatchStatus
+from steelyard.providers.batch_api import BatchApi, BatchRequest, BatchResult, BatchStatus
 from steelyard.runner.judge_run import JudgeRun
-from steelyard.runner.retry import backoff_delay, retry, sleep
+from steelyard.runner.limits import backoff_delay, retry, sleep
 from steelyard.store.in_flight import StoredBatch
 
 LONG_REQUEST = 10.0

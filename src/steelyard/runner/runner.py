@@ -20,9 +20,8 @@ from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord, StoredReplies
 from steelyard.runner.session import RunControl, RunSession
 from steelyard.store.in_flight import SETTLED
-from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Exchange, Trial
 
 
 class Runner:

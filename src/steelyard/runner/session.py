@@ -1,28 +1,70 @@
-"""One run session: shared state of its judges, counts, progress events, and the result it ends with."""
+"""One run session: where its calls are made, shared state of its judges, progress events, and its result."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import (
     BudgetError,
+    ConfigError,
     InterruptedRunError,
     PreflightError,
     SteelyardError,
     UnreachableError,
     exit_code,
 )
+from steelyard.providers.provider import Provider, SupportsLabels, SupportsReplay, connect
 from steelyard.runner.budget import Budget
-from steelyard.runner.engine import engine_of
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.progress import NullProgress, Progress, Tick
 from steelyard.runner.rate_limit import Endpoints
 from steelyard.runner.record import RunRecord
 from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Call, Trial
+from steelyard.trials.trials import Trials
 from steelyard.verdicts.verdict import Unreadable, Verdict
+
+LOCAL = "local"
+RAY = "ray"
+"""A Ray cluster: `ray` is one on this machine or the one that RAY_ADDRESS names, `ray:ADDRESS` another."""
+
+
+Connect = Callable[[Judge], Provider]
+"""Gives the provider of a judge, not yet open; everything else about a run stays with the driver."""
+
+
+def engine_of(name: str, call_timeout: float, say: Callable[[str], None]) -> Connect:
+    """How judges are connected on the engine of this name; a call may take so many seconds.
+
+    Nothing is started yet. `say` is called with what a user should know of where calls are made.
+    """
+    kind, _, address = name.partition(":")
+    if kind == LOCAL and not address:
+        return connect
+    if kind != RAY:
+        raise ConfigError(
+            f"engine: found {name!r}, expected '{LOCAL}', '{RAY}' or '{RAY}:ADDRESS'; correct it."
+        )
+    from steelyard.runner.ray_engine import RayEngine
+
+    return RayEngine(address or None, call_timeout, say).connect
+
+
+def prime_provider(provider: Provider, calls: Sequence[Call]) -> None:
+    """Hand those that know labels theirs, and those that replay their answers; models get nothing."""
+    if isinstance(provider, SupportsLabels):
+        asked = calls.distinct_trials if isinstance(calls, Trials) else calls
+        provider.set_labels(call.stimulus for call in asked if isinstance(call, Trial))
+    if isinstance(provider, SupportsReplay) and (
+        trials := [call for call in calls if isinstance(call, Trial)]
+    ):
+        from steelyard.importing.replay import recorded_answers
+
+        provider.set_replies(recorded_answers(trials[0].judge, trials))
 
 
 @dataclass

@@ -15,9 +15,8 @@ from steelyard.core.content_hash import PREFIX, digests_of
 from steelyard.providers.provider import KeepsConnections
 from steelyard.runner.record import keys_of
 from steelyard.runner.session import RunControl
-from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Call, Trial
 
 
 class Withdrawals:

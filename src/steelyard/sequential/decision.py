@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.files import atomic_write_text
 from steelyard.errors import ConfigError
 from steelyard.metrics.instrument.crossing import TRADEOFF
 from steelyard.metrics.instrument.worth_estimates import WORTH

@@ -16,13 +16,11 @@ from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.stimuli.expectation import NoPreference, Prefers, Unknown
 from steelyard.stimuli.ladder import checklist_pair, compose
-from steelyard.stimuli.natural import natural_pair
-from steelyard.stimuli.original import edited_stimulus
+from steelyard.stimuli.original import edited_stimulus, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.text_edits import AUTHORITIES, CROWDS, typos
 from steelyard.tasks.checklist import Checklist
-from steelyard.tasks.item import Item
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 
 PROBE = "tradeoff"
 SENTENCE_END = re.compile(r"(?<=\.)\s+")

@@ -1,14 +1,14 @@
-"""An item as it is: the one stimulus that every pointwise probe compares with."""
+"""An item as it is: the stimulus that probes of single texts compare with, a natural pair, a best-of set."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from steelyard.stimuli.expectation import Expectation, Label, Unknown
+from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.tasks.item import Item
-from steelyard.tasks.scale import scale_name
-from steelyard.tasks.task import Task
+from steelyard.tasks.scale import BestOf, scale_name
+from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.transcript import Transcript, changes
 
 ORIGINAL = "original"
@@ -83,3 +83,43 @@ def edited_stimulus(
         transcript=transcript,
         changes=changes(run, transcript) if run and transcript and transcript is not run else None,
     )
+
+
+NATURAL = "natural"
+NATURAL_PROBE = "position"
+
+_EXPECTED: dict[str | None, Expectation] = {
+    "1": Prefers("u"),
+    "2": Prefers("v"),
+    "tie": NoPreference(),
+    None: Unknown(),
+}
+
+
+def natural_pair(item: Item, probe: str) -> Stimulus:
+    """An item of two responses as a pair; response 1 is u."""
+    return shown_item(item, probe, probe, NATURAL, _EXPECTED[item.label])
+
+
+BEST_OF_PROBE = "best_of"
+ROTATION = "rotation"
+
+
+def response_in_slot(stimulus: Stimulus, slot: str) -> int:
+    """The response that stands in a slot, by its number in the item: the same in every rotation."""
+    return (int(slot) - 1 + int(stimulus.level or 0)) % len(stimulus.texts) + 1
+
+
+def rotations(item: Item) -> Iterator[Stimulus]:
+    """The item with response 1, 2, … in slot 1; `level` counts the responses that moved to the end."""
+    count = len(item.responses)
+    for turn in range(count):
+        best = None if item.label is None else Label(str((int(item.label) - 1 - turn) % count + 1))
+        edit = f"response {turn + 1} in slot 1, the others follow"
+        yield replace(
+            shown_item(item, f"{BEST_OF_PROBE}/{turn}", BEST_OF_PROBE, ROTATION, best or Unknown(), edit),
+            texts=item.responses[turn:] + item.responses[:turn],
+            scale=scale_name(BestOf(count)),
+            level=float(turn),
+            authors=None,
+        )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from steelyard.core.content_hash import content_hash, plain
+from steelyard.errors import DataError
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
-from steelyard.tasks.agent_pack import is_pack_run
+from steelyard.tasks.pack import is_pack_run
 from steelyard.tasks.transcripts.transcript import Transcript, TurnChange, changed_words
 
 
@@ -235,3 +241,59 @@ class Stimulus:
             expectation=expectation,
             lineage=Lineage(**{**body["lineage"], **review}),
         )
+
+
+@dataclass(frozen=True)
+class StimulusSet:
+    """A frozen collection of stimuli: every judge of a study sees the same one."""
+
+    stimuli: tuple[Stimulus, ...]
+
+    @classmethod
+    def of(cls, stimuli: Iterable[Stimulus]) -> StimulusSet:
+        """In the order of their ids, each of which is there once."""
+        ordered = tuple(sorted(stimuli, key=lambda stimulus: stimulus.id))
+        for left, right in pairwise(ordered):
+            if left.id == right.id:
+                raise DataError(f"two stimuli are named {left.id!r}: give each an id of its own.")
+        return cls(ordered)
+
+    @cached_property
+    def hash(self) -> str:
+        """Of everything that is in it."""
+        return content_hash([stimulus.hash for stimulus in self.stimuli])
+
+    @property
+    def judged(self) -> StimulusSet:
+        """Those that judges are asked about."""
+        return StimulusSet(tuple(stimulus for stimulus in self.stimuli if stimulus.judged))
+
+    def __iter__(self) -> Iterator[Stimulus]:
+        return iter(self.stimuli)
+
+    def __len__(self) -> int:
+        return len(self.stimuli)
+
+    def write(self, path: Path) -> None:
+        """One line of JSON each."""
+        lines = [json.dumps(stimulus.to_json(), sort_keys=True) for stimulus in self]
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> StimulusSet:
+        """What `write` wrote; a damaged line raises a DataError."""
+        stimuli = []
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: cannot be read ({error}); restore the file.") from error
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    stimuli.append(Stimulus.from_json(json.loads(line)))
+                except (ValueError, KeyError, TypeError) as error:
+                    fault = re.sub(r"(Stimulus|Lineage)\.__init__\(\) ", "", str(error))
+                    raise DataError(
+                        f"{path}, line {number}: not a stimulus ({fault}); restore the file."
+                    ) from error
+        return cls.of(stimuli)

@@ -9,8 +9,7 @@ from steelyard.stimuli.ladder import checklist_pair, compose
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist
-from steelyard.tasks.item import Item
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 
 BLANKS = ("   ", "\n\n")
 

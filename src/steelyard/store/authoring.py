@@ -11,8 +11,8 @@ from typing import Any
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.store.rows import Row, among, rows_of
 from steelyard.store.trials import StoredFailure, StoredReply, reply_from
-from steelyard.trials.exchange import Exchange, exchange_key
 from steelyard.trials.judge import PRICE_OPTIONS
+from steelyard.trials.trial import Exchange, exchange_key
 
 
 @dataclass(frozen=True)

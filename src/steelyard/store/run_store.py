@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from steelyard.core.content_hash import canonical_json, hash_json
 from steelyard.errors import REPEATED
-from steelyard.store import authoring, plan, trials
+from steelyard.store import authoring, trials
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.connection import (
     connect,
@@ -37,12 +37,10 @@ from steelyard.store.in_flight import (
     save_unchecked,
     submitted_calls,
 )
-from steelyard.store.plan import PlannedTrial
 from steelyard.store.rows import Row, Writer
-from steelyard.store.trials import SHORT, ReplyColumns, reply_body
-from steelyard.trials.exchange import Call, Exchange
+from steelyard.store.trials import SHORT, PlannedTrial, ReplyColumns, reply_body
 from steelyard.trials.reply import Reply
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Call, Exchange, Trial
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -178,7 +176,7 @@ class RunStore:
     def save_plan(self, study: str, planned: Iterable[PlannedTrial]) -> None:
         """Record study and plan, together; done before the first trial, and again when the study grows."""
         with self._store_errors(), transaction(self._reader):
-            plan.replace_plan(self._reader, planned)
+            trials.replace_plan(self._reader, planned)
             self._reader.execute("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (study,))
 
     def move_replies(self, moves: Iterable[tuple[Trial, Trial]]) -> None:
@@ -222,7 +220,7 @@ class RunStore:
     authored = _reading(authoring.read_authored)
     batches = _reading(read_batches)
     submitted_calls = _reading(submitted_calls)
-    planned = _reading(plan.read_plan)
+    planned = _reading(trials.read_plan)
     lost_calls = _reading(read_lost)
     unchecked = _reading(read_unchecked)
     repeated_replies = _reading(trials.repeated_replies)
@@ -265,7 +263,7 @@ class RunStore:
     @property
     def has_plan(self) -> bool:
         with self._store_errors():
-            return plan.has_plan(self._reader)
+            return trials.has_plan(self._reader)
 
     def verify(self) -> list[str]:
         with self._store_errors():

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.errors import ConfigError
-from steelyard.providers.options import Name
+from steelyard.providers.provider_info import Name
 from steelyard.study.judge_address import QueryValue, as_mapping, convert_query
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.judge import Composition, Judge

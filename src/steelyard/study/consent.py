@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from steelyard.core.cache_folder import cache_folder, signature
+from steelyard.core.files import cache_folder, signature
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.providers.provider import destinations
 from steelyard.trials.judge import Judge

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from steelyard.core.dotenv import holds_key
 from steelyard.core.validation import checked, format_value, takes_text, unknown_key
 from steelyard.errors import ConfigError
-from steelyard.providers.options import Options
 from steelyard.providers.provider import PROVIDERS, provider_info
+from steelyard.providers.provider_info import Options
 
 DEEPEST = 20
 """Depth of nesting in a judge's mapping; more would exhaust the stack when it is written or hashed."""

@@ -12,8 +12,7 @@ from pydantic import ConfigDict
 from steelyard.core.registry import Spec
 from steelyard.core.validation import Expected, StrictModel, checked, format_value, parse_map
 from steelyard.errors import ConfigError
-from steelyard.providers.options import Options
-from steelyard.providers.provider_info import ProviderInfo
+from steelyard.providers.provider_info import Options, ProviderInfo
 from steelyard.study.chat_prompt import messages_of, read_messages
 from steelyard.study.judge_address import provider_options
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name

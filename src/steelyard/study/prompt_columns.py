@@ -9,7 +9,7 @@ from pathlib import Path
 from steelyard.errors import ConfigError
 from steelyard.study.study import Study
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.item import Item
+from steelyard.tasks.task import Item
 from steelyard.trials.judge import Judge
 from steelyard.trials.prompt import undeclared_variables
 from steelyard.trials.template_reader import LABEL, DataColumns, metadata_keys

@@ -10,7 +10,7 @@ from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.providers.provider import model_info
 from steelyard.stimuli.original import original_of
 from steelyard.study.study import Study
-from steelyard.tasks.item import Item
+from steelyard.tasks.task import Item
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 

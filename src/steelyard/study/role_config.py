@@ -32,10 +32,10 @@ from steelyard.study.roles import (
     validator_protocols,
 )
 from steelyard.tasks.scale import Binary, Pairwise
-from steelyard.trials.exchange import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.prompt import POINTWISE_VARIABLES, PromptTemplate
 from steelyard.trials.template_reader import JUDGE_NAMES, TemplateNames, read_template
+from steelyard.trials.trial import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
 
 _WANTED = frozenset({"target", "expected"})
 _SHARED = _WANTED | {"instruction", "rubric", "request", "low", "high", "fence"}

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from steelyard.core.content_hash import content_hash
 from steelyard.core.validation import Expected, StrictModel
-from steelyard.providers.options import TRANSPORT_OPTIONS
+from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.stimuli.authored.brief import GOALS, ORDINAL, RUN_GOALS
 from steelyard.stimuli.authored.checks import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.study.judge_config import ADDRESS
@@ -22,9 +22,9 @@ from steelyard.trials.builtin_prompts import (
     TRANSCRIPT_SYSTEM,
     TRANSCRIPT_USER,
 )
-from steelyard.trials.exchange import EDITING_ROLES, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding
+from steelyard.trials.trial import EDITING_ROLES, VERIFIER
 
 STEPS = 4
 """Messages that one plan may edit, where a study says nothing else."""

@@ -20,9 +20,8 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.adapters.adapter import FILE
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
-from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
 from steelyard.trials.judge import Judge
 
 

@@ -49,15 +49,12 @@ from steelyard.study.task_config import (
     rubrics_of,
     runs_draw,
 )
-from steelyard.tasks.checklist import Checklist
-from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.item import Item
-from steelyard.tasks.own_checklists import read_checklists
-from steelyard.tasks.rubric_list import RubricEntry
+from steelyard.tasks.checklist import Checklist, read_checklists
+from steelyard.tasks.data_config import DataConfig, RubricEntry
 from steelyard.tasks.scale import Scale, scale_name
 from steelyard.tasks.sources.found_columns import ColumnFinder
 from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.judge import Judge
 
 FROZEN = {"steelyard": "frozen study"}

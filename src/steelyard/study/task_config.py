@@ -11,14 +11,11 @@ from pydantic import Field
 
 from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError
-from steelyard.tasks.agent_pack import AGENT_TASK, agent_pack
-from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.item import Item
-from steelyard.tasks.pack import pack, pack_item, pack_items
-from steelyard.tasks.rubric_list import RubricEntry, read_rubrics
+from steelyard.tasks.data_config import DataConfig, RubricEntry, read_rubrics
+from steelyard.tasks.pack import AGENT_TASK, agent_pack, pack, pack_item, pack_items
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale, scale_name
 from steelyard.tasks.sources.sampling import draw
-from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
 
 PACK_ITEMS = {"quick": 8, "standard": 24, "full": None}
 """Items of the pack per profile; None is all of them."""

@@ -13,7 +13,7 @@ from statistics import fmean
 
 import numpy as np
 
-from steelyard.core.atomic_write import atomic_write_text, write_error
+from steelyard.core.files import atomic_write_text, write_error
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
@@ -37,10 +37,8 @@ from steelyard.review.labelling import LabelSession
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.expectation import Unknown
-from steelyard.stimuli.natural import NATURAL
-from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.original import NATURAL, ORIGINAL
+from steelyard.stimuli.stimulus import Lineage, Stimulus, StimulusSet
 from steelyard.survey.judged_items import choose, choose_judge
 from steelyard.survey.labels import SHEET, copy_labels, sheet_text
 from steelyard.survey.options import DrawOptions

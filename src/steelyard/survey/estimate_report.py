@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.core.cache_folder import signature
+from steelyard.core.files import signature
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError

@@ -18,7 +18,7 @@ from steelyard.review.label_draw import DRAW_FILE, TEST, TUNE, FrameUnit, LabelD
 from steelyard.review.labelling import LABEL_LOG, LABELLED, LabelSession
 from steelyard.run_folder.run_folder import LINES, RunFolder
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.survey.options import AnyRatings, PeopleOptions
 from steelyard.tasks.scale import ends_of
 from steelyard.tasks.sources.read import read_table

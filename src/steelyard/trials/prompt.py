@@ -18,8 +18,8 @@ from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta, nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
-from steelyard.core.bounds import TooSlowError, memory_bound, time_bound
 from steelyard.core.content_hash import canonical_json, hash_json
+from steelyard.core.foreign_code import TooSlowError, memory_bound, time_bound
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import BestOf, Ordinal, Pairwise
 from steelyard.tasks.task import Task

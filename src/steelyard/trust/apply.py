@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.core.atomic_write import atomic_write_text
+from steelyard.core.files import atomic_write_text
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError, DataError

@@ -11,8 +11,7 @@ from steelyard.commands.show import open_calls
 from steelyard.errors import ConfigError, DataError
 from steelyard.run_folder.run_folder import LINES, RunFolder
 from steelyard.trust.verdict_table import JudgeVerdicts, Signal, VerdictTable
-from steelyard.verdicts.confidence import COLUMN, STATED, TOKEN
-from steelyard.verdicts.item_answers import (
+from steelyard.verdicts.call_answers import (
     JURY,
     ORDERS_AGREE,
     REPEATS,
@@ -20,6 +19,7 @@ from steelyard.verdicts.item_answers import (
     agreement_signals,
     item_answers,
 )
+from steelyard.verdicts.confidence import COLUMN, STATED, TOKEN
 
 PERCENT, RECORDED = "stated percent", "confidence"
 """Kinds: a confidence that is stated in percent, and the column of an import."""

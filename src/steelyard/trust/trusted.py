@@ -21,7 +21,7 @@ from steelyard.errors import (
 from steelyard.trust.run_verdicts import PERCENT, RECORDED
 from steelyard.trust.trust_file import NO_ANSWER, NO_SIGNAL, TrustedStage, TrustFile, read_trust
 from steelyard.trust.verdict_table import OWN, AnswerWords
-from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS, CallAnswer, ItemAnswer
+from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS, CallAnswer, ItemAnswer
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, normal, plain
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
 from steelyard.trust.options import VerdictOptions
-from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS
+from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS
 
 OWN = "column"
 """Kind of a signal that a column of a table holds."""

@@ -1,13 +1,23 @@
-"""What each call answered, in columns: of a pair the content that won, of a single text the score."""
+"""What each call answered, in columns, and what a judge answered on each item, and how far its calls agree.
+
+Of a pair the answer is the content that won, of a single text the score.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Mask
+from steelyard.stimuli.expectation import reference_label
+from steelyard.stimuli.original import NATURAL, ORIGINAL
 from steelyard.stimuli.rubric_edits import at_same_place
+from steelyard.trials.trial import ORDERS
+from steelyard.verdicts.confidence import TOKEN, in_percent
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
@@ -94,3 +104,158 @@ def _same_level(observations: Observations, value: Floats) -> Mask:
         kept = np.isnan(own) | (shown.expected[there] == renumbered)
         met[calls] = level == np.where(kept, label, own)
     return met
+
+
+AS_THEY_ARE = (ORIGINAL, NATURAL)
+"""Kinds of stimuli that people bring: single texts and pairs."""
+
+
+class CallAnswer(NamedTuple):
+    answer: str | None
+    order: str = ""
+    """Of a pair `uv` or `vu`."""
+    confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class ItemAnswer:
+    calls: Sequence[CallAnswer]
+    task: str
+    label: str | None = None
+    """What people say; None where nobody did, or the judge itself."""
+
+    @property
+    def answer(self) -> str | None:
+        return most_frequent(call.answer for call in self.calls)[0]
+
+    @property
+    def repeats(self) -> float | None:
+        return most_frequent(call.answer for call in self.calls)[1]
+
+    @property
+    def orders(self) -> float | None:
+        return same_winner(self.calls)
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean over its calls."""
+        known = [call.confidence for call in self.calls if call.confidence is not None]
+        return float(np.mean(known)) if known else None
+
+    def jury(self, others: Iterable[ItemAnswer | None]) -> float | None:
+        """The share of judges, this one included, that give its answer."""
+        answer, votes = self.answer, [None if other is None else other.answer for other in others]
+        return None if answer is None else (1 + votes.count(answer)) / (1 + len(votes))
+
+
+def most_frequent(answers: Iterable[str | None]) -> tuple[str | None, float]:
+    """The most frequent answer and its share of all calls; none where two are as frequent, or none is."""
+    every = list(answers)
+    ranked = Counter(answer for answer in every if answer is not None).most_common(2)
+    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return None, 0.0
+    return ranked[0][0], ranked[0][1] / len(every)
+
+
+def same_winner(calls: Sequence[CallAnswer]) -> float | None:
+    """Share of orders that give the common answer: 1 or a half; none where an order is missing."""
+    winners = [most_frequent(call.answer for call in calls if call.order == order)[0] for order in ORDERS]
+    return None if None in winners else 1.0 if winners[0] == winners[1] else 0.5
+
+
+@dataclass(frozen=True)
+class ItemAnswers:
+    items: Mapping[str, ItemAnswer]
+    confidence: str | None = None
+    """Kind of the confidence that its calls hold; None where they hold none."""
+    percent: bool = False
+    """Whether the judge states it in percent."""
+
+    @property
+    def most_calls(self) -> int:
+        return max((len(item.calls) for item in self.items.values()), default=0)
+
+    @property
+    def has_orders(self) -> bool:
+        return any({*ORDERS} <= {call.order for call in item.calls} for item in self.items.values())
+
+    @property
+    def has_repeats(self) -> bool:
+        return self.most_calls > (2 if self.has_orders else 1)
+
+
+REPEATS, ORDERS_AGREE, JURY = "repeats", "orders", "jury"
+"""Signals that calls give by agreeing with each other."""
+
+
+def agreement_signals(
+    judge: str, panel: Mapping[str, ItemAnswers], items: Iterable[str]
+) -> dict[str, list[float | None]]:
+    """What the calls of a judge and of the others of a panel tell of its answer on each item."""
+    # Who was shown none of the items as they are is no juror; a juror's missing vote agrees with nobody.
+    mine, others = panel[judge], [each.items for name, each in panel.items() if name != judge and each.items]
+    found = [(name, mine.items.get(name)) for name in items]
+    signals: dict[str, list[float | None]] = {}
+    if mine.has_repeats:
+        # An item that was asked less often has other shares: one call always agrees with itself.
+        signals[REPEATS] = [
+            None if item is None or len(item.calls) < mine.most_calls else item.repeats for _, item in found
+        ]
+    if mine.has_orders:
+        signals[ORDERS_AGREE] = [None if item is None else item.orders for _, item in found]
+    if others:
+        votes = [[each.get(name) for each in others] for name, _ in found]
+        signals[JURY] = [
+            None if item is None else item.jury(vote) for (_, item), vote in zip(found, votes, strict=True)
+        ]
+    return signals
+
+
+def as_they_are(calls: Observations) -> Observations:
+    """The calls under the base protocol on items that nobody edited."""
+    return calls.filter(protocol="base", kinds=AS_THEY_ARE)
+
+
+def call_confidence(calls: Observations) -> tuple[Floats, str | None, bool]:
+    """How sure each call was, as a share; the kind, and whether the judge states percent."""
+    known = [each for each in calls.confidences if each is not None]
+    used = {calls.confidences[code] for code in np.unique(calls.confidence)} - {None}
+    kinds = sorted({each.kind for each in known if each in used})
+    percent = in_percent(each.value for each in known if each in used and each.kind != TOKEN)
+    values = [np.nan if each is None else each.value / (100 if percent else 1) for each in calls.confidences]
+    shares = np.array(values, dtype=np.float64)[calls.confidence]
+    return shares, kinds[0] if kinds else None, percent
+
+
+def answer_words(calls: Observations) -> list[str | None]:
+    """The answer of each call: of a pair the content that won, so that both orders are compared."""
+    answers = CallAnswers.of(calls).answer
+    paired = calls.shown.paired[calls.stimulus]
+    words = ("tie", "u", "v")
+    return [
+        None if np.isnan(answer) else words[int(answer)] if pair else f"{answer:g}"
+        for answer, pair in zip(answers.tolist(), paired.tolist(), strict=True)
+    ]
+
+
+def item_answers(calls: Observations) -> ItemAnswers:
+    """Of one judge."""
+    rows = as_they_are(calls)
+    shares, kind, percent = call_confidence(rows)
+    shown = rows.shown
+    paired: Mask = shown.paired[rows.stimulus]
+    made: defaultdict[int, list[CallAnswer]] = defaultdict(list)
+    own: set[int] = set()
+    columns = (rows.stimulus, rows.order, paired, shares, rows.own_label)
+    cells = zip(*(column.tolist() for column in columns), answer_words(rows), strict=True)
+    for stimulus, order, pair, share, mine, answer in cells:
+        sure = None if np.isnan(share) else share
+        made[stimulus].append(CallAnswer(answer, ORDERS[order] if pair else "", sure))
+        if mine:
+            own.add(stimulus)
+    items = {}
+    for number, given in made.items():
+        stimulus = shown.stimuli[number]
+        label = None if number in own else reference_label(stimulus.expectation)
+        items[str(stimulus.lineage.parent)] = ItemAnswer(given, stimulus.cluster, label)
+    return ItemAnswers(items, kind, percent)

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from steelyard.core.cache_folder import signature
+from steelyard.core.files import signature
 from steelyard.datasheet.words.text import capital
 from steelyard.errors import ConfigError
 

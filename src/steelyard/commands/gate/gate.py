@@ -27,8 +27,8 @@ from steelyard.commands.gate.ruling import (
     worst,
 )
 from steelyard.commands.report import current_datasheet, current_lines, has_record
-from steelyard.core.atomic_write import atomic_write_text
 from steelyard.core.content_hash import content_hash, short_hash
+from steelyard.core.files import atomic_write_text
 from steelyard.core.validation import reason
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry

@@ -22,9 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.commands.compare import Verdicts, paired_events
-from steelyard.core.atomic_write import atomic_write_text
-from steelyard.core.cache_folder import cache_folder, signature
 from steelyard.core.content_hash import canonical_json
+from steelyard.core.files import atomic_write_text, cache_folder, signature
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import SteelyardError
 from steelyard.metrics.comparison.comparison import Comparison, compare_units

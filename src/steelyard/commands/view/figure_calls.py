@@ -18,8 +18,7 @@ from steelyard.metrics.merit import COUNTED
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.stimuli.best_of import ROTATION
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import ORIGINAL, ROTATION
 from steelyard.verdicts.observations import Observations
 
 

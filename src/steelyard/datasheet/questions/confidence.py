@@ -34,8 +34,8 @@ from steelyard.metrics.run.confidence import (
     RECALIBRATED,
     WRONG_BUT_SURE,
 )
+from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS
 from steelyard.verdicts.confidence import TOKEN
-from steelyard.verdicts.item_answers import JURY, ORDERS_AGREE, REPEATS
 
 SIGNALS = {
     TOKEN: "probability of the token",

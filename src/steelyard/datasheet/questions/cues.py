@@ -47,8 +47,7 @@ from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.scores.length import LENGTH_GAP
 from steelyard.stimuli.cues import LENGTH_PROBE
 from steelyard.stimuli.cues import PADDED as PADDED_KIND
-from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import NATURAL, NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 _PADDED_PAIRS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": FILLER}

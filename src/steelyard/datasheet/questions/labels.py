@@ -46,10 +46,8 @@ from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, COM
 from steelyard.metrics.scores.leniency import LENIENCY as LENIENCY_METRIC
 from steelyard.metrics.scores.leniency import PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
-from steelyard.stimuli.best_of import BEST_OF_PROBE
-from steelyard.stimuli.best_of import ROTATION as ROTATED
-from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, NATURAL_PROBE, ORIGINAL
+from steelyard.stimuli.original import ROTATION as ROTATED
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 HALF = 0.5

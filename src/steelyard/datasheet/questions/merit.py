@@ -53,9 +53,7 @@ from steelyard.metrics.scores.written import (
 from steelyard.stimuli.authored.brief import LABEL_FLIP as FLIP
 from steelyard.stimuli.authored.brief import ORDINAL as LEVELS
 from steelyard.stimuli.authored.brief import RUN_LEVEL
-from steelyard.stimuli.best_of import BEST_OF_PROBE, ROTATION
-from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, NATURAL_PROBE, ORIGINAL, ROTATION
 
 WHERE = {
     LADDER: "texts that differ in quality",

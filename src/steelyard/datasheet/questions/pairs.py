@@ -37,7 +37,7 @@ from steelyard.metrics.pairs.natural import FLIP_FIRST, FLIP_SECOND, ORDER_CONSI
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import AVERAGE, MAJORITY, ORDERS, PROTOCOL
-from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
+from steelyard.stimuli.original import NATURAL, NATURAL_PROBE
 
 IDENTICAL = "identical"
 """The kind of vacuum that only judges of pairs are shown."""

@@ -30,9 +30,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.run.agent_runs import ERROR_RATE, FALSE_ALARMS, MISSED_FAILURES, PROBE, THIRDS
 from steelyard.metrics.scores.best_of import ROTATION_CONSISTENCY, ROTATION_VOTE_ACCURACY, SLOT_PREFERENCE
-from steelyard.stimuli.best_of import BEST_OF_PROBE
-from steelyard.stimuli.best_of import ROTATION as ROTATED
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import BEST_OF_PROBE, ORIGINAL
+from steelyard.stimuli.original import ROTATION as ROTATED
 
 MOST_EDITS = 3
 

@@ -21,9 +21,7 @@ from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.invariance import INVARIANCE
-from steelyard.stimuli.best_of import ROTATION
-from steelyard.stimuli.natural import NATURAL
-from steelyard.stimuli.original import ORIGINAL, PERTURBED
+from steelyard.stimuli.original import NATURAL, ORIGINAL, PERTURBED, ROTATION
 from steelyard.tasks.scale import BestOf, parse_scale
 
 SINGLE_JUDGE_NOTE = (

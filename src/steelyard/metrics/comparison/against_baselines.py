@@ -39,9 +39,7 @@ from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.intervals import ALPHA, UNBOUNDED, Span
 from steelyard.metrics.stats.sample_size import calls_by_width
-from steelyard.stimuli.best_of import BEST_OF_PROBE
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.observations import Observations
 
 _SLOTS = {

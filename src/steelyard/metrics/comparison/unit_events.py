@@ -35,8 +35,7 @@ from steelyard.metrics.metric import LEFT_OUT, Amount, Metric, Texts
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.length import longer_text
 from steelyard.metrics.scores.columns import Scores, rescaled_to_original
-from steelyard.stimuli.natural import NATURAL_PROBE
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 

@@ -29,7 +29,7 @@ from steelyard.metrics.pairs.ladder import isotonic
 from steelyard.metrics.proportions import with_difference_word
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.distributions import t_quantile
-from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import NATURAL_PROBE
 from steelyard.verdicts.observations import Observations
 
 LADDER, TRADEOFF, POSITION = "ladder", "tradeoff", "position"

@@ -40,7 +40,7 @@ from steelyard.metrics.proportions import (
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
 from steelyard.metrics.stats.sample_size import calls_to_decide
-from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import NATURAL
 
 DRAWS = 9999
 """Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""

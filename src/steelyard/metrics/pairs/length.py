@@ -23,7 +23,7 @@ from steelyard.metrics.pairs.columns import Pairs, excluded, tally
 from steelyard.metrics.proportions import join, proportion, sampling_notes, with_difference_word
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.metrics.stats.intervals import clipped
-from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import NATURAL
 
 FURTHEST = (-0.5, 0.5)
 """The bias of a judge that always names the shorter text, and of one that always names the longer."""

@@ -29,7 +29,7 @@ from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.sample_size import calls_to_decide, detectable_errors
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
-from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import NATURAL
 
 
 @dataclass(frozen=True)

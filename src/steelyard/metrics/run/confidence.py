@@ -34,13 +34,12 @@ from steelyard.metrics.stats.confidence import (
     recalibrated_by_others,
 )
 from steelyard.metrics.stats.intervals import DIFFERENCE, SHARE, Span
-from steelyard.verdicts.call_answers import CallAnswers
-from steelyard.verdicts.confidence import TOKEN
-from steelyard.verdicts.item_answers import (
+from steelyard.verdicts.call_answers import (
     AS_THEY_ARE,
     JURY,
     ORDERS_AGREE,
     REPEATS,
+    CallAnswers,
     ItemAnswer,
     ItemAnswers,
     agreement_signals,
@@ -48,6 +47,7 @@ from steelyard.verdicts.item_answers import (
     call_confidence,
     item_answers,
 )
+from steelyard.verdicts.confidence import TOKEN
 from steelyard.verdicts.observations import Observations
 
 PROBE = "confidence"

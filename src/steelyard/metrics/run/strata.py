@@ -35,9 +35,7 @@ from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import ALPHA, Span, difference
-from steelyard.stimuli.best_of import BEST_OF_PROBE, ROTATION
-from steelyard.stimuli.natural import NATURAL
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, ORIGINAL, ROTATION
 from steelyard.verdicts.call_answers import CallAnswers
 from steelyard.verdicts.observations import Observations
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from steelyard.core.cache_folder import cache_folder
+from steelyard.core.files import cache_folder
 from steelyard.errors import RunError, UnreachableError
 
 _GLANCE = 0.2

@@ -21,13 +21,11 @@ import yaml
 from steelyard.core.content_hash import content_hash
 from steelyard.core.dotenv import is_key_name, known_keys
 from steelyard.errors import CallError, ConfigError, PermanentError, TransientError, UnreadableError
-from steelyard.providers.destination import Destination
 from steelyard.providers.function.frameworks.adapter import TELEMETRY_OFF, Grade, bind, left_out_of, reply_of
 from steelyard.providers.function.python_function import FunctionOptions, asked_of_a_function
-from steelyard.providers.http.error_body import excerpt, parse_error
 from steelyard.providers.http.redaction import Redactor
-from steelyard.providers.http.response_errors import error_for_response
-from steelyard.providers.provider_info import JudgeExample, ProviderInfo
+from steelyard.providers.http.response_errors import error_for_response, excerpt, parse_error
+from steelyard.providers.provider_info import Destination, JudgeExample, ProviderInfo
 from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation, Slots

@@ -30,7 +30,6 @@ from steelyard.core.registry import Spec
 from steelyard.core.threads import run_in_daemon_thread, run_in_lasting_loop
 from steelyard.core.validation import format_value
 from steelyard.errors import CallError, ConfigError, UnreadableError
-from steelyard.providers.destination import Destination
 from steelyard.providers.function.code_hash import Fingerprint, may_run, text_of
 from steelyard.providers.function.frameworks.adapter import (
     ADAPTERS,
@@ -41,10 +40,16 @@ from steelyard.providers.function.frameworks.adapter import (
     turn_telemetry_off,
 )
 from steelyard.providers.function.request_meter import RequestMeter, metered, outcome, redacted_reply
-from steelyard.providers.http.error_body import excerpt
 from steelyard.providers.http.redaction import Redactor
-from steelyard.providers.options import CallOptions, Line
-from steelyard.providers.provider_info import InProcessProvider, JudgeExample, ProviderInfo
+from steelyard.providers.http.response_errors import excerpt
+from steelyard.providers.provider_info import (
+    CallOptions,
+    Destination,
+    InProcessProvider,
+    JudgeExample,
+    Line,
+    ProviderInfo,
+)
 from steelyard.tasks.scale import BestOf, Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Presentation, Slots

@@ -28,9 +28,14 @@ from typing import Any
 
 from steelyard.core.dotenv import known_keys
 from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreadableError
-from steelyard.providers.http.error_body import parse_error, token_count
 from steelyard.providers.http.redaction import Redactor
-from steelyard.providers.http.response_errors import error_for_response, refusal_reply, server_time
+from steelyard.providers.http.response_errors import (
+    error_for_response,
+    parse_error,
+    refusal_reply,
+    server_time,
+    token_count,
+)
 from steelyard.trials.reply import Reply, Usage
 
 PACKAGE = Path(__file__).parents[2]

@@ -15,16 +15,143 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import ssl
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import count
+from typing import Any, TypeAlias
 
 from yarl import URL
 
 from steelyard.providers.http.connection import BUFFER_SIZE, ConnectError, Connection, RawResponse
-from steelyard.providers.http.dns_cache import DnsCache
-from steelyard.providers.http.reply_ids import ReplyIds
+
+TTL = 60.0
+CONNECT_TIMEOUT = 3.0
+"""Seconds to connect to an address where there is another: a machine that says it has IPv6 may have none."""
+
+Address: TypeAlias = tuple[socket.AddressFamily, Any]
+"""Family, and what its sockets are connected to."""
+
+
+@dataclass
+class _Lookup:
+    addresses: asyncio.Future[list[Address]]
+    expires: float
+    preferred: Address | None = None
+
+
+class DnsCache:
+    """A host is resolved once for all connections, and its addresses are tried one after another.
+
+    asyncio can race them (happy eyeballs), and loses sockets where the race is cancelled.
+    """
+
+    def __init__(self) -> None:
+        self._lookups: dict[tuple[str, int], _Lookup] = {}
+
+    async def connect(self, host: str, port: int) -> socket.socket:
+        """A socket to the first address that takes it; the one that did so last is tried first."""
+        lookup = self._lookup(host, port)
+        errors: list[OSError] = []
+        try:
+            # Others wait for the same lookup: who gives up takes it from nobody.
+            addresses = await asyncio.shield(lookup.addresses)
+            *others, last = sorted(addresses, key=lambda address: address != lookup.preferred)
+            for address, seconds in (*((other, CONNECT_TIMEOUT) for other in others), (last, None)):
+                try:
+                    sock = await _connect(address, seconds)
+                except OSError as error:
+                    errors.append(error)
+                else:
+                    lookup.preferred = address
+                    return sock
+            raise errors[0] if len(errors) == 1 else OSError("; ".join(str(error) for error in errors))
+        except OSError:
+            if self._lookups.get((host, port)) is lookup:
+                del self._lookups[host, port]
+            raise
+
+    def _lookup(self, host: str, port: int) -> _Lookup:
+        loop = asyncio.get_running_loop()
+        lookup = self._lookups.get((host, port))
+        if lookup is None or lookup.expires <= loop.time():
+            addresses = loop.create_task(_resolve(host, port))
+            addresses.add_done_callback(_consume_error)
+            lookup = self._lookups[host, port] = _Lookup(addresses, loop.time() + TTL)
+        return lookup
+
+
+async def _resolve(host: str, port: int) -> list[Address]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = dict.fromkeys((socket.AddressFamily(family), address) for family, _, _, _, address in found)
+    if not addresses:
+        raise OSError("the name has no address")
+    return list(addresses)
+
+
+def _consume_error(lookup: asyncio.Future[list[Address]]) -> None:
+    """A lookup may fail after all who waited for it are gone; asyncio would warn of it."""
+    if not lookup.cancelled():
+        lookup.exception()
+
+
+async def _connect(address: Address, seconds: float | None) -> socket.socket:
+    """A socket to one address, in time; it is closed where it comes to nothing."""
+    family, target = address
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        async with asyncio.timeout(seconds):
+            await asyncio.get_running_loop().sock_connect(sock, target)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+BELIEVED = 8
+"""Different ids that a server has to give first."""
+KEPT = 4096
+"""Ids that are remembered: a repeat comes soon after its reply."""
+_ID = re.compile(r'"(?:id|responseId)"\s*:\s*"([^"]+)"')
+
+
+class ReplyIds:
+    """Replies by their ids: one that comes twice on a connection is a repeat, and answers no second request.
+
+    Most servers give each reply an id of its own, some give all the same one. Ids are believed once several
+    differ, and never again after one came on two connections or with two texts.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._differ = True
+
+    @property
+    def believed(self) -> bool:
+        return self._differ and len(self._seen) >= BELIEVED
+
+    def is_repeat(self, text: str, connection: int) -> bool:
+        """Whether a reply on the connection of this number came there before; else it is remembered."""
+        found = _ID.search(text) if self._differ else None
+        if found is None:
+            return False
+        seen = self._seen.get(found[1])
+        if seen is None:
+            if len(self._seen) >= KEPT:
+                del self._seen[next(iter(self._seen))]
+            self._seen[found[1]] = connection, hash(text)
+            return False
+        self._differ = seen == (connection, hash(text))
+        return self.believed
+
+    def is_known(self, text: str, connection: int) -> bool:
+        """Whether the id in the text is that of a reply on this connection."""
+        found = _ID.search(text) if self.believed else None
+        return found is not None and self._seen.get(found[1], (0, 0))[0] == connection
+
 
 IDLE_TIMEOUT = 15.0
 """Seconds after which an idle keep-alive connection is not trusted any more."""

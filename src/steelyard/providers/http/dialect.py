@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from steelyard.providers.http.error_body import ErrorBody
-from steelyard.providers.options import HttpOptions
+from steelyard.providers.http.response_errors import ErrorBody
+from steelyard.providers.provider_info import HttpOptions
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,24 @@ import msgspec
 from yarl import URL
 
 from steelyard.errors import REPEATED, TransientError, UnreachableError
-from steelyard.providers.http.connection import ConnectError, ProtocolError, ResponseTooLargeError
+from steelyard.providers.http.connection import (
+    ENCODINGS,
+    ConnectError,
+    Decompressor,
+    ProtocolError,
+    ResponseTooLargeError,
+    decompress,
+)
 from steelyard.providers.http.connection_pool import ConnectionPool, RepeatedReplyError
-from steelyard.providers.http.decompression import ENCODINGS, Decompressor, decompress
 from steelyard.providers.http.endpoint import Endpoint
-from steelyard.providers.http.error_body import excerpt, parse_error
 from steelyard.providers.http.redaction import Redactor
-from steelyard.providers.http.response_errors import error_for_response, refusal_reply, server_time
+from steelyard.providers.http.response_errors import (
+    error_for_response,
+    excerpt,
+    parse_error,
+    refusal_reply,
+    server_time,
+)
 from steelyard.trials.reply import Reply
 from steelyard.version import __version__
 

@@ -16,14 +16,12 @@ from yarl import URL
 
 from steelyard.core.dotenv import keys_to_strike
 from steelyard.errors import CallError, ConfigError, ProviderRefusedError
-from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import ROOM, Dialect, RequestField, quirks_of, thinking_tokens
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
-from steelyard.providers.http.error_body import ErrorBody, parse_error
 from steelyard.providers.http.http_client import HttpClient, HttpResponse
 from steelyard.providers.http.redaction import MARK
-from steelyard.providers.http.response_errors import error_for_response, refusal_reply
-from steelyard.providers.provider_info import ProviderInfo
+from steelyard.providers.http.response_errors import ErrorBody, error_for_response, parse_error, refusal_reply
+from steelyard.providers.provider_info import Destination, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage

@@ -18,7 +18,6 @@ from steelyard.core.content_hash import canonical_json
 from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
-from steelyard.providers.options import TRANSPORT_OPTIONS, Options, Settings
 from steelyard.providers.planted.answer_keys import (
     KnownLabel,
     LabelKey,
@@ -27,22 +26,29 @@ from steelyard.providers.planted.answer_keys import (
     respaced,
     text_keys,
 )
-from steelyard.providers.planted.decision_model import PROBIT_OPTIONS, SEED, Parameters, decide, updated
-from steelyard.providers.planted.rater import (
+from steelyard.providers.planted.decision_model import (
     CHOOSER_OPTIONS,
+    PROBIT_OPTIONS,
     RATER_OPTIONS,
+    SEED,
     ChoiceKey,
     ChooserParameters,
+    Parameters,
     RaterParameters,
     choose,
+    decide,
     rate,
     texts_hash,
+    updated,
 )
 from steelyard.providers.provider_info import (
     IN_PROCESS_SECONDS,
+    TRANSPORT_OPTIONS,
     InProcessProvider,
     JudgeExample,
+    Options,
     ProviderInfo,
+    Settings,
     prompts,
 )
 from steelyard.stimuli.stimulus import Stimulus

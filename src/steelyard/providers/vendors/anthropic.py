@@ -13,13 +13,12 @@ from typing import Any
 from pydantic import Field
 from yarl import URL
 
-from steelyard.providers.batch.batch_api import AnthropicBatchApi, BatchApi
+from steelyard.providers.batch_api import AnthropicBatchApi, BatchApi
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import clean_name, clean_text, excerpt, finish_of, token_count
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.options import Line
-from steelyard.providers.provider_info import JudgeExample, ProviderInfo
+from steelyard.providers.http.response_errors import clean_name, clean_text, excerpt, finish_of, token_count
+from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 

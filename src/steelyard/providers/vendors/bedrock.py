@@ -22,13 +22,11 @@ from pydantic import Field
 from yarl import URL
 
 from steelyard.errors import ConfigError, ProviderRefusedError
-from steelyard.providers.destination import Destination
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import clean_text, excerpt, finish_of, token_count
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.options import Line
-from steelyard.providers.provider_info import JudgeExample, ProviderInfo
+from steelyard.providers.http.response_errors import clean_text, excerpt, finish_of, token_count
+from steelyard.providers.provider_info import Destination, JudgeExample, Line, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage

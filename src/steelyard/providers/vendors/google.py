@@ -15,7 +15,8 @@ from yarl import URL
 
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
-from steelyard.providers.http.error_body import (
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.http.response_errors import (
     clean_name,
     clean_text,
     excerpt,
@@ -23,9 +24,7 @@ from steelyard.providers.http.error_body import (
     first_token_logprobs,
     token_count,
 )
-from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.options import Line
-from steelyard.providers.provider_info import JudgeExample, ProviderInfo
+from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 

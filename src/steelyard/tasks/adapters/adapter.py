@@ -12,13 +12,12 @@ from pathlib import Path
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.builtin_yaml import load_builtin
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.sources.cells import Labels, is_missing, long_text, messages_of, plain_text
 from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.table import Table, TableRecord, table_of
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.preprocess import Preparation
 
 

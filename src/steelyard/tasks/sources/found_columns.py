@@ -198,16 +198,17 @@ class ColumnFinder:
 
 def flattened(table: Table) -> Table:
     """Objects inside a row as columns of their own: `labels.human`."""
-    nested = {name for row in islice(table.records, _LOOKED_AT) for name in _objects(row)}
+    nested = {
+        name
+        for row in islice(table.records, _LOOKED_AT)
+        for name, cell in row.values.items()
+        if isinstance(cell, dict)
+    }
     if not nested:
         return table
     records = [replace(row, values={**row.values, **_inner(row, nested)}) for row in table.records]
     columns = dict.fromkeys(name for row in records for name in row.values if name not in nested)
     return replace(table, columns=tuple(columns), records=records)
-
-
-def _objects(row: TableRecord) -> list[str]:
-    return [name for name, cell in row.values.items() if isinstance(cell, dict)]
 
 
 def _inner(row: TableRecord, nested: Container[str]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from steelyard.core.files import check_archive
 from steelyard.errors import DataError
-from steelyard.tasks.sources.archives import check_archive
 from steelyard.tasks.sources.table import Table, table_of_objects
 from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.transcript import RunScore, ScoreEntry, Transcript

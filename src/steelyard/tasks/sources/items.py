@@ -12,7 +12,6 @@ from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
 from steelyard.core.validation import checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.item import Item
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.cells import (
     LabelMap,
@@ -25,6 +24,7 @@ from steelyard.tasks.sources.cells import (
 )
 from steelyard.tasks.sources.sampling import Sample, draw
 from steelyard.tasks.sources.table import Table, TableRecord
+from steelyard.tasks.task import Item
 from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.preprocess import Preparation
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from steelyard.core.files import check_archive, check_unpacked, unpacked_limit
 from steelyard.errors import DataError
-from steelyard.tasks.sources.archives import check_archive, check_unpacked, unpacked_limit
 from steelyard.tasks.sources.delimited import read_bytes, read_csv, read_text
 from steelyard.tasks.sources.inspect_log import is_log, read_inspect
 from steelyard.tasks.sources.table import Lost, Table, TableRecord, table_of, table_of_objects

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message
 
-from steelyard.core.atomic_write import write_error
+from steelyard.core.files import write_error
 from steelyard.errors import ConfigError
 from steelyard.web.pages import asset_text
 from steelyard.web.view.app import ViewPages

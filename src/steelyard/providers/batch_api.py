@@ -17,8 +17,8 @@ from typing import Any, Protocol, runtime_checkable
 from steelyard.core.text import pluralize
 from steelyard.errors import UnreachableError
 from steelyard.providers.http.dialect import Dialect
-from steelyard.providers.http.error_body import excerpt
 from steelyard.providers.http.http_client import HttpClient, HttpResponse
+from steelyard.providers.http.response_errors import excerpt
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 

@@ -1,1 +1,0 @@
-"""Batch APIs of vendors: calls submitted together, results collected later."""
