@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 # Tests start the program hundreds of times: let Python keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-frameworks calibrate check format docs pictures setup clean
+.PHONY: demo test quick test-frameworks calibrate check format docs pictures setup clean
 
 setup: $(READY_DEV)
 
@@ -30,6 +30,10 @@ demo: $(READY)
 # Several processes of tests keep the cores busy: BLAS needs no threads of its own.
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+# While you write: the tests that call functions alone.
+quick: $(READY_DEV)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quick
 
 # One environment for each framework: their pins exclude each other. An environment that is there is taken as
 # it is: make test-frameworks FRAMEWORK_ENVS=FOLDER, with FOLDER/deepeval/bin/python and so on, and

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,6 +57,24 @@ def makes_something_once(module: str) -> bool:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneProcessPerModule:
     """How tests are dealt to processes."""
     return OneProcessPerModule(config, log)
+
+
+SLOW = re.compile(
+    r"\b(command|steelyard: Steelyard|run_command|chromium|subprocess|multiprocessing)\b"
+    r"|\b(World|simulate|measure)\b|Server|scope=\"module\""
+)
+"""What stands in files whose tests run commands, servers, browsers or simulations."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make quick` takes the files whose tests call functions alone."""
+    parser.addoption("--quick", action="store_true", help="no commands, servers, simulations")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """None leaves it to the others."""
+    quick = config.getoption("quick") and collection_path.name.startswith("test_")
+    return True if quick and SLOW.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 gc.disable()  # until all tests are collected: modules and tests live to the end
