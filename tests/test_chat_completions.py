@@ -30,6 +30,8 @@ from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES
 from steelyard.providers.http.response_errors import RATE_LIMIT_HEADERS, retry_after
 from steelyard.providers.provider import Provider, connect
+from steelyard.runner.budget import reply_cost
+from steelyard.runner.prices import Price
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
 from steelyard.trials.judge import Judge, Protocol
@@ -664,7 +666,10 @@ def test_not_worth_another_try(answer: Answer, reason: str) -> None:
     ],
 )
 def test_a_filtered_prompt_is_a_refusal_of_the_judge(answer: Answer) -> None:
-    assert reply_to(answer).finish == "filter"
+    reply = reply_to(answer)
+    assert reply.finish == "filter"
+    # The server's words are no answer of the model: 30 characters of the prompt are 10 tokens, and no others.
+    assert reply_cost(Price(1.0, 1.0, "a dollar a token"), reply, 30) == 10
 
 
 def test_a_server_that_never_answers_times_out() -> None:

@@ -441,19 +441,43 @@ def test_messages_that_are_not_a_text(message: dict[str, Any], finish: str | Non
 
 
 @pytest.mark.parametrize(
-    ("vendor", "body"),
+    ("vendor", "body", "found"),
     [
-        (ANTHROPIC, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
-        (GOOGLE, {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}),
-        (BEDROCK, {"message": "The system encountered an unexpected error."}),
-        (OPENAI, {"error": {"message": "Overloaded", "type": "server_error", "code": "overloaded"}}),
-        (OPENAI, {"choices": None, "error": None}),
+        (
+            ANTHROPIC,
+            {
+                "type": "error",
+                "error": {"type": "api_error", "message": f"{'litellm.' * 9}APIError: no route"},
+            },
+            f"no content but an error ({'litellm.' * 9}APIError: no route), expected",
+        ),
+        (
+            GOOGLE,
+            {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}},
+            "no candidates but an error (The model is overloaded.), expected",
+        ),
+        (
+            BEDROCK,
+            {"message": "The system failed."},
+            "no message but an error (The system failed.), expected",
+        ),
+        (
+            OPENAI,
+            {"error": {"message": "Overloaded", "type": "server_error", "code": "overloaded"}},
+            "no choices but an error (Overloaded), expected",
+        ),
+        (
+            OPENAI,
+            {"choices": None, "error": None},
+            'no choices in \'{"choices": null, "error": null}\', expected',
+        ),
     ],
 )
-def test_an_error_under_200_is_tried_again(vendor: Vendor, body: dict[str, Any]) -> None:
+def test_an_error_under_200_is_tried_again_and_said(vendor: Vendor, body: dict[str, Any], found: str) -> None:
     error = error_of(vendor, sends(body))
     assert isinstance(error, CallError)
     assert isinstance(error, TransientError)
+    assert f"found {found}" in str(error)
 
 
 # Requests

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,13 @@ def test_telemetry_is_off_before_a_framework_is_imported(
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert {name: seen[name] for name in TELEMETRY_OFF} == {**TELEMETRY_OFF, **set_by_user}
     assert "RAGAS_DO_NOT_TRACK" not in os.environ or set_by_user
+
+
+def test_errors_that_may_hold_a_key_are_not_printed_by_the_library_under_ragas() -> None:
+    said = "import logging, steelyard.providers.function.frameworks.ragas_metric\n"
+    said += "logging.getLogger('instructor').error('API call failed: Bearer sk-1')"
+    ran = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
 
 
 def test_the_guides_name_the_variables() -> None:

@@ -54,6 +54,11 @@ def told(body: object) -> str:
         ({"zzz": 1}, "unknown key 'zzz'; known keys: door, rooms, floors, lit."),
         ({"lit": "yes"}, "lit: found 'yes', expected true or false; correct it."),
         ({"lit": True}, "found light in no room, expected one; add it."),
+        (
+            {"floors": [{"name": "\udcc3"}]},
+            r"floors.0.name: found '\udcc3', expected text in UTF-8 (PYTHONUTF8=1 reads a command line in "
+            "it); correct it.",
+        ),
         ({"door": 5}, "door: found 5, expected a door such as front; correct it."),
         ({"rooms": []}, "rooms: found [], expected a mapping; correct it."),
         (

@@ -38,7 +38,7 @@ _EXPECTED = {
     "string_too_short": "at least {min_length} characters",
     "string_too_long": "at most {max_length} characters",
     "string_pattern_mismatch": "text that matches {pattern}",
-    "string_unicode": "text",
+    "string_unicode": "text in UTF-8 (PYTHONUTF8=1 reads a command line in it)",
     "too_short": "{min_length} or more entries",
     "too_long": "at most {max_length} entries",
     "greater_than": "a number above {gt}",

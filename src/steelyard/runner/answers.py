@@ -119,7 +119,7 @@ class Answers:
             (
                 self.usages.number(reply.usage),
                 self.services.number(ServerInfo.of(reply)),
-                len(reply.text),
+                reply.letters,
             )
             for reply in part.contents
         ]

@@ -149,7 +149,7 @@ def max_batch_cost(price: Price | None, call: Call) -> float:
 
 
 def reply_cost(price: Price | None, reply: Reply, characters: int) -> float:
-    return usage_cost(price, reply.usage, len(reply.text), characters)
+    return usage_cost(price, reply.usage, reply.letters, characters)
 
 
 def usage_cost(price: Price | None, usage: Usage, letters: int, characters: int) -> float:

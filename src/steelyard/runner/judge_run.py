@@ -207,7 +207,13 @@ class JudgeRun:
                             return
                         if not is_free:
                             in_flight.begin(call.key)
-                        reply = await self._call(provider, call)
+                        try:
+                            reply = await self._call(provider, call)
+                        except TransientError as error:
+                            if error.reason in MAYBE_BILLED:  # counted before its reservation is released
+                                lost.append(max_cost(self.price, call))
+                                self.control.budget.spent += lost[-1]
+                            raise
                         self._withdrawals.doubt(call)
                         reply, dollars = self.control.budget.pay(self.price, call, reply, lost)
                         throttle.rate.correct(expected, reply.usage.input_tokens + reply.usage.output_tokens)
@@ -227,7 +233,7 @@ class JudgeRun:
                 errors.append(without_frames(error))
                 await self._count_requests(call, error)
                 if error.reason in MAYBE_BILLED:
-                    lost.append(await self._count_lost(call, error.reason))
+                    await self._save_lost(call, error.reason)
                 delay = backoff_delay(self.limits, len(errors), error)
                 if error.reason == "rate_limited":
                     throttle.on_rate_limit(delay, error.retry_after)
@@ -259,15 +265,12 @@ class JudgeRun:
         if error.requests:
             await self.control.store.save_failed_requests(call, error.requests)
 
-    async def _count_lost(self, call: Call, reason: str) -> float:
-        """Record a call whose reply nobody could use and which may be billed; the most that it cost."""
+    async def _save_lost(self, call: Call, reason: str) -> None:
+        """Record a call whose reply nobody could use and which may be billed."""
         if reason == REPEATED and isinstance(call, Trial):
             await self.control.store.save_repeated([call], billed=not self._is_free)
         elif not self._is_free:
             await self.control.store.save_lost(call)
-        most = max_cost(self.price, call)
-        self.control.budget.spent += most
-        return most
 
     async def _call(self, provider: Provider, call: Call) -> Reply:
         """One try; whatever goes wrong in it concerns this call alone."""

@@ -128,6 +128,11 @@ class Reply:
     latency_ms: float = 0.0
     """Wall time of the successful attempt."""
 
+    @property
+    def letters(self) -> int:
+        """Characters that the model wrote: none where a filter refused, in words of the server's own."""
+        return 0 if self.finish == "filter" else len(self.text)
+
     def served(self, effective: Mapping[str, Any], latency_ms: float) -> Reply:
         """The same with the parameters in force and the time it took."""
         return Reply(**(vars(self) | {"effective": effective, "latency_ms": latency_ms}))

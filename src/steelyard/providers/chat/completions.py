@@ -8,7 +8,6 @@ deployment.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -184,7 +183,7 @@ class ChatCompletions(HttpProvider):
         # A filter may have taken the whole message away.
         message = choice.get("message", {} if finish == "filter" else None)
         if not isinstance(message, dict):
-            raise self.client.malformed_response(f"no choices in {excerpt(json.dumps(body))!r}")
+            raise self.client.incomplete_response("choices", body)
         if choice.get("finish_reason") in _BROKEN_OFF:
             raise TransientError(
                 "server_error", f"{self.client.where}: the server broke off with an error; try again."
@@ -240,7 +239,7 @@ class ChatCompletions(HttpProvider):
         vector = [finite_number(number) for number in numbers] if isinstance(numbers, list) else []
         scores = tuple(number for number in vector if number is not None)
         if not scores or len(scores) < len(vector):
-            raise self.client.malformed_response(f"no embedding in {excerpt(json.dumps(body))!r}")
+            raise self.client.incomplete_response("embedding", body)
         return Reply(
             "",
             scores=scores,

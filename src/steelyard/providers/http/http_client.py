@@ -36,6 +36,7 @@ from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.http.response_errors import (
     error_for_response,
     excerpt,
+    find_error,
     parse_error,
     refusal_reply,
     server_time,
@@ -228,6 +229,12 @@ class HttpClient:
             return Reply(refusal[0], finish=refusal[1], latency_ms=response.latency_ms)
         moment = server_time(response.headers, time.time())
         raise error_for_response(response.status, error, response.headers, self.where, moment)
+
+    def incomplete_response(self, part: str, body: Mapping[str, Any]) -> TransientError:
+        """Of a body without what makes it a reply: some servers report an error under status 200."""
+        error = find_error(body)
+        instead = f"in {excerpt(json.dumps(body))!r}" if error is None else f"but an error ({error.message})"
+        return self.malformed_response(f"no {part} {instead}")
 
     def malformed_response(self, finding: str) -> TransientError:
         return TransientError(

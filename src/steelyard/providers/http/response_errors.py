@@ -60,7 +60,7 @@ def find_error(body: Any) -> ErrorBody | None:
         body = body[0]
     if not isinstance(body, dict):
         return None
-    inner = body.get("error", body)
+    inner = body.get("error") or body
     if not isinstance(inner, dict):
         return ErrorBody(message=excerpt(str(inner)))
     message = inner.get("message") or inner.get("detail") or inner.get("Message")

@@ -17,7 +17,7 @@ from steelyard.providers.batch_api import AnthropicBatchApi, BatchApi
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.http.response_errors import clean_name, clean_text, excerpt, finish_of, token_count
+from steelyard.providers.http.response_errors import clean_name, clean_text, finish_of, token_count
 from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
@@ -118,7 +118,7 @@ class Anthropic(HttpProvider):
         """The reply in a parsed body: its text blocks together; thoughts are not part of the answer."""
         blocks = body.get("content")
         if not isinstance(blocks, list):
-            raise self.client.malformed_response(f"no content in {excerpt(str(body))!r}")
+            raise self.client.incomplete_response("content", body)
         text = "".join(block["text"] for block in blocks if block.get("type") == "text")
         finish = finish_of(body.get("stop_reason"), _FINISH)
         if finish == "refusal" and not text:

@@ -25,7 +25,7 @@ from steelyard.errors import ConfigError, ProviderRefusedError
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.http_provider import HttpProvider
-from steelyard.providers.http.response_errors import clean_text, excerpt, finish_of, token_count
+from steelyard.providers.http.response_errors import clean_text, finish_of, token_count
 from steelyard.providers.provider_info import Destination, JudgeExample, Line, ProviderInfo
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
@@ -197,7 +197,7 @@ class Bedrock(HttpProvider):
     def parse_body(self, body: dict[str, Any]) -> Reply:
         message = (body.get("output") or {}).get("message")
         if not isinstance(message, dict):
-            raise self.client.malformed_response(f"no message in {excerpt(str(body))!r}")
+            raise self.client.incomplete_response("message", body)
         text = "".join(block["text"] for block in message.get("content") or [] if "text" in block)
         return Reply(
             clean_text(text),

@@ -19,7 +19,6 @@ from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_errors import (
     clean_name,
     clean_text,
-    excerpt,
     finish_of,
     first_token_logprobs,
     token_count,
@@ -112,7 +111,7 @@ class Google(HttpProvider):
             said = f"the prompt was blocked: {feedback['blockReason']}"
             return Reply(clean_text(said), usage=usage, finish="filter", served_model=model)
         if not candidates and "usageMetadata" not in body:
-            raise self.client.malformed_response(f"no candidates in {excerpt(str(body))!r}")
+            raise self.client.incomplete_response("candidates", body)
         candidate = candidates[0] if candidates else {}
         parts = (candidate.get("content") or {}).get("parts") or []
         return Reply(

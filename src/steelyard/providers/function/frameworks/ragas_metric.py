@@ -8,6 +8,7 @@ they are unreadable.
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 import string
 from collections.abc import Mapping
@@ -21,6 +22,9 @@ from steelyard.trials.presentation import Slots
 _LISTS = ("retrieved_contexts", "reference_contexts", "contexts")
 _NO_SETTINGS = ("client", "cache", "run_config", "generate", "agenerate", "generate_text", "agenerate_text")
 """Attributes of a model: its client, and what wraps its methods."""
+
+# The library under Ragas logs errors with the keys that servers quote; every failure is on record without.
+logging.getLogger("instructor").addHandler(logging.NullHandler())
 
 
 class RagasMetric(FrameworkAdapter):
