@@ -257,7 +257,7 @@ class _Brief(Opening):
         room = self.console.width - GAPS - sum(max(map(len, column)) for column in zip(*cells, strict=True))
         for row, (*figures, word) in zip(rows, cells, strict=True):
             style = "" if row.state is None else STATES[row.state]
-            name = fill(row.name, max(LABEL, room), subsequent_indent="  ", break_on_hyphens=False)
+            name = fill(row.name, max(VALUE, room), subsequent_indent="  ", break_on_hyphens=False)
             table.add_row(self.text(name), *map(self.text, figures), self.text(word, style))
         if rows:
             self.console.print()
