@@ -75,7 +75,7 @@ def test_who_lets_length_decide_is_unfit_and_the_screen_shows_why(measured: dict
     judge = measured["decides"]
     assert judge.verdict["facts"][0]["title"] == "Length"
     assert "It prefers a padded text to one that is two steps better." in judge.screen
-    assert "better beats padded, two steps 0.00 [0.00, 0.15] at least 0.50 too low apart" in judge.screen
+    assert "beats padded, two steps apart 0.00 [0.00, 0.15] at least 0.50 too low" in judge.screen
     assert "Do not use it: it goes by the length of the texts" in judge.screen
     assert judge.estimate("beats_padded", delta=2)["finding"] == "flagged"
 
@@ -100,7 +100,7 @@ def test_who_breaks_ties_by_length_still_names_the_better_text(measured: dict[st
 
 def test_who_ignores_length_has_a_row_that_says_so(measured: dict[str, Measured]) -> None:
     judge = measured["ignores"]
-    assert "better beats padded, two steps 1.00 [0.85, 1.00] at least 0.50 fine apart" in judge.screen
+    assert "beats padded, two steps apart 1.00 [0.85, 1.00] at least 0.50 fine" in judge.screen
 
 
 @pytest.mark.parametrize(

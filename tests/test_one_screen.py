@@ -18,6 +18,7 @@ from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.render import terminal
 from steelyard.datasheet.render.clauses import lead
 from steelyard.datasheet.words import numbers
+from test_first_screen import one_judge as decided_judge
 
 LONG = "planted/probit?s=1.2&beta=0&tau=0.3&sigma=0.2&lapse=0.02&seed=12&noise=0.25&more=yes"
 
@@ -69,6 +70,17 @@ def test_a_key_figure_has_value_interval_limit_and_word() -> None:
     value, interval = numbers.value(found), numbers.interval(found).split()
     word = {"flagged": ["too", "high"], "clear": ["fine"], "inconclusive": ["undecided"]}[found.status or ""]
     assert ["reacts", "to", "nothing", value, *interval, "at", "most", "0.10", *word] in lines
+
+
+@pytest.mark.parametrize(("width", "names"), [(80, 1), (70, 2)])
+def test_a_row_is_one_line_of_80_columns_and_a_longer_name_hangs(width: int, names: int) -> None:
+    lines = [line.rstrip() for line in printed(decided_judge(), width).splitlines()]
+    at = next(place for place, line in enumerate(lines) if line.startswith("  better text,"))
+    assert lines[at].endswith("  0.61   [0.50, 0.71]    at least 0.80  too low")
+    told = [lines[at].partition("  0.61")[0].strip(), *lines[at + 1 : at + names]]
+    assert all(line.startswith("    ") for line in told[1:])
+    assert " ".join(line.strip() for line in told) == "better text, one step apart"
+    assert lines[at + names] == ""
 
 
 def test_every_judge_of_several_has_a_value_for_every_key_figure() -> None:

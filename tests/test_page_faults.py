@@ -7,15 +7,19 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
-from browsers import chromium, complaints_in_every_look, opened
+from browsers import LOOKS, chromium, complaints_in_every_look, opened
 from commands import StartedCommand, run_command
 from review_sessions import serving
+from servers import ScriptedServer, fails
+from steelyard.datasheet.render.html.charts.trend import CHANGED, SAME, TrendPoint, trend_chart
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages
 
@@ -27,6 +31,17 @@ pytestmark = pytest.mark.browser
 LONG = "x" * 300
 MARK = "#evidence svg a:not([aria-label$=' 0.00'])"
 """Of a figure that some call counts for."""
+SHARP = "planted/probit?s=40&beta=0&tau=1&sigma=0&lapse=0"
+"""A judge without a fault, about which a quick run leaves questions open."""
+COLOURS = """(word) => ["good", "wait"].map((role) => {
+    const probe = document.createElement("i");
+    probe.style.color = `var(--${role})`;
+    word.append(probe);
+    const is = getComputedStyle(probe).color === getComputedStyle(word).color;
+    probe.remove();
+    return is;
+})"""
+"""Whether words have the colour of what is fine, and of what is open."""
 FIVE = ("first", "tie", "coin", "probit", "probit?beta=2")
 
 
@@ -38,7 +53,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One judge, five judges, and verdicts whose ids are long; by name in the order of the viewer."""
+    """One judge, five judges, verdicts whose ids are long, a judge of which some is open, and a server that
+    answers nothing; by name in the order of the viewer."""
     folder = tmp_path_factory.mktemp("runs")
     probes = ("-p", "vacuum", "-p", "ladder")
     run_command(folder, "measure", "-j", "planted/first", *probes, "--out", "a-one")
@@ -53,6 +69,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "verdicts.jsonl").write_text("\n".join(lines) + "\n")
     run_command(folder, "import", "verdicts.jsonl", "--out", "c-long")
     (folder / "verdicts.jsonl").unlink()
+    run_command(folder, "measure", "-j", SHARP, "-p", "ladder", "-p", "tradeoff", "--out", "d-open")
+    with ScriptedServer(fails(500)) as dead:
+        model = f"openai/dead?base_url={dead.url}"
+        judges = ("-j", model, "-j", "planted/first", "--attempts", "1", "--no-preflight")
+        run_command(folder, "measure", *judges, "-p", "vacuum", "--out", "e-dead", code=1)
     return folder
 
 
@@ -152,6 +173,78 @@ def test_names_of_judges_break_between_words(browser: Browser, runs: Path, width
         assert broken == []
 
 
+def test_what_is_open_is_amber_and_said_beside_no_fault(browser: Browser, runs: Path, server: Server) -> None:
+    told = re.compile(r"no fault found so far; \d questions undecided")
+    for address, place in (
+        (sheet(runs, "d-open"), "#verdicts-h .verdict-word"),
+        (server.access.url("/"), "tr[data-verdict^='no fault'] .verdict-word"),
+    ):
+        with opened(browser, address) as page:
+            word = page.locator(place)
+            assert told.fullmatch(word.inner_text())
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                assert word.evaluate(COLOURS) == [False, True], (address, scheme)
+
+
+def test_the_first_screen_answers_the_probes_that_were_asked_for(browser: Browser, runs: Path) -> None:
+    with opened(browser, sheet(runs, "d-open")) as page:
+        cue = page.locator(".keys tbody tr", has_text="Worth of a cue").first
+        box = cue.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900
+        assert re.search(r"[+−]?\d\.\d\d \[", cue.inner_text())
+
+
+def test_several_judges_have_a_next_step_on_the_first_screen(browser: Browser, runs: Path) -> None:
+    with opened(browser, sheet(runs, "b-five")) as page:
+        step = page.locator(".answer .do")
+        assert step.inner_text().startswith("Next")
+        assert step.locator(".command pre").inner_text().startswith("steelyard ")
+
+
+def test_a_server_without_an_answer_is_the_reason_and_one_count(
+    browser: Browser, runs: Path, server: Server
+) -> None:
+    """Twelve calls failed: no figure is made of them but their share, and every place counts twelve."""
+    with opened(browser, sheet(runs, "e-dead")) as page:
+        assert "openai/dead is without an answer" in page.locator("h1").inner_text()
+        row = page.locator("table.judges tbody tr", has=page.locator("th", has_text="dead"))
+        told = row.locator("td[data-label=verdict] small").inner_text()
+        assert told.startswith("No reply at all in 12 of 12 calls. The server has to answer")
+        assert row.locator(".held").count() == 1
+        assert row.locator("td[data-label=failed] .held").inner_text() == "1.00 too high"
+        assert "(12 calls" in page.locator(".answer .do").inner_text()
+        assert "unreadable" not in page.locator(".answer").inner_text()
+    with opened(browser, server.access.url("/")) as page:
+        row = page.locator("table.runs tbody tr[data-study=catalogue]", has_text="e-dead").first
+        assert row.locator("th").inner_text().startswith("openai/dead")
+        assert row.locator("td[data-label=calls]").inner_text() == "12"
+
+
+def test_a_comparison_answers_first_and_colours_as_it_says(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/")) as page:
+        page.goto(f"{page.url}compare?first=1:planted/first&second=1:planted/probit")
+        title = page.locator("h1").inner_text()
+        assert re.match(r"Each is better in something: |.+ is better than .+: in \d+ of \d+ figures", title)
+        above = page.locator("header").inner_text()
+        assert above.count("[") == 0  # figures stand in the chart and in the folded table
+        assert page.locator("#table:not([open])").count() == 1
+        page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        better = page.locator("table.compared td .word", has_text=re.compile("^(better|worse)$"))
+        told = [int(count) for count in re.findall(r"(?<= in )\d+", title)]
+        assert better.count() == sum(told) > 0
+        names = page.locator(".key li").all_inner_texts()
+        for side, state in (("B better", "better"), ("A better", "worse")):
+            role = page.locator(".key li .sign").nth(next(n for n, each in enumerate(names) if side in each))
+            colour = (role.get_attribute("style") or "").removeprefix("--colour: ")
+            rows = page.locator("table.compared td .word", has_text=re.compile(f"^{state}$")).count()
+            assert page.locator(f".compared-figure svg path[fill='{colour}']").count() == rows, side
+        drawn = page.locator(".compared-figure svg").first.text_content() or ""
+        assert "A better" in drawn
+        assert "B better" in drawn
+
+
 def test_the_table_of_all_runs_is_whole_at_a_usual_width(browser: Browser, server: Server) -> None:
     with opened(browser, server.access.url("/")) as page:
         table = page.get_by_role("region", name="Judges of all runs")
@@ -160,6 +253,57 @@ def test_the_table_of_all_runs_is_whole_at_a_usual_width(browser: Browser, serve
             "every => every.map(e => e.getClientRects().length)"
         )
         assert max(lines) <= 2
+
+
+def test_a_history_of_eight_questions_is_whole_at_a_usual_width(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/history")) as page:
+        table = page.locator("table.history").first
+        table.evaluate("""table => [...table.rows].forEach((row, number) => {
+            while (row.cells.length > 3) row.lastElementChild.remove();
+            const cell = row.lastElementChild;
+            cell.innerHTML = number
+                ? "<a><b>+0.97</b></a> <b class=changed>◆ changed</b> <small class=ci>[−0.10, +0.02]</small> "
+                    + "<span class=held>undecided</span>"
+                : "Better text, one step apart";
+            while (row.cells.length < 10) row.append(cell.cloneNode(true));
+        })""")
+        assert table.evaluate("e => e.parentElement.scrollWidth <= e.parentElement.clientWidth")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (0.39, 0.47, 0.44, 0.97, 0.99),
+        (0.97, 0.96, 0.97, 0.85, 0.83),
+        (0.84, 0.81, 0.83, 0.55, 0.52),
+        (0.22, 0.15, 0.27, 0.0, 0.0),
+        (0.5, 0.5, 0.5, 0.1, 0.9),
+    ],
+)
+def test_the_word_of_a_change_lies_beside_the_line(browser: Browser, values: tuple[float, ...]) -> None:
+    start = datetime(2026, 11, 18, tzinfo=UTC)
+    points = [
+        TrendPoint(f"w{n}", start + timedelta(days=n), CHANGED if n > 2 else SAME, value, (value, value), "")
+        for n, value in enumerate(values)
+    ]
+    allowed = (float("-inf"), 0.1)
+    chart = trend_chart("Reacts to nothing", points, limit="", domain=(0.0, 1.0), allowed=allowed)
+    with opened(browser, "about:blank") as page:
+        page.set_content(chart.panels[0].svg)
+        crossed = page.evaluate("""() => {
+            const words = [...document.querySelectorAll("text")].filter(e => e.textContent === "changed");
+            const boxes = words.map(e => e.getBoundingClientRect());
+            const inside = (e) => (point) => boxes.some(box => {
+                const at = new DOMPoint(point.x, point.y).matrixTransform(e.getScreenCTM());
+                return at.x > box.left && at.x < box.right && at.y > box.top + 3 && at.y < box.bottom - 3;
+            });
+            const lines = [...document.querySelectorAll("path[fill=none]")]
+                .filter(e => e.getAttribute("d").split("L").length === 5);
+            const along = (e) => Array.from({ length: 400 }, (_, n) =>
+                e.getPointAtLength(e.getTotalLength() * n / 399));
+            return [words.length, lines.length, lines.filter(e => along(e).some(inside(e))).length];
+        }""")
+        assert crossed == [1, 1, 0]
 
 
 @pytest.mark.parametrize(("name", "most"), [("a-one", 6), ("b-five", 12)])
@@ -283,6 +427,70 @@ def test_the_answer_is_the_title_of_an_estimate(browser: Browser, tmp_path: Path
         with page.expect_download() as got:
             page.get_by_role("button", name="SVG").click()
         assert Path(got.value.path()).read_text().startswith("<svg")
+
+
+def test_charts_of_served_pages_are_files(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/"), accept_downloads=True) as page:
+        home = page.url
+        for path, figure in (("run/1/", "#charts figure"), ("history", "figure.trend")):
+            page.goto(home + path)
+            page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+            for kind, start in (("SVG", "<svg"), ("CSV", ("judge", "run,date"))):
+                with page.expect_download() as got:
+                    link = page.locator(figure).first.locator(".figure-files")
+                    link.locator("a, button", has_text=kind).first.click()
+                assert got.value.suggested_filename.endswith(f".{kind.lower()}")
+                assert Path(got.value.path()).read_text().startswith(start), path
+
+
+def test_keys_alone_lead_from_all_runs_to_a_comparison(browser: Browser, server: Server) -> None:
+    with opened(browser, server.access.url("/")) as page:
+
+        def tab_to(wanted: str) -> None:
+            for _ in range(80):
+                page.keyboard.press("Tab")
+                if page.evaluate("wanted => document.activeElement.matches(wanted)", wanted):
+                    return
+            pytest.fail(f"no {wanted} in 80 tabs")
+
+        for _ in range(2):
+            tab_to("table.runs input[value^='1:planted']")
+            page.keyboard.press("Space")
+        tab_to("#compare-two")
+        page.keyboard.press("Enter")
+        page.locator("#forest-h").wait_for()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "history",
+        "together?side=1:planted/first&side=1:planted/coin&side=3:" + quote(SHARP),
+        "differing?first=1:planted/first&second=1:planted/probit",
+        "run/4/",
+    ],
+)
+def test_pages_over_several_judges_are_accessible(browser: Browser, server: Server, path: str) -> None:
+    with opened(browser, server.access.url("/"), bypass_csp=True) as page:
+        page.goto(page.url + path)
+        page.locator("main h1, header h1").first.wait_for()
+        assert complaints_in_every_look(page, LOOKS[:2]) == []
+
+
+def test_pages_of_trust_are_accessible(browser: Browser, tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).parents[1] / "examples" / "verdicts.csv", tmp_path)
+    run_command(
+        tmp_path, "trust", "fit", "verdicts.csv", "--people", "human", "--columns", "item=id",
+        "--error", "0.08", "-j", "quick", "--signal", "quick=quick_sure", "--html", "fit.html",
+    )  # fmt: skip
+    run_command(tmp_path, "trust", "apply", "trust.json", "verdicts.csv", "--out", "decided.csv")
+    run_command(tmp_path, "trust", "check", "trust.json", "decided.csv", "--html", "check.html")
+    for name, words in (("fit", "Accept "), ("check", "Nothing speaks against")):
+        with opened(browser, (tmp_path / f"{name}.html").as_uri(), bypass_csp=True) as page:
+            assert page.title().startswith(words)
+            assert page.locator("h1").inner_text() == page.title()
+            assert "`" not in page.locator("main").inner_text()
+            assert complaints_in_every_look(page, LOOKS[:2]) == []
 
 
 def test_a_bundle_is_whole_where_others_open_it(browser: Browser, runs: Path, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_word_interval_and_epsilon_agree(
     said = said.replace("{ω}", f"ω {sum(test['passed'] for test in found['tests'])} of 3 people")
     assert f"{judge}: {said}. " in " ".join(command(*told, "--html", "page.html").out.split())
     page = (tmp_path / "page.html").read_text()
-    assert page.count(f"{judge}: {said}.") == 1  # the lead
+    assert page.count(f"{judge}: {said}.") == 2  # the title and the lead
     assert page.count(f">{said}<") >= 1  # beside its bar
 
 

@@ -15,7 +15,7 @@ from commands import Command
 from review_sessions import Client, lines, serving, written_folder
 from servers import ScriptedServer
 from steelyard.errors import DataError
-from steelyard.review.progress import agreement, review_progress
+from steelyard.review.progress import ReviewProgress, agreement, review_progress
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.vote_file import export_votes as decision_lines
 from steelyard.review.vote_file import import_votes
@@ -218,3 +218,12 @@ def test_a_review_in_which_texts_wait_is_not_finished(folder: RunFolder, command
     done = command("review", str(folder.path), "--finish")
     assert done.code == 1
     assert "not finished" in done.err
+
+
+def test_every_count_of_a_long_review_is_grouped_alike() -> None:
+    counts = {"accepted": 1200, "pending": 3800}
+    progress = ReviewProgress(1200, 5000, counts, {"ann": 1200}, (), None)
+    assert (
+        progress.sentence
+        == "1,200 of 5,000 texts decided (1,200 accepted, 3,800 pending); reviewer: ann 1,200."
+    )

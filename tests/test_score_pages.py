@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from browsers import chromium, complaints_in_every_look, opened
 from commands import Command
+from steelyard.survey.report import signed
 from test_html import Page
 
 HOSTILE = "<b onclick=x>&{{ 7*7 }}"
@@ -84,6 +86,11 @@ def test_json_alone_goes_to_the_output(command: Command, tmp_path: Path) -> None
         done = command(name, *arguments, "--json", "--html", "page.html")
         assert json.loads(done.out)["schema"] == f"steelyard.{name}/1"
         assert (tmp_path / "page.html").exists()
+
+
+def test_figures_have_the_minus_of_charts() -> None:
+    gap = SimpleNamespace(value=-0.025, low=-0.101, high=0.051)
+    assert signed(gap) == "−0.025 [−0.101, +0.051]"
 
 
 @pytest.mark.browser

@@ -115,12 +115,12 @@ class ReviewProgress:
 
     @property
     def sentence(self) -> str:
-        words = ", ".join(f"{count} {word}" for word, count in self.counts.items())
+        words = ", ".join(f"{count:,} {word}" for word, count in self.counts.items())
         parts = [
-            f"{self.decided} of {pluralize(self.total, 'text')} decided" + (f" ({words})" if words else "")
+            f"{self.decided:,} of {pluralize(self.total, 'text')} decided" + (f" ({words})" if words else "")
         ]
         if self.reviewers:
-            by = ", ".join(f"{who} {count}" for who, count in self.reviewers.items())
+            by = ", ".join(f"{who} {count:,}" for who, count in self.reviewers.items())
             parts.append(f"{plural(len(self.reviewers), 'reviewer')}: {by}")
         if self.version is not None:
             parts.append(f"version {self.version.version} finished by {self.version.reviewer}")

@@ -31,11 +31,16 @@ class WithLimits(Protocol):
 
 def with_limits(figure: WithLimits, number: Callable[[float], str], undefined: str = "") -> str:
     """`0.512 [0.401, 0.623]`; what is undefined is said in the place of the limits. A unit stands once."""
-    text = number(figure.value)
+    text = _with_minus(number(figure.value))
     if figure.low is None or figure.high is None:
         return f"{text}{undefined}"
-    low, high = (number(end).removesuffix(" %") for end in (figure.low, figure.high))
+    low, high = (_with_minus(number(end)).removesuffix(" %") for end in (figure.low, figure.high))
     return f"{text} [{low}, {high}]"
+
+
+def _with_minus(number: str) -> str:
+    """With the sign that charts and datasheets have, in the place of a hyphen."""
+    return number.replace("-", "−")
 
 
 def decimals(figure: WithLimits | None) -> str:

@@ -84,8 +84,7 @@ def length(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | Non
 
 
 def _length_test(estimate: Estimate) -> Test:
-    two_steps = f"{BEATS_PADDED.short}, two steps apart"
-    return Test.of(estimate, two_steps if estimate.metric == BEATS_PADDED.id else "")
+    return Test.of(estimate, "beats padded, two steps apart" if estimate.metric == BEATS_PADDED.id else "")
 
 
 def against_quality(figures: JudgeEstimates) -> Estimate | None:

@@ -219,8 +219,7 @@ def sensitivity(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured 
         say(", {}", figure(first)),
         say(", floor {}{}{}", f"{limit_of(TARGET_SENSITIVITY):g}", missed, more_calls(first)),
     )
-    test = Test.of(first, f"{TARGET_SENSITIVITY.short}, one step apart")
-    return Answer(first.status or MEASURED, clause, (test,))
+    return Answer(first.status or MEASURED, clause, (Test.of(first, SENSITIVITY.title),))
 
 
 def _missed_by(ties: Estimate) -> str:
@@ -266,7 +265,7 @@ MERIT = Question(
 )
 SENSITIVITY = Question(
     "Sensitivity",
-    "chooses the better text, one step apart",
+    "better text, one step apart",
     sensitivity,
     Counts.FAULT,
     (TARGET_SENSITIVITY.id,),

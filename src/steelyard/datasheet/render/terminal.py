@@ -34,6 +34,8 @@ LABEL, NARROW, WIDE = 23, 19, 29
 """Columns for the names of the rows, and for a judge: at least, and at most."""
 ROOMY = 52
 """Columns in which the names of the rows have room for their terms."""
+GAPS = 10
+"""Columns before a row of one judge and between its name and its four cells."""
 
 
 def render(datasheet: Datasheet, console: Console) -> None:
@@ -250,11 +252,13 @@ class _Brief(Opening):
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
         table.add_column(overflow="fold")
         for _ in range(4):
-            table.add_column(no_wrap=self.console.width >= ROOMY)
-        for row in rows:
+            table.add_column(overflow="fold", no_wrap=self.console.width >= ROOMY)
+        cells = [(numbers.value(row.estimate), row.interval, row.limit, row.word) for row in rows]
+        room = self.console.width - GAPS - sum(max(map(len, column)) for column in zip(*cells, strict=True))
+        for row, (*figures, word) in zip(rows, cells, strict=True):
             style = "" if row.state is None else STATES[row.state]
-            cells = numbers.value(row.estimate), row.interval, row.limit
-            table.add_row(self.text(row.name), *map(self.text, cells), self.text(row.word, style))
+            name = fill(row.name, max(VALUE, room), subsequent_indent="  ", break_on_hyphens=False)
+            table.add_row(self.text(name), *map(self.text, figures), self.text(word, style))
         if rows:
             self.console.print()
             self.console.print(Padding(table, (0, 0, 0, 2)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from math import isfinite
 
 import numpy as np
@@ -13,6 +14,7 @@ from steelyard.core.arrays import Floats
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import Chart, LegendEntry, Panel, aria_label
+from steelyard.datasheet.render.html.drawing.scatter import draw_labels, line_boxes
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.stats.intervals import Span
 
@@ -61,15 +63,18 @@ def trend_chart(
     places = _places(points)
     y = Scale(*domain, HEIGHT, upward=True)
     drawn = _allowed(y, allowed)
-    drawn += _events(points, places, events)
+    dates = _events(points, places, events)
+    drawn += dates
     known = [(x, point) for x, point in zip(places, points, strict=True) if point.value is not None]
+    line = [(x, y(_clip(y, point.value or 0.0))) for x, point in known]
     if len(known) > 1:
-        line = [(x, y(_clip(y, point.value or 0.0))) for x, point in known]
         drawn.append(svg.draw_line(line, role="muted", width=1.2))
-    told = False
-    for x, point in known:
-        drawn += _mark(x, y, point, named=point.state == CHANGED and not told)
-        told = told or point.state == CHANGED
+    marks = [element for x, point in known for element in _mark(x, y, point)]
+    drawn += marks
+    first = [at for at, (_, point) in zip(line, known, strict=True) if point.state == CHANGED][:1]
+    taken = [box for ends in pairwise(line) for box in line_boxes(*ends)]
+    taken += [element.box for element in (*marks, *dates)]
+    drawn += draw_labels([(*at, CHANGED) for at in first], [("bad", True)] * len(first), WIDTH, HEIGHT, taken)
     header = ("run", "date", "value and interval", "change")
     rows = tuple((p.run, "" if p.at is None else f"{p.at:%Y-%m-%d}", p.text, p.state) for p in points)
     axis = Axis(Scale(0, WIDTH, WIDTH), None, places, _dates(points), grid=False)
@@ -139,26 +144,17 @@ def _events(
     return drawn
 
 
-def _mark(x: float, y: Scale, point: TrendPoint, *, named: bool) -> list[svg.SvgElement]:
+def _mark(x: float, y: Scale, point: TrendPoint) -> list[svg.SvgElement]:
     role, shape, _ = MARKS[point.state]
     low, high = (
         y(_clip(y, edge if end is None else end))
         for end, edge in zip(point.interval, (y.low, y.high), strict=True)
     )
     at = y(_clip(y, point.value or 0.0))
-    drawn = [
+    return [
         svg.error_bar((x, low), (x, high), role),
         svg.draw_marker(shape, (x, at), role=role, hollow=point.state == UNPAIRED, size=80, edge=1.6),
     ]
-    if named:
-        below = at < HEIGHT / 2
-        align = "left" if x < WIDTH / 3 else "right" if x > 2 * WIDTH / 3 else "center"
-        place = (x, at + 10 if below else at - 10)
-        baseline = "top" if below else "bottom"
-        drawn.append(
-            svg.draw_text(CHANGED, place, role="bad", size=12, align=align, baseline=baseline, weight=600)
-        )
-    return drawn
 
 
 def _clip(y: Scale, value: float) -> float:

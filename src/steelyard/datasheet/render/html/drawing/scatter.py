@@ -157,8 +157,12 @@ def arrow(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[svg.
 
 
 def arrow_boxes(plane: RatePlane, start: ScatterPoint, end: ScatterPoint) -> list[svg.Box]:
+    return line_boxes(plane.at(start.values), plane.at(end.values))
+
+
+def line_boxes(start: svg.PixelPoint, end: svg.PixelPoint) -> list[svg.Box]:
     """The room of the line between two points, in small boxes."""
-    (x, y), (x2, y2) = plane.at(start.values), plane.at(end.values)
+    (x, y), (x2, y2) = start, end
     parts = max(2, round(hypot(x2 - x, y2 - y) / 8))
     places = [(x + (x2 - x) * n / parts, y + (y2 - y) * n / parts) for n in range(1, parts)]
     return [svg.Box(across - 3, down - 3, across + 3, down + 3) for across, down in places]
