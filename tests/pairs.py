@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.importing.pairs import VERDICTS
 from steelyard.stimuli.expectation import NoPreference, Prefers
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Lineage, RecordedText, Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation
 
@@ -21,6 +21,8 @@ def pair(
     judge: str = "j",
     task: str | None = None,
     stratum: str = "all",
+    words: tuple[int, int] | None = None,
+    author: str = "catalogue",
 ) -> list[Observation]:
     """A pair in both orders, u first and then v, with the answers of both calls."""
     stimulus = Stimulus(
@@ -32,8 +34,9 @@ def pair(
         request="request",
         texts=("text u", "text v"),
         expectation=NoPreference() if better is None else Prefers(better),
-        lineage=Lineage(parent=task or name, edit="none"),
+        lineage=Lineage(parent=task or name, edit="none", author=author),
         delta=delta,
+        recorded=None if words is None else RecordedText(words[0], second_words=words[1]),
     )
     return [
         Observation(judge, "base", stimulus, order, replicate, VERDICTS[answer], Usage(), "")

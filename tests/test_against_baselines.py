@@ -133,7 +133,7 @@ def test_natural_pairs_are_held_against_slots_and_ties() -> None:
     found = gain(compared(["u"] * 4 + ["v"] * 4, ["1", "1", "1", "1", "2", "2", "1", "tie"]))
     assert (found.probe, found.n_calls, found.n_units) == ("position", 16, 8)
     assert found.value == pytest.approx(12 / 16 - 7 / 16)
-    assert (found.note or "").startswith("against always naming slot 1; which gets 0.44; best of 3 rules")
+    assert (found.note or "").startswith("against always naming slot 1; which gets 0.44; best of 4 rules")
 
 
 def test_a_longest_wins_baseline_is_a_rule_of_its_own() -> None:

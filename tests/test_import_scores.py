@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from commands import Command
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.datasheet.render.json import dumps, to_json
 from steelyard.errors import DataError
@@ -240,3 +241,40 @@ def test_the_columns_are_those_of_single_observations(tmp_path: Path) -> None:
     assert list(again) == list(seen)
     for name in ("judges", "protocols", "verdicts", "usages", "prompts"):
         assert getattr(again, name) == getattr(seen, name)
+
+
+def test_a_call_that_several_probes_tell_of_is_counted_once_on_every_line(
+    command: Command, tmp_path: Path
+) -> None:
+    """Twelve items as they are, told by two probes, and an edit of each by either: 48 lines, 36 calls."""
+    line = {"judge": "j", "protocol": "base", "score": 1, "expected": 1}
+    lines = [
+        json.dumps({**line, "probe": probe, "item": f"i{n}", "variant": variant}) + "\n"
+        for probe in ("format_invariance_1", "format_invariance_2")
+        for n in range(12)
+        for variant in ("original", "perturbed")
+    ]
+    (tmp_path / "calls.jsonl").write_text("".join(lines), encoding="utf-8")
+    told = command("import", "calls.jsonl", "--out", "sheet").out
+    assert "calls · recorded profile · 36 calls" in told
+    assert "36 recorded calls, none made" in told
+    assert json.loads((tmp_path / "sheet" / "datasheet.json").read_text())["run"]["calls"] == 36
+
+
+def test_failed_calls_that_were_recorded_are_asked_again_by_no_command_here(
+    command: Command, tmp_path: Path
+) -> None:
+    lines = [
+        json.dumps(
+            {"judge": "j", "probe": "format_invariance_1", "item": f"i{n}", "variant": "original"}
+            | {"protocol": "base", "expected": n % 2}
+            | ({"score": None, "outcome": "failed"} if n % 5 == 0 else {"score": n % 2})
+        )
+        + "\n"
+        for n in range(100)
+    ]
+    (tmp_path / "calls.jsonl").write_text("".join(lines), encoding="utf-8")
+    told = command("import", "calls.jsonl", "--out", "sheet").out
+    assert "j: usable with care" in told
+    assert "Find out why its calls fail, and have the failed ones asked again." in told
+    assert "Next: after the change, record its verdicts again and import them" in told

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import openpyxl
 import pytest
+from rich.console import Console
 
 from commands import Command
 from steelyard.commands.import_verdicts import import_verdicts
+from steelyard.datasheet.render.terminal import render_brief
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.mapped_columns import MappedTable, parse_recorded_columns
 
@@ -416,3 +419,56 @@ def test_texts_of_published_lines_are_counted(tmp_path: Path) -> None:
     assert import_verdicts([path]).observations.shown.longer_by_name == {"p": 1}
     path.write_text(json.dumps({**pair, "verdict_j": "1"}) + "\n")
     assert import_verdicts([path]).observations.shown.longer_by_name == {"p": 1}
+
+
+def natural_pairs(judge: str, preferred: str, longer: str) -> list[dict[str, object]]:
+    """Both orders of each pair; the judge names the longer text, or the one that people prefer."""
+    return [
+        {"judge": judge, "probe": "position", "kind": "natural", "pair": f"p{n}", "better": better}
+        | {"first": first, "answer": "1" if first == named else "2"}
+        | {"words_u": 90 if long == "u" else 40, "words_v": 90 if long == "v" else 40}
+        for n, (better, long) in enumerate(zip(preferred, longer, strict=True))
+        for named in (long if judge == "longest" else better,)
+        for first in "uv"
+    ]
+
+
+def first_screen(lines: list[dict[str, object]], path: Path) -> list[str]:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    console = Console(width=100, file=StringIO(), force_terminal=False)
+    render_brief(import_verdicts([path]).datasheet, console)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("rarer", [16, 24])
+def test_a_count_of_words_is_unfit_from_recorded_pairs_of_known_length(rarer: int, tmp_path: Path) -> None:
+    """People prefer the longer text in nine of ten pairs or more; whatever the length it is right in half."""
+    preferred = "u" * 240
+    longer = "v" * rarer + "u" * (240 - rarer)
+    counted = first_screen(natural_pairs("longest", preferred, longer), tmp_path / "a.jsonl")
+    assert "longest: unfit" in counted
+    (row,) = (line for line in counted if "tells good from bad whatever the length" in line)
+    assert row.split()[7] == "0.50"
+    assert row.rstrip().endswith("too low")
+    read = first_screen(natural_pairs("reads", preferred, longer), tmp_path / "b.jsonl")
+    assert "reads: no fault found" in read
+
+
+def test_where_people_prefer_the_longer_text_of_every_pair_the_first_screen_says_so(tmp_path: Path) -> None:
+    screen = first_screen(natural_pairs("longest", "uv" * 60, "uv" * 60), tmp_path / "a.jsonl")
+    assert "longest: too little data" in screen
+    told = " ".join(line.strip() for line in screen)
+    assert (
+        "Whether it tells good from bad was not measured: people prefer the longer text in every pair whose "
+        "texts differ in length." in told
+    )
+
+
+def test_the_best_rule_that_reads_nothing_counts_words_of_recorded_pairs(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = natural_pairs("longest", "u" * 100, "v" * 20 + "u" * 80)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sheet = import_verdicts([path]).datasheet
+    (gain,) = (each for each in sheet.estimates if each.metric == "accuracy_gain")
+    assert (gain.value, gain.details["rival"]) == (0.0, "the baseline longest")

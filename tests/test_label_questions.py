@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from steelyard.importing.mapped_columns import MappedTable, parse_recorded_colum
 COLUMNS = MappedTable(parse_recorded_columns("item=item,judge=judge,score=score,expected=expected"))
 
 
-def write(path: Path, rows: list[tuple[str, str, int, int]]) -> Path:
+def write(path: Path, rows: Sequence[tuple[str, str, object, int]]) -> Path:
     lines = ["item,judge,score,expected", *(",".join(map(str, row)) for row in rows)]
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -157,3 +158,18 @@ def test_lengths_that_are_there_are_not_asked_for(tmp_path: Path) -> None:
     path.write_text("\n".join(["pair,answer,first,better,a,b", *rows]) + "\n")
     columns = "pair=pair,answer=answer,first=first,better=better,words_1=a,words_2=b"
     assert "goes by length" not in missing(path, columns)  # people prefer the longer text in every pair
+
+
+def test_calls_without_a_verdict_are_said_to_be_left_out_of_the_errors_of_each_label(
+    command: Command, tmp_path: Path
+) -> None:
+    """Every fourth verdict cannot be read: 30 of 40 that should pass and 45 of 60 that should fail can."""
+    labels = [1] * 40 + [0] * 60
+    rows = [(f"i{n}", "j", "" if n % 4 == 0 else label, label) for n, label in enumerate(labels)]
+    path = write(tmp_path / "t.csv", rows)
+    columns = "item=item,judge=judge,score=score,expected=expected"
+    told = " ".join(command("import", path, "--columns", columns, "--out", "sheet").out.split())
+    assert (
+        "of those that should fail it passed 0.00 [0.00, 0.08]; 25 calls without a verdict are left out"
+        in told
+    )

@@ -15,6 +15,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.merit import merit_estimates, merit_test_status
 from steelyard.metrics.stats.intervals import score
 from steelyard.metrics.stats.two_class import BalancedMean
+from steelyard.stimuli.stimulus import RECORDED
 from steelyard.verdicts.observations import Observation, Observations
 
 STEPS = (1, 1, 3, 4, 5)
@@ -30,12 +31,23 @@ def ladder(answers: list[tuple[str, str]], judge: str = "j") -> list[Observation
     ]
 
 
-def natural(answers: list[tuple[str, str]], better: str = "uv", judge: str = "j") -> list[Observation]:
+LENGTHS = {"u": (9, 4), "v": (4, 9), "=": (9, 9), "?": None}
+
+
+def natural(answers: list[tuple[str, str]], better: str = "uv", longer: str = "?") -> list[Observation]:
+    """The text that people prefer, and the longer one, are those of these signs in turn."""
     return [
         call
         for number, both in enumerate(answers)
+        for words in (LENGTHS[longer[number % len(longer)]],)
         for call in pair(
-            f"n{number:03}", both, better[number % len(better)], probe="position", kind="natural", judge=judge
+            f"n{number:03}",
+            both,
+            better[number % len(better)],
+            probe="position",
+            kind="natural",
+            words=words,
+            author=RECORDED,
         )
     ]
 
@@ -85,12 +97,20 @@ def test_large_steps_that_are_missed_refute_merit_though_small_ones_are_seen() -
     assert merit(ladder(blind)).status == "flagged"
 
 
-def test_a_rule_that_reads_nothing_has_to_be_beaten_on_natural_pairs() -> None:
-    """Right where people prefer the longer text, which it always names: no gain over that rule."""
+def test_a_count_of_words_has_to_be_beaten_on_natural_pairs() -> None:
+    """Right where people prefer the longer text, which it always names: merit is ½ whatever the length."""
     longest = [RIGHT if n % 5 else WRONG for n in range(80)]
     assert merit(natural(longest, "u")).status == "clear"
-    assert merit(natural(longest, "u"), natural(longest, "u", "b0")).status == "flagged"
-    assert merit(natural([RIGHT] * 80, "u"), natural(longest, "u", "b0")).status == "clear"
+    assert merit(natural(longest, "u", "vuuuu")).status == "flagged"
+    assert merit(natural([RIGHT] * 80, "u", "vuuuu")).status == "clear"
+
+
+def test_pairs_of_unknown_length_hide_no_count_of_words() -> None:
+    """Of 160 pairs 80 have lengths; the others, on which people agree with it too, do not dilute them."""
+    longest = [WRONG if n % 10 in (0, 5) else RIGHT for n in range(160)]
+    whole, beside = merit_estimates("j", Observations.of(natural(longest, "u", "v?u?u?u?u?")), {}, 7)
+    assert (whole.value, whole.status) == (pytest.approx(0.8), "flagged")
+    assert (beside.value, beside.n_units) == (pytest.approx(0.5), 80)
 
 
 def test_merit_on_natural_pairs_is_shown_at_a_tenth_of_the_usual_error() -> None:
@@ -106,17 +126,26 @@ def test_merit_on_natural_pairs_is_shown_at_a_tenth_of_the_usual_error() -> None
     assert merit(natural([WRONG if n % 10 < 3 else RIGHT for n in range(60)], "u")).status == "clear"
 
 
-def test_a_rule_that_was_asked_more_often_is_held_against_the_same_pairs() -> None:
-    answers = [RIGHT if n % 3 else WRONG for n in range(40)]
-    once = [RIGHT if n % 4 else WRONG for n in range(40)]
-    rule = [call for n, call in enumerate(natural(once, "u", "b")) if n // 2 % 5]  # it lacks every fifth pair
-    again = [replace(call, replicate=1) for call in natural(once, "u", "b")]
+def test_a_baseline_that_was_asked_more_often_is_held_against_the_same_pairs() -> None:
+    answers = [WRONG if n in (1, 21) else RIGHT for n in range(60)]
+    rule = [WRONG if n in (6, 26, 41) else RIGHT for n in range(60)]
+    once = ladder(rule, "b")
+    fewer = [call for n, call in enumerate(once) if n // 2 % 5]  # it lacks every fifth pair
+    other = [replace(call, replicate=1) for call in ladder([WRONG] * 60, "b")]
+    strange = [
+        replace(call, stimulus=replace(call.stimulus, id=f"x{call.stimulus.id}"))
+        for call in ladder([WRONG] * 60, "b")
+    ]
     first, more = (
-        merit_estimates("j", Observations.of(natural(answers, "u")), {"b": Observations.of(seen)}, 7)
-        for seen in (rule, [*rule, *again])
+        merit_estimates("j", Observations.of(ladder(answers)), {"b": Observations.of(seen)}, 7)
+        for seen in (fewer, [*fewer, *other, *strange])
     )
     assert first == more
-    assert {e.group.get("weighed_against") for e in first} == {None, "b"}
+    (gain,) = [e for e in first if "over" in e.group]
+    kept = [n for n in range(60) if n % 5]
+    assert gain.n_units == len(kept)
+    right = [sum(each[n] == RIGHT for n in kept) for each in (answers, rule)]
+    assert gain.value == pytest.approx((right[0] - right[1]) / len(kept))
 
 
 def test_calls_without_a_verdict_are_no_grade_and_shrink_a_conclusion_to_chance() -> None:

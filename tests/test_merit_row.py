@@ -22,6 +22,7 @@ from steelyard.datasheet.sections.first_screen import Row, key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.merit import merit_estimates, merit_test_status
+from steelyard.stimuli.stimulus import RECORDED
 from steelyard.verdicts.observations import Observation, Observations
 
 ANSWERS = ("1", "2", "tie", "unreadable")
@@ -80,13 +81,13 @@ def test_a_row_of_the_ladder_agrees_with_itself(
     st.lists(st.tuples(st.sampled_from(ANSWERS), st.sampled_from(ANSWERS)), min_size=4, max_size=60),
     st.sampled_from([("1", "2"), ("2", "1"), ("1", "1"), ("tie", "tie")]),
     st.integers(1, 12),
-    st.lists(st.sampled_from([("1", "2"), ("2", "1"), ("tie", "tie")]), min_size=60, max_size=60),
+    st.text("uv=?", min_size=60, max_size=60),
 )
 def test_a_row_of_natural_pairs_agrees_with_itself(
-    answers: list[tuple[str, str]], usual: tuple[str, str], every: int, rule: list[tuple[str, str]]
+    answers: list[tuple[str, str]], usual: tuple[str, str], every: int, longer: str
 ) -> None:
     mixed = [both if n % every == 0 else usual for n, both in enumerate(answers)]
-    check_row(natural(mixed), natural(rule, "b"))
+    check_row(natural(mixed, longer))
 
 
 @settings(max_examples=60)
@@ -113,44 +114,52 @@ def ladder(answers: Sequence[tuple[str, str]], judge: str = "j") -> list[Observa
     ]
 
 
-def natural(answers: Sequence[tuple[str, str]], judge: str = "j") -> list[Observation]:
-    """Pairs of which people prefer u, the first of the names."""
+LENGTHS = {"u": (9, 4), "v": (4, 9), "=": (9, 9), "?": None}
+
+
+def natural(answers: Sequence[tuple[str, str]], longer: str) -> list[Observation]:
+    """Pairs of which people prefer u; the longer text of each is u or v, neither, or not known."""
     return [
         call
-        for n, both in enumerate(answers)
-        for call in pair(f"n{n:03}", both, "u", probe="position", kind="natural", judge=judge)
+        for n, (both, sign) in enumerate(zip(answers, longer, strict=False))
+        for words in (LENGTHS[sign],)
+        for call in pair(
+            f"n{n:03}", both, "u", probe="position", kind="natural", words=words, author=RECORDED
+        )
     ]
 
 
-RIGHT, WRONG, TIE = ("1", "2"), ("2", "1"), ("tie", "tie")
+RIGHT, WRONG = ("1", "2"), ("2", "1")
 
 
-def test_pairs_on_which_a_rule_is_right_weigh_like_those_on_which_it_is_wrong() -> None:
-    """Rule right on 64 of 80 pairs; the judge on 60 of these and on 10 of the others: (60/64 + 10/16) / 2."""
-    rule = [RIGHT] * 64 + [WRONG] * 16
+def test_pairs_that_the_longer_text_wins_weigh_like_those_that_the_shorter_wins() -> None:
+    """The longer wins 64 of 80; right on 60 of these and on 10 of the others: (60/64 + 10/16) / 2."""
     judge = [RIGHT] * 60 + [WRONG] * 4 + [RIGHT] * 10 + [WRONG] * 6
-    beside = beside_rule(judge, rule)
+    beside = beside_length(judge, "u" * 64 + "v" * 16)
     assert beside.value == pytest.approx((60 / 64 + 10 / 16) / 2)
     assert (beside.n_calls, beside.n_units) == (160, 80)
 
 
-def test_pairs_on_which_a_rule_ties_have_the_weight_of_their_share() -> None:
+def test_pairs_of_equal_length_have_the_weight_of_their_share() -> None:
     """20 of 100 pairs of equal length, 15 right: .2 · .75 + .8 · (60/64 + 10/16) / 2."""
-    rule = [RIGHT] * 64 + [WRONG] * 16 + [TIE] * 20
     judge = [RIGHT] * 60 + [WRONG] * 4 + [RIGHT] * 10 + [WRONG] * 6 + [RIGHT] * 15 + [WRONG] * 5
-    beside = beside_rule(judge, rule)
+    beside = beside_length(judge, "u" * 64 + "v" * 16 + "=" * 20)
     assert beside.value == pytest.approx(0.2 * 0.75 + 0.8 * (60 / 64 + 10 / 16) / 2)
     assert beside.n_calls == 200
 
 
-def beside_rule(judge: list[tuple[str, str]], rule: list[tuple[str, str]]) -> Estimate:
-    baselines = {"longest": Observations.of(natural(rule, "b"))}
+def beside_length(judge: list[tuple[str, str]], longer: str) -> Estimate:
     (found,) = [
         each
-        for each in merit_estimates("j", Observations.of(natural(judge)), baselines, 7)
+        for each in merit_estimates("j", Observations.of(natural(judge, longer)), {}, 7)
         if each.group.get("weighed_against") == "longest"
     ]
     return found
+
+
+def won(share: float, pairs: int) -> str:
+    """The longer text of pairs of which it wins so many."""
+    return "".join("u" if n < share * pairs else "v" for n in range(pairs))
 
 
 @pytest.mark.parametrize("longer", [0.6, 0.8, 0.9, 0.95])
@@ -159,26 +168,22 @@ def test_a_good_judge_is_not_refuted_by_pairs_of_which_people_like_the_longer_te
     longer: float, right: float
 ) -> None:
     """Right as often whichever text is longer; naming the longest is right more often than it is."""
-    pairs = 400
-    rule = [RIGHT if n < longer * pairs else WRONG for n in range(pairs)]
-    judge = [RIGHT if n % 20 < right * 20 else WRONG for n in range(pairs)]
-    assert check_row(natural(judge), natural(rule, "b")) == "fine"
+    judge = [RIGHT if n % 20 < right * 20 else WRONG for n in range(400)]
+    assert check_row(natural(judge, won(longer, 400))) == "fine"
 
 
 @pytest.mark.parametrize("longer", [0.5, 0.6, 0.8, 0.9])
 @pytest.mark.parametrize("noise", [0, 10, 5])
 def test_a_judge_that_counts_words_is_refuted_however_often_people_agree(longer: float, noise: int) -> None:
-    pairs = 400
-    rule = [RIGHT if n < longer * pairs else WRONG for n in range(pairs)]
-    turned = {RIGHT: WRONG, WRONG: RIGHT}
-    judge = [turned[each] if noise and n % noise == 0 else each for n, each in enumerate(rule)]
-    assert check_row(natural(judge), natural(rule, "b")) == "too low"
+    longest, turned = won(longer, 400), {"u": WRONG, "v": RIGHT}
+    follows = {"u": RIGHT, "v": WRONG}
+    judge = [turned[each] if noise and n % noise == 0 else follows[each] for n, each in enumerate(longest)]
+    assert check_row(natural(judge, longest)) == "too low"
 
 
 def test_where_people_always_like_the_longer_text_merit_is_not_measured() -> None:
-    rule = [RIGHT] * 200
-    assert check_row(natural([RIGHT] * 200), natural(rule, "b")) == "not measured"
-    assert check_row(natural([RIGHT, WRONG] * 100), natural(rule, "b")) == "too low"  # at chance all the same
+    assert check_row(natural([RIGHT] * 200, "u" * 200)) == "not measured"
+    assert check_row(natural([RIGHT, WRONG] * 100, "u" * 200)) == "too low"  # at chance all the same
 
 
 @pytest.mark.parametrize(
@@ -272,18 +277,16 @@ def test_at_the_larger_steps_each_limit_has_the_whole_error() -> None:
 
 
 def test_pairs_of_equal_length_show_merit_where_the_longer_text_wins_all_others() -> None:
-    rule = [TIE] * 90 + [RIGHT] * 10
-    judge = [RIGHT] * 100
-    assert check_row(natural(judge), natural(rule, "b")) == "fine"
-    beside = beside_rule([RIGHT] * 80 + [WRONG] * 10 + [RIGHT] * 10, rule)
+    longer = "=" * 90 + "u" * 10
+    assert check_row(natural([RIGHT] * 100, longer)) == "fine"
+    beside = beside_length([RIGHT] * 80 + [WRONG] * 10 + [RIGHT] * 10, longer)
     assert (beside.value, beside.n_calls) == (pytest.approx(80 / 90), 180)
 
 
 def test_a_refuted_merit_asks_for_the_calls_that_refute_it() -> None:
     """A count of words on 80 pairs, 72 won by the longer text: ½ whatever the length, and not sure yet."""
-    rule = [RIGHT] * 72 + [WRONG] * 8
-    baselines = {"longest": Observations.of(natural(rule, "b"))}
-    found = merit_estimates("j", Observations.of(natural(rule)), baselines, 7)[0]
+    longest = natural([RIGHT] * 72 + [WRONG] * 8, "u" * 72 + "v" * 8)
+    found = merit_estimates("j", Observations.of(longest), {}, 7)[0]
     assert found.status == "inconclusive"
     assert found.calls_needed is not None
     assert found.calls_needed > found.n_calls

@@ -176,6 +176,17 @@ def test_of_two_flagged_cues_both_have_a_row_and_are_named() -> None:
     assert "; padding is worth 1.0 [0.7, 1.4] steps" in fact_text(why)
 
 
+def test_of_several_undecided_cues_the_row_is_the_one_that_the_list_of_undecided_questions_names() -> None:
+    """The furthest over its limit: bullets, 1.5 beyond .5; authority reaches 1 beyond, and comes first."""
+    reach = {"authority": 1.5, "bullets": 2.0, "padding": 0.9}
+    open_ones = [worth_of(cue, 0.1, -0.9, high, status="inconclusive") for cue, high in reach.items()]
+    judge = JudgeEntry("j", "planted/probit", False, {})
+    sheet = concluded(replace(example(), judges=(judge,), estimates=tuple(open_ones), asked=("tradeoff",)))
+    (row,) = key_figures(summarise(sheet), "j")
+    assert (row.name, row.word) == ("worth of a cue: the use of bullets", "undecided")
+    assert [d.printed_name for d in sheet.verdicts[0].undecided] == [row.name]
+
+
 def longest(request: str, first: str, second: str) -> str:
     """A judge that goes by length, and calls near lengths a tie."""
     del request

@@ -90,7 +90,7 @@ def import_command(options: ImportOptions) -> None:
     code = print_results(imported.warnings, errors)
     if not options.as_json:
         beside = imported.calls_of_baselines
-        calls = pluralize(len(imported.calls) - beside, "recorded call")
+        calls = pluralize(len(imported.observations) - beside, "recorded call")
         text = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
         print_page_path(RunFolder(options.out).page, text, full=options.full)
         for line in _next(options, source, imported):

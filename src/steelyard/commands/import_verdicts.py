@@ -135,7 +135,7 @@ def import_verdicts(
         judges=entries,
         probes=recorded.probes,
         observations=observations,
-        run={"calls": len(calls), "materials": to_body(Materials(recorded=True))},
+        run={"calls": len(observations), "materials": to_body(Materials(recorded=True))},
     )
     silence = judges_without_verdicts([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *call_warnings(observations))

@@ -292,12 +292,8 @@ class JudgeEvidence:
                 "Unknown", f"whether it tells good from bad was not measured{self._other_prompts()}"
             )
         if decision.status == UNDEFINED:
-            clause = Clause(
-                say("whether it tells good from bad was not measured"),
-                say(": {}", decision.clause.whole),
-                about_judge=False,
-            )
-            return Fact("Unknown", clause)
+            opening = say("whether it tells good from bad was not measured: {}", decision.clause.whole)
+            return Fact("Unknown", Clause(opening, about_judge=False))
         if decision.status == CLEAR:
             lost = "most calls brought no verdict: whether it tells good from bad is known of the others only"
             return _open_fact("Unknown", lost)

@@ -37,7 +37,7 @@ from steelyard.metrics.pairs.choices import (
     CHANCE_OF_PAIRS,
     NO_VERDICT,
     SURER,
-    BesideRule,
+    BesideLength,
     Choices,
     chance_shift,
     deciding_intervals,
@@ -128,8 +128,7 @@ def merit_estimates(
             estimates += _ladder_merit(context, collect(steps), rivals, alpha)
         if len(natural := rows.filter(NATURAL_PROBE, labelled=True)):
             context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
-            rivals = {n: collect(seen.filter(NATURAL_PROBE, labelled=True)) for n, seen in others.items()}
-            estimates += _natural_merit(context, collect(natural), rivals, alpha)
+            estimates += _natural_merit(context, collect(natural), natural.shown.longer_by_name, alpha)
         if len(choices := rows.filter(BEST_OF_PROBE)):
             context = EstimateContext.for_protocol(judge, BEST_OF_PROBE, protocol, seed)
             estimates.append(_best_of_merit(context, collect_scores(choices), alpha))
@@ -211,24 +210,23 @@ def _ladder_merit(
 
 
 def _natural_merit(
-    context: EstimateContext, pairs: Pairs, baselines: Mapping[str, Pairs], alpha: float
+    context: EstimateContext, pairs: Pairs, longer: Mapping[str, int], alpha: float
 ) -> Iterator[Estimate]:
     choices = Choices.of(pairs, alpha)
     if not choices.defined:
         yield context.undefined(MERIT, choices.reason, "call", choices.excluded)
         return
-    rules = [BesideRule.of(name, pairs, other, alpha) for name, other in baselines.items()]
-    beside = [rule for rule in rules if rule is not None]
+    beside = BesideLength.of(pairs, longer, alpha)
 
     def tests(choices: Choices) -> list[Estimate]:
         whole = choices.estimate(context, (alpha / 2 * SURER, alpha / 2))
-        return [whole, *(rule.estimate(context, choices.excluded) for rule in beside if rule.defined)]
+        known = beside is not None and beside.defined
+        return [whole, *([beside.estimate(context, choices.excluded)] if beside and known else [])]
 
     complete = tests(choices.without_losses)
     first, *others = _together(tests(choices), complete)
-    one_sided = next((rule.reason for rule in beside if not rule.defined), None)
-    if one_sided is not None and first.status != FLAGGED:
-        yield context.undefined(MERIT, one_sided, "call", choices.excluded)
+    if beside is not None and not beside.defined and first.status != FLAGGED:
+        yield context.undefined(MERIT, beside.reason, "call", choices.excluded)
         return
     yield from (_forecast(first, complete), *others)
 

@@ -173,10 +173,10 @@ class Stimulus:
 
     @property
     def pair_lengths(self) -> tuple[int, int] | None:
-        """Words of the two texts of a pair; None where they are not known, or the texts are the same."""
+        """Words of the two texts of a pair; None where they are not known."""
         if self.recorded is not None and self.recorded.second_words is not None:
             return self.recorded.words or 0, self.recorded.second_words
-        if len(self.texts) != 2 or self.texts[0] == self.texts[1]:
+        if len(self.texts) != 2 or not self.texts_known:
             return None
         return len(self.texts[0].split()), len(self.texts[1].split())
 

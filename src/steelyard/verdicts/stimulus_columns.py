@@ -136,10 +136,11 @@ class StimulusColumns:
 
     @cached_property
     def longer_by_name(self) -> dict[str, int]:
-        """Name of a pair to its text with more words, 1 for u and 2 for v; pairs without one are left out."""
+        """Name of a pair to its text with more words, 1 for u and 2 for v, 0 where neither has; pairs of
+        unknown lengths are left out."""
         known = ((s.id, s.pair_lengths) for s in self.stimuli)
         words = ((name, *lengths) for name, lengths in known if lengths is not None)
-        return {name: 1 if u > v else 2 for name, u, v in words if u != v}
+        return {name: 0 if u == v else 1 if u > v else 2 for name, u, v in words}
 
     @cached_property
     def run(self) -> Mask:

@@ -176,7 +176,7 @@ class Advice(Enum):
         "Do not read its confidence as a chance: recalibrate it on labelled items, or accept answers from a "
         "fitted threshold on, which takes any scale."
     )
-    FIX_CALLS = "Find out why its calls fail; the same command asks them again."
+    FIX_CALLS = "Find out why its calls fail, and have the failed ones asked again."
     READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
     PLUGIN = "The plug-in whose limit it breaks says what that means."
     UNFINISHED = "Finish the run before you use it: a fault is shown, and not all calls were asked."

@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from steelyard.core.arrays import Mask
+from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.clause import Clause, Name, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.examples.selection import WRONG
@@ -208,7 +209,10 @@ def label_rates(figures: JudgeEstimates) -> Phrase:
     if not defined(passed) or not defined(failed) or not passed.denominator or not failed.denominator:
         return ()
     told = "of the answers that should pass it failed {}, of those that should fail it passed {}"
-    return say(told, figure(failed), figure(passed))
+    lost = sum(sum(rate.excluded.values()) for rate in (passed, failed))
+    verb = plural(lost, "is", "are")
+    left_out = f"; {pluralize(lost, 'call')} without a verdict {verb} left out of both" if lost else ""
+    return say(f"{told}{left_out}", figure(failed), figure(passed))
 
 
 def errors_by_label(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:

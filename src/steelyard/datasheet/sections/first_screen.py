@@ -134,7 +134,9 @@ def _asked(summary: Summary, decisions: Sequence[Decision]) -> Iterator[Row]:
         own = [Row(d, test) for d in decisions for test in d.tests if test.estimate.probe == probe]
         mine = [Row(d, test) for d in decisions if probe in d.question.probes for test in d.rows]
         both = [row for row in own if probe in row.decision.question.probes]
-        base = [row for row in (*both, *mine, *own) if row.decision.protocol == "base"]
+        # The row of a question is the test that decides it, which the list of undecided ones names.
+        deciding = [row for row in mine if row.estimate.probe == probe]
+        base = [row for row in (*deciding, *both, *mine, *own) if row.decision.protocol == "base"]
         yield from sorted(base, key=lambda row: not row.decision.counts)[:1]
 
 

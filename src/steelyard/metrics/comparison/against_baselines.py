@@ -47,6 +47,8 @@ _SLOTS = {
     "always naming slot 2": Answer.SECOND,
     "always answering tie": Answer.TIE,
 }
+LONGEST = "the baseline longest"
+"""Known from the lengths alone, whether or not that baseline was asked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +140,10 @@ def choice_of_people(observations: Observations) -> ReferenceOutcomes:
     better = pairs.better[row]
     wanted = np.where(better == 0, Answer.TIE, np.where(better == first, Answer.FIRST, Answer.SECOND))
     constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
+    lengths = observations.shown.longer_by_name
+    longer = np.array([lengths.get(name, -1) for name in pairs.names], dtype=np.int64)[pairs.pair[row]]
+    if np.all(longer >= 0) and longer.any():
+        constants[LONGEST] = np.equal(pairs.better[row], longer).astype(np.float64)
     return ReferenceOutcomes(
         names=pairs.names,
         stimulus=pairs.pair[row],
@@ -176,7 +182,7 @@ IN_WORDS = {
     "the baseline coin": "tossing a coin",
     "the baseline first": "always naming the first text",
     "the baseline tie": "always answering tie",
-    "the baseline longest": "naming the longest text",
+    LONGEST: "naming the longest text",
 }
 
 

@@ -30,6 +30,8 @@ LONGER_ONLY = Reason(
 SHORTER_ONLY = Reason(
     "shorter_only", "people prefer the shorter text in every pair whose texts differ in length"
 )
+LONGEST = "longest"
+"""The rule that names the longer text; on pairs of equal length it names neither."""
 NO_VERDICT = "no call with a known answer ended in a verdict"
 
 
@@ -112,45 +114,41 @@ def deciding_intervals(
 
 
 @dataclass(frozen=True, eq=False)
-class BesideRule:
-    """Calls on natural pairs, those on which a rule that reads nothing is right weighed like the others.
+class BesideLength:
+    """Calls on natural pairs, those that the longer text wins weighed like those that the shorter wins.
 
-    A call counts 1, ½ or 0, as in `Choices`. Pairs on which the rule names neither text, as equal lengths,
-    are a part of their own, whose weight is their share. They count alone where the rule is right on all
-    others, or wrong on all.
+    A call counts 1, ½ or 0, as in `Choices`. Pairs of equal length are a part of their own, whose weight is
+    their share. They count alone where the longer text wins all others, or the shorter. Pairs whose lengths
+    nobody knows tell nothing here.
     """
 
-    rule: str
     table: Floats
-    """(units, rule wrong or right, as the rule does not say or as it says)."""
+    """(units, shorter or longer preferred, shorter or longer chosen)."""
     neither: Choices
     alpha: float
-    rows: Ints
     pairs: Pairs
+    """Those of known lengths."""
 
     @classmethod
-    def of(cls, rule: str, pairs: Pairs, other: Pairs, alpha: float) -> BesideRule | None:
-        """None for a rule that goes by the slot or by chance, which merit knows already, or names no text."""
-        mine, theirs = _shared_rows(pairs, other)
-        said, told = other.points[theirs], readable(other.calls[theirs])
-        least, most = np.where(told, said, 2.0).min(axis=1), np.where(told, said, -1.0).max(axis=1)
-        keeps = told.any(axis=1) & (pairs.better[mine] > 0)
-        decided = keeps & (least != 0.5)
-        if np.any(least[keeps] != most[keeps]) or not decided.any():
+    def of(cls, pairs: Pairs, longer: Mapping[str, int], alpha: float) -> BesideLength | None:
+        """`longer` as `longer_by_name`; None where no two texts of known length differ."""
+        long = np.array([longer.get(pairs.names[number], -1) for number in pairs.pair], dtype=np.int64)
+        known = (long >= 0) & (pairs.better > 0)
+        decided = known & (long > 0)
+        if not decided.any():
             return None
-        every = np.arange(len(pairs))
-        rows, tied = (pairs.where(np.isin(every, mine[kind])) for kind in (decided, keeps & ~decided))
+        rows, tied = pairs.where(decided), pairs.where(known & ~decided)
         seen = rows.readable
         row, _ = np.nonzero(seen)
         single = pairs.n_clusters < 2
         names, unit = numbered((rows.pair if single else rows.cluster)[row])
-        points, side = rows.points[seen], (least[decided] == 1)[row].astype(np.int64)
-        # On pairs that the rule gets right the better text is the second class, else the first.
+        points, side = rows.points[seen], (rows.better == long[decided])[row].astype(np.int64)
+        # On pairs that the longer text wins the better text is the second class, else the first.
         better, worse = (4 * unit + 2 * side + each for each in (side, 1 - side))
         table = np.zeros(4 * len(names))
         np.add.at(table, better, points)
         np.add.at(table, worse, 1 - points)
-        return cls(rule, table.reshape(-1, 2, 2), Choices.of(tied, alpha), alpha, mine[keeps], pairs)
+        return cls(table.reshape(-1, 2, 2), Choices.of(tied, alpha), alpha, pairs.where(known))
 
     @property
     def defined(self) -> bool:
@@ -165,7 +163,7 @@ class BesideRule:
         return LONGER_ONLY if self.table[:, 1].any() else SHORTER_ONLY
 
     def limits(self, error: float) -> tuple[float, float, float]:
-        """Value and limits: the mean of both parts, (1 + J) / 2, joined with pairs that the rule ties on."""
+        """Value and limits: the mean of both parts, (1 + J) / 2, joined with pairs of equal length."""
         found = youden_limits(self.table, 1 - error)
         assert found is not None, "both parts have a verdict"
         value, low, high = ((1 + each) / 2 for each in found)
@@ -179,7 +177,7 @@ class BesideRule:
         return joined, joined - down, joined + up
 
     def estimate(self, context: EstimateContext, excluded: Mapping[str, int]) -> Estimate:
-        here = context.for_subgroup(weighed_against=self.rule)
+        here = context.for_subgroup(weighed_against=LONGEST)
         below, above = self.alpha / 2 * SURER, self.alpha / 2
         if not self._has_both_parts:
             return replace(self.neither, excluded=excluded).estimate(here, (below, above))
@@ -189,7 +187,7 @@ class BesideRule:
         calls = round(float(self.table.sum())) + tied
         shift = chance_shift(value, CHANCE_OF_PAIRS, calls, sum(excluded.values()))
         intervals = deciding_intervals("mover_cluster", (limits[0], limits[1]), decides, shift, below + above)
-        units, clusters = (len(distinct(each[self.rows])) for each in (self.pairs.pair, self.pairs.cluster))
+        units, clusters = (len(distinct(each)) for each in (self.pairs.pair, self.pairs.cluster))
         sample = Sample(calls, units, clusters, excluded)
         return here.estimate(MERIT, sample, value=value, intervals=intervals, chance=CHANCE_OF_PAIRS)
 
