@@ -242,8 +242,8 @@ def _asked_judge(judge: Any, scale: str | None, rubric: str | Path, attempts: in
         return AskedJudge(judge)
     if scale is None:
         raise ConfigError(
-            "trusted: the promise names no scale, expected the one that its judges are asked on; fit it again "
-            "with --scale."
+            "trusted: the promise names no scale, expected the one that its judges are asked on; fit it "
+            "again with --scale."
         )
     asked = remedied_judge(_judge_spec(judge), scale, rubric, None, attempts)
     return AskedJudge(asked, judge if callable(judge) else None)
