@@ -58,12 +58,12 @@ def test_the_channel_of_scores_by_hand() -> None:
     assert channel.means()[0] == pytest.approx([1.2, 2.4, 3.0])
     figure = channel.translate({1.0: 0.2, 2.0: 0.3, 3.0: 0.5}, 10**9)
     assert figure.value == pytest.approx(0.2 * 1.2 + 0.3 * 2.4 + 0.5 * 3.0)
-    # On the scale 1 to 3 the means are shares .1, .7 and 1; their variances .16/10, .24/10 and 0 are those of
-    # shares in 22.5, 35 and, without spread, 10 anchors. Wilson's limits of these, joined by MOVER:
-    wilson = [(0.0298, 0.2869), (0.5348, 0.8257), (0.7225, 1.0)]
-    assert np.array(channel.mean_limits()) == pytest.approx(1 + 2 * np.array(wilson), abs=2e-4)
-    parts = zip((0.2, 0.3, 0.5), (0.1, 0.7, 1.0), wilson, strict=True)
-    low = sum((r * 2 * (p - ends[0])) ** 2 for r, p, ends in parts)
+    # On the scale 1 to 5 the means are shares .05, .35 and .5; their variances .16/10, .24/10 and 0 are those
+    # of shares in 47.5, 151.7 and, without spread, 10 anchors. Wilson's limits of these, joined by MOVER:
+    wilson = [(0.0152, 0.1521), (0.2786, 0.4288), (0.2366, 0.7634)]
+    assert np.array(channel.mean_limits()) == pytest.approx(1 + 4 * np.array(wilson), abs=4e-4)
+    parts = zip((0.2, 0.3, 0.5), (0.05, 0.35, 0.5), wilson, strict=True)
+    low = sum((r * 4 * (p - ends[0])) ** 2 for r, p, ends in parts)
     assert figure.low == pytest.approx(figure.value - sqrt(low), abs=1e-3)
     # P(new = 2 | old = 2): 6 of 10.
     assert channel.share_limits()[1][1] == pytest.approx((0.3127, 0.8318), abs=1e-4)

@@ -217,11 +217,11 @@ def rare_ones(folder: Path) -> None:
     write_rows(folder, "item,j,h", [(n, 4 + n % 2, 4 + n % 2 if n < 40 else None) for n in range(300)])
 
 
-def test_the_scale_is_stated_or_said_to_be_that_of_the_scores(command: Command, tmp_path: Path) -> None:
+def test_the_scale_is_stated_or_the_usual_one_that_holds_the_scores(command: Command, tmp_path: Path) -> None:
     rare_ones(tmp_path)
-    seen, stated = (body(command, "r.csv", *RANDOM, *more) for more in ((), ("--scale", "1-5")))
-    assert (seen["scale"], seen["scale_is_seen"]) == ([4, 5], True)
-    assert (stated["scale"], stated["scale_is_seen"]) == ([1, 5], False)
+    seen, stated = (body(command, "r.csv", *RANDOM, *more) for more in (("--scale", "4-5"), ()))
+    assert (seen["scale"], seen["scale_assumed"]) == ([4, 5], "")
+    assert (stated["scale"], stated["scale_assumed"] > "") == ([1, 5], True)
     # One residual of the whole scale more: 4 levels instead of 1, √(1 − 40/300)/40 each; Wilson by t(38).
     for found, span in ((seen, 1), (stated, 4)):
         share, error = (4.5 - (5 - span)) / span, (260 / 300) ** 0.5 / 40
@@ -234,13 +234,14 @@ def test_the_scale_is_stated_or_said_to_be_that_of_the_scores(command: Command, 
         low = (5 - span) + span * (centre - reach) / (1 + t * t / size)
         assert found["corrected"]["low"] == pytest.approx(low, abs=1e-5)
     said = " ".join(command("estimate", "r.csv", *RANDOM).out.split())
-    assert "the scale ends at the lowest and highest score seen, 4 and 5 (else say --scale)." in said
+    assert "no task is named; scores are on a scale of 1 to 5 (else say --scale)." in said
     assert "--scale" not in command("estimate", "r.csv", *RANDOM, "--scale", "1-5").out
 
 
 @pytest.mark.parametrize(
     ("scale", "told"),
     [
+        ("-5-4", "score 5 found, expected none outside --scale -5-4; correct one or the other."),
         ("1-4", "score 5 found, expected none outside --scale 1-4; correct one or the other."),
         ("pairwise", "--scale pairwise found, expected scores for --scale; leave it out."),
         ("five", "scale: found 'five', expected binary"),
@@ -272,7 +273,8 @@ def test_the_scale_spans_a_difference(command: Command, tmp_path: Path) -> None:
     rows = [(n, "ab"[s], 4 + (n + s) % 2, 4 + n % 2 if n < 40 else None) for n in range(90) for s in (0, 1)]
     write_rows(tmp_path, "item,system,j,h", rows)
     found = body(command, "r.csv", *RANDOM, "--system", "a", "--versus", "b", "--scale", "1-5")
-    assert (found["scale"], found["scale_is_seen"]) == ([-4, 4], False)
+    assert (found["scale"], found["scale_assumed"]) == ([-4, 4], "")
+    assert body(command, "r.csv", *RANDOM, "--system", "a", "--versus", "b")["scale"] == [-4, 4]
 
 
 def test_labels_in_a_file_of_their_own(command: Command, tmp_path: Path) -> None:

@@ -231,16 +231,21 @@ def test_scores_from_draw_to_estimate(command: Command, tmp_path: Path) -> None:
     assert shown in (tmp_path / "page.html").read_text()
 
 
-def test_a_figure_has_the_scale_that_people_were_asked_on(command: Command, tmp_path: Path) -> None:
+def test_people_may_say_what_the_judge_never_says_and_the_figure_has_that_scale(
+    command: Command, tmp_path: Path
+) -> None:
     rows = "".join(f"q{n},because {n},{4 + n % 2}\n" for n in range(200))
     (tmp_path / "r.csv").write_text("item,response,verdict\n" + rows)
     file = ("r.csv", "--judge", "verdict")
-    assert command("labels", "draw", *file, "-n", 40, "--scale", "1-5", "--out", "d").code == 0
+    planned = " ".join(command("labels", "plan", *file).out.split())
+    assert "Assumed: scores are on a scale of 1 to 5 (else say --scale)." in planned
+    drawn = command("labels", "draw", *file, "-n", 40, "--out", "d")
+    assert "People label them on a scale of 1-5; another is said by --scale." in drawn.out
     sheet = fill(tmp_path / "d", lambda item: 4 + int(item[1:]) % 2)
     assert command("labels", "add", "d", sheet).code == 0
     assert command("labels", "open", "d").code == 0
     found = json.loads(command("estimate", *file, "--labels", "d", "--json").out)
-    assert (found["scale"], found["scale_is_seen"]) == ([1, 5], False)
+    assert (found["scale"], found["scale_assumed"]) == ([1, 5], "")
 
 
 def test_the_planted_value_is_recovered_over_draws(

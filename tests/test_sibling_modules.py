@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import numpy
 import pytest
 
 from commands import Command
@@ -97,6 +98,23 @@ def test_a_module_is_a_file_of_the_users_as_soon_as_it_is_imported() -> None:
     first, late.LEVEL = code_hash(judge), 2
     assert code_hash(judge) != first
     del sys.modules["late"]
+
+
+def test_another_version_of_a_package_is_another_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_a_module(request: str, response: str) -> int:
+        return int(numpy.size(response))
+
+    def of_a_function(request: str, response: str, size: Callable[..., int] = numpy.size) -> int:
+        return size(response)
+
+    def of_nothing(request: str, response: str) -> int:
+        return len(response)
+
+    judges = of_a_module, of_a_function, of_nothing
+    before = [code_hash(judge) for judge in judges]
+    assert [code_hash(judge) for judge in judges] == before
+    monkeypatch.setattr(numpy, "__version__", "0.1")
+    assert [code_hash(judge) != old for judge, old in zip(judges, before, strict=True)] == [True, True, False]
 
 
 def test_a_module_that_can_not_be_imported_is_told() -> None:

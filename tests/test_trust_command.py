@@ -258,7 +258,7 @@ def test_a_table_without_labels(command: Command, verdicts: Path) -> None:
         (("--price", "verdict=1", "--price", "verdict=2"), "priced twice"),
         (("--bind", "planted/rater"), "--bind: found without --scale"),
         (("--error", "0"), "--error: found '0', expected a number from 0.001 to 0.5"),
-        (("--certificate", "none.json"), "none.json: cannot be read"),
+        (("--certificate", "none.json", "--scale", "binary"), "none.json: cannot be read"),
     ],
 )
 def test_options_that_make_no_sense(
@@ -551,6 +551,11 @@ def test_a_promise_expires_with_the_certificate(tmp_path: Path, monkeypatch: pyt
     assert body["stages"][0]["fingerprint"] == base
     assert body["expires"][:10] == (now + timedelta(days=1)).date().isoformat()
     assert steelyard.trusted(own.judge, "trust.json")("sure", "x") == 1
+    told = "--certificate: found without --scale, expected the scale that the judge is asked on; add it."
+    assert told in run_command(tmp_path, *again, code=2).err
+    (tmp_path / "trust.json").write_text(json.dumps(signed({**body, "scale": None})))
+    with pytest.raises(ConfigError, match=r"names no scale, expected the one .* fit it again with --scale"):
+        steelyard.trusted(own.judge, "trust.json")
     past = signed({**body, "expires": (now - timedelta(days=1)).isoformat()})
     (tmp_path / "trust.json").write_text(json.dumps(past))
     with pytest.raises(CertificateError, match=r"expired on .* with the judges' certificate"):

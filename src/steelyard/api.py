@@ -227,20 +227,24 @@ def trusted(
     path = Path(trust)
     promise = read_trust(path)
     promise.require_tied(str(path))
-    scale = promise.scale or "pairwise"
     several = isinstance(judge, Mapping) and "model" not in judge and not _REMEDIES & judge.keys()
     if isinstance(judge, Mapping) and several:
-        each = {name: _asked_judge(one, scale, rubric, attempts) for name, one in judge.items()}
+        each = {name: _asked_judge(one, promise.scale, rubric, attempts) for name, one in judge.items()}
         return TrustedJudge(path, each)
-    return TrustedJudge(path, _asked_judge(judge, scale, rubric, attempts))
+    return TrustedJudge(path, _asked_judge(judge, promise.scale, rubric, attempts))
 
 
 _REMEDIES = frozenset({"consensus", "majority", "mean", "jury", "of"})
 
 
-def _asked_judge(judge: Any, scale: str, rubric: str | Path, attempts: int) -> AskedJudge:
+def _asked_judge(judge: Any, scale: str | None, rubric: str | Path, attempts: int) -> AskedJudge:
     if isinstance(judge, RemediedJudge):
         return AskedJudge(judge)
+    if scale is None:
+        raise ConfigError(
+            "trusted: the promise names no scale, expected the one that its judges are asked on; fit it "
+            "again with --scale."
+        )
     asked = remedied_judge(_judge_spec(judge), scale, rubric, None, attempts)
     return AskedJudge(asked, judge if callable(judge) else None)
 

@@ -25,7 +25,8 @@ from steelyard.estimation.frame import (
     step_of,
     two_sided_quantile,
 )
-from steelyard.metrics.stats.intervals import SHARE, Span, score
+from steelyard.metrics.stats.intervals import Span, score
+from steelyard.tasks.scale import usual_ends
 
 PERMUTATIONS = 2000
 
@@ -51,7 +52,7 @@ class Channel:
         counts = np.array([[((old == a) & (new == b)).sum() for b in columns] for a in rows])
         sizes = tuple(effective_size(new[old == a], clusters[old == a]) for a in rows)
         low, high = float(min(rows[0], columns[0])), float(max(rows[-1], columns[-1]))
-        ends = SHARE if low >= 0 and high <= 1 else (low, high)
+        ends = usual_ends(low, high)
         return cls(tuple(rows.tolist()), tuple(columns.tolist()), counts, sizes, ends, confidence)
 
     @property

@@ -47,6 +47,8 @@ class SystemScores:
     values: Floats
     """Rows × systems."""
     cluster: Ints
+    scale: Span | None = SHARE
+    """Lowest and highest score that a row may have; None where they are not known."""
 
     @property
     def rows(self) -> int:
@@ -59,11 +61,8 @@ class SystemScores:
 
     @property
     def ends(self) -> Span | None:
-        """Ends of the scale: those of a share, or the lowest and highest score; None where all are one."""
-        low, high = float(np.nanmin(self.values)), float(np.nanmax(self.values))
-        if low >= 0 and high <= 1:
-            return SHARE
-        return (low, high) if high > low else None
+        """Ends of the scale of the figures."""
+        return self.scale
 
     def figures(self) -> Floats:
         """NaN for a system without a row."""

@@ -146,6 +146,8 @@ class LabelDraw:
                 f"{drawn[level]:,} of {count:,} with {level}" for level, count in sorted(pool.items())
             )
             made.append(f"Test items by {noun}: {each}.")
+        if self.scale not in ("binary", "pairwise"):
+            made.append(f"People label them on a scale of {self.scale}; another is said by --scale.")
         return made
 
     def odds(self, labelled: Iterable[str]) -> dict[str, float]:

@@ -23,6 +23,7 @@ from steelyard.importing.inspect_scores import holds_log
 from steelyard.importing.rating_exports import export_of
 from steelyard.importing.rating_reader import item_texts
 from steelyard.importing.ratings import HUMAN, RatingColumns, RatingsTable
+from steelyard.metrics.stats.intervals import SHARE
 from steelyard.review.label_draw import (
     DRAW_FILE,
     LABELLED_BEFORE,
@@ -39,11 +40,11 @@ from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.original import NATURAL, ORIGINAL
 from steelyard.stimuli.stimulus import Lineage, Stimulus, StimulusSet
-from steelyard.survey.judged_items import choose, choose_judge
+from steelyard.survey.judged_items import Subject, choose, choose_judge, score_scale
 from steelyard.survey.labels import SHEET, copy_labels, sheet_text
-from steelyard.survey.options import DrawOptions
+from steelyard.survey.options import DrawOptions, RatingOptions
 from steelyard.survey.rating_files import drawn_labels
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, parse_scale, scale_name
+from steelyard.tasks.scale import USUAL_ENDS, Binary, Ordinal, Pairwise, parse_scale, scale_name
 from steelyard.tasks.sources.found_columns import TEXT, ColumnFinder, ColumnPart, flattened
 from steelyard.tasks.sources.read import read_table
 
@@ -109,8 +110,8 @@ def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -
     criterion = choose("criterion", "--criterion", wanted, table.criteria, table.name)
     units = _units(table, judge, criterion, design)
     stimuli = _texts(source, how, texts)
-    scale = options.scale or next((each.scale for each in stimuli.values() if each.scale), None)
-    answers = scale_name(parse_scale(scale)) if scale else _scale(table, units)
+    scale = options.ratings.scale or next((each.scale for each in stimuli.values() if each.scale), None)
+    answers = scale_name(parse_scale(scale)) if scale else _scale(table, options.ratings, judge)
     if table.is_pairwise != (answers == "pairwise"):
         raise ConfigError(f"--scale {answers}: does not fit {table.name}; leave it out.")
     if options.stop is not None and answers != "binary":
@@ -176,20 +177,20 @@ def _units(table: RatingsTable, judge: str, criterion: str, design: LabelDesign)
     return [FrameUnit(item, mean, level, system, versus) for (item, system, versus), mean, level in rows]
 
 
-def _scale(table: RatingsTable, units: Sequence[FrameUnit]) -> str:
+def _scale(table: RatingsTable, ratings: RatingOptions, judge: str) -> str:
     """What people are asked: the scale of the verdicts, where they show one."""
+    ends = score_scale(table, Subject.of(ratings)).ends
     if table.is_pairwise:
         return scale_name(Pairwise())
-    scores = {unit.score for unit in units}
-    if scores <= {0.0, 1.0}:
+    scores = [row.value for row in table.ratings if row.value is not None and row.rater == judge]
+    if ends == SHARE and set(scores) <= {0.0, 1.0}:
         return scale_name(Binary())
-    low, high = min(scores), max(scores)
-    if all(score.is_integer() for score in scores) and 0 <= low < high <= 100:
-        return scale_name(Ordinal(int(low), int(high)))
-    raise ConfigError(
-        f"{table.name}: scores from {low:g} to {high:g} found, which name no scale for people; say --scale "
-        "binary, or a range such as 1-5."
-    )
+    if ends in (None, SHARE) or ends not in USUAL_ENDS:
+        raise ConfigError(
+            f"{table.name}: scores from {min(scores):g} to {max(scores):g} found, which name no scale for "
+            "people; say --scale binary, or a range such as 1-5."
+        )
+    return scale_name(Ordinal(*map(int, ends)))
 
 
 def _spreads(table: RatingsTable, units: Sequence[FrameUnit], pilot: Path | None) -> dict[str, float]:

@@ -38,9 +38,9 @@ from steelyard.survey.judged_items import (
     frame_of,
     judged_items,
     label_design,
+    score_scale,
     unjudged_labels,
 )
-from steelyard.tasks.scale import ends_of
 
 SCHEMA = "steelyard.estimate/1"
 STOPPED = (
@@ -79,8 +79,8 @@ class EstimateReport:
     versus: str | None
     scale: tuple[float, float]
     """Ends of the scale that the figure may have."""
-    scale_is_seen: bool
-    """No scale is known: its ends are the lowest and the highest score that anybody gave."""
+    scale_assumed: str
+    """What is assumed of it where nothing states it; empty where it is known."""
     items: int
     labels: int
     tasks: int
@@ -145,7 +145,6 @@ def estimate(
     population: bool = False,
     by_stratum: bool = False,
     confidence: float = CONFIDENCE,
-    scale: str | None = None,
 ) -> EstimateReport:
     judge, people = choose_judge(table, subject.judge), choose_people(table, subject.people)
     if not people:
@@ -167,9 +166,9 @@ def estimate(
     check_labels(table.name, judged.frame, drawn, strays)
     shared = [item.votes for item in items.values() if len(item.votes) > 1]
     said = [vote for item in items.values() for vote in item.votes]
-    known = table.scale if scale is None else _stated_ends(table, subject, scale, judged.frame)
-    quantity = _quantity(table, subject, judged.frame, said, known)
-    ends = _ends(table.name, quantity, judged.frame, known)
+    scale = score_scale(table, subject)
+    quantity = _quantity(table, subject, said, scale.ends)
+    ends = _ends(table.name, quantity, judged.frame, scale.ends)
     judged = replace(judged, frame=replace(judged.frame, ends=ends, confidence=confidence))
     frame = judged.frame
     if drawn is LabelDesign.ELSEWHERE:
@@ -198,7 +197,7 @@ def estimate(
         system=subject.system,
         versus=subject.versus,
         scale=ends,
-        scale_is_seen=quantity == "mean" and known is None,
+        scale_assumed=scale.assumption,
         items=size,
         labels=frame.labels,
         tasks=len(np.unique(frame.cluster)),
@@ -333,53 +332,28 @@ def _strata(
     return tuple(replace(row, p=p) for row, p in zip(made, adjusted, strict=True))
 
 
-def _quantity(
-    table: RatingsTable, subject: Subject, frame: Frame, votes: list[float], known: Span | None
-) -> str:
+def _quantity(table: RatingsTable, subject: Subject, votes: list[float], scale: Span | None) -> str:
     if table.is_pairwise:
         return "wins"
     if subject.versus is not None:
         return "difference"
-    whole = np.isin(votes, (0.0, 1.0)).all() and frame.judge.min() >= 0 and frame.judge.max() <= 1
-    return "share" if whole and known in (None, SHARE) else "mean"
+    return "share" if scale == SHARE and np.isin(votes, (0.0, 1.0)).all() else "mean"
 
 
-def _stated_ends(table: RatingsTable, subject: Subject, scale: str, frame: Frame) -> Span:
-    ends = ends_of(scale)
-    if ends is None or table.is_pairwise:
-        found = "comparisons" if table.is_pairwise else f"--scale {scale}"
-        raise DataError(f"{table.name}: {found} found, expected scores for --scale; leave it out.")
-    both = np.concatenate([frame.judge, frame.y])
-    outside = both[(both < ends[0]) | (both > ends[1])]
-    if len(outside) and subject.versus is None:
-        raise DataError(
-            f"{table.name}: score {outside[0]:g} found, expected none outside --scale {scale}; correct one "
-            "or the other."
-        )
-    return ends
-
-
-def _ends(name: str, quantity: str, frame: Frame, known: Span | None) -> Span:
-    """Ends of the scale: those of a share, or as far as the known scale and what anybody gave reach.
-
-    A scale that is only as wide as its scores misses rare ones beyond them: of 40 labels by a judge that
-    gives 1 to 5 and never less than 4, where 3 % deserve a 1, .73 of the intervals held the truth.
-    """
+def _ends(name: str, quantity: str, frame: Frame, scale: Span | None) -> Span:
+    """Ends of what the figure may be: those of a share, of the scale, or of its differences."""
     if quantity in ("share", "wins"):
         return SHARE
-    both = np.concatenate([frame.judge, frame.y])
     if quantity == "difference":
-        reach = max(1.0, float(np.abs(both).max()), 0.0 if known is None else known[1] - known[0])
+        reach = 1.0 if scale is None else scale[1] - scale[0]
         return -reach, reach
-    low, high = float(both.min()), float(both.max())
-    if known is not None:
-        low, high = min(low, known[0]), max(high, known[1])
-    if low == high:
+    if scale is None:
         raise DataError(
-            f"{name}: every verdict and label is {low:g}, expected some that differ, since one value tells "
-            "no scale and so no interval; say --scale, map it to 1 or 0 with --values, or label other items."
+            f"{name}: every verdict and label is {frame.judge[0]:g}, expected some that differ, since one "
+            "value tells no scale and so no interval; say --scale, map it to 1 or 0 with --values, or label "
+            "other items."
         )
-    return low, high
+    return scale
 
 
 def _bounds(

@@ -72,7 +72,6 @@ def estimate_report(table: RatingsTable, options: EstimateOptions) -> Report:
         population=options.of == "population",
         by_stratum=options.by is not None,
         confidence=options.confidence,
-        scale=options.scale,
     )
     scale = 100.0 if found.is_share else 1.0
     named = [("what people would say", found.corrected, PEOPLE, "circle")]
@@ -194,12 +193,7 @@ def _stratum_rows(report: EstimateReport) -> list[tuple[str, ...]]:
 
 def notes(report: EstimateReport) -> list[str]:
     """What else a reader needs, a sentence each."""
-    seen = "the scale ends at the lowest and highest score seen, {:g} and {:g} (else say --scale)"
-    assumed = [
-        f"labels were {DRAWN[report.design]}",
-        report.independence,
-        seen.format(*report.scale) if report.scale_is_seen else "",
-    ]
+    assumed = [f"labels were {DRAWN[report.design]}", report.independence, report.scale_assumed]
     made = [f"Assumed: {'; '.join(filter(None, assumed))}."]
     made += _worth_note(report)
     if report.corrected.method == "labels_t":

@@ -19,7 +19,9 @@ from steelyard.estimation.frame import Frame, clustered_variance
 from steelyard.estimation.post_stratified import MOST_LEVELS
 from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
 from steelyard.metrics.stats.distributions import normal_probability
+from steelyard.metrics.stats.intervals import SHARE, Span
 from steelyard.survey.options import RatingOptions
+from steelyard.tasks.scale import USUAL_ENDS, ends_of, usual_ends
 
 TUNE = "tune"
 MEAN, MAJORITY = "mean", "majority"
@@ -60,10 +62,13 @@ class Subject:
     versus: str | None = None
     votes: str = MEAN
     """What the label of an item is that several people labelled: the mean of their votes, or the majority."""
+    scale: str | None = None
+    """Of the scores, as it was stated."""
 
     @classmethod
     def of(cls, options: RatingOptions, **about: Any) -> Subject:
-        return cls(options.judge, options.people, options.reading.criterion, **about)
+        reading = options.reading
+        return cls(options.judge, options.people, reading.criterion, scale=options.scale, **about)
 
 
 def choose(noun: str, option: str, given: str | None, known: Sequence[str], where: str) -> str:
@@ -118,6 +123,60 @@ def choose_people(table: RatingsTable, given: Sequence[str]) -> frozenset[str]:
                 f"{table.name}: no person {name!r}, expected one of {names}; correct --people."
             )
     return frozenset(given or known)
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    ends: Span | None
+    """Lowest and highest score; None where all scores are one, which tells no scale."""
+    is_assumed: bool
+    """Nothing states the scale: it is the narrowest usual one that holds the judge's and people's scores, or
+    where none does, as wide as these."""
+
+    @property
+    def assumption(self) -> str:
+        """What is assumed; empty where the scale is known."""
+        if not self.is_assumed or self.ends in (None, SHARE):
+            return ""
+        usual = "scores are on a scale of {:g} to {:g}"
+        seen = "no score is below {:g} or above {:g}, the lowest and highest seen"
+        told = usual if self.ends in USUAL_ENDS else seen
+        return f"{told.format(*self.ends)} (else say --scale)"
+
+
+def score_scale(table: RatingsTable, subject: Subject) -> ScoreScale:
+    """Ends of the scale: as they are stated, of the draw or run, or of a usual scale."""
+    if table.is_pairwise:
+        if subject.scale is not None:
+            raise DataError(f"{table.name}: comparisons found, expected scores for --scale; leave it out.")
+        return ScoreScale(SHARE, is_assumed=False)
+    judge, people = choose_judge(table, subject.judge), choose_people(table, subject.people)
+    criterion = choose("criterion", "--criterion", subject.criterion, table.criteria, table.name)
+    given = [
+        row.value
+        for row in table.ratings
+        if row.criterion == criterion and (row.rater == judge or (row.kind == HUMAN and row.rater in people))
+    ]
+    scores = sorted(score for score in given if score is not None) or [0.0]
+    low, high = scores[0], scores[-1]
+    if subject.scale is not None:
+        ends = ends_of(subject.scale)
+        if ends is None:
+            raise DataError(
+                f"{table.name}: --scale {subject.scale} found, expected scores for --scale; leave it out."
+            )
+        outside = [score for score in scores if not ends[0] <= score <= ends[1]]
+        if outside:
+            raise DataError(
+                f"{table.name}: score {outside[0]:g} found, expected none outside --scale {subject.scale}; "
+                "correct one or the other."
+            )
+        return ScoreScale(ends, is_assumed=False)
+    if table.scale is not None:
+        return ScoreScale((min(low, table.scale[0]), max(high, table.scale[1])), is_assumed=False)
+    if low == high and not SHARE[0] <= low <= SHARE[1]:
+        return ScoreScale(None, is_assumed=True)
+    return ScoreScale(usual_ends(low, high), is_assumed=True)
 
 
 def judged_items(table: RatingsTable, subject: Subject) -> tuple[dict[str, JudgedItem], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from statistics import fmean
 
@@ -31,7 +32,16 @@ from steelyard.estimation.ranking import (
 )
 from steelyard.importing.ratings import Rating, RatingsTable
 from steelyard.metrics.run.self_preference import vendor_of
-from steelyard.survey.judged_items import TUNE, Subject, choose, choose_judge, choose_people, independence
+from steelyard.metrics.stats.intervals import Span
+from steelyard.survey.judged_items import (
+    TUNE,
+    Subject,
+    choose,
+    choose_judge,
+    choose_people,
+    independence,
+    score_scale,
+)
 from steelyard.survey.options import RankOptions
 from steelyard.survey.ranks import BY_NAME, GIVEN, Leaderboard, RankedSystem, RankTable, Separation
 
@@ -65,15 +75,21 @@ class Votes:
 
 
 def matched_votes(
-    judged: Sequence[Rating], voted: Sequence[Rating], names: Sequence[str], ties: str, *, random_draw: bool
+    judged: Sequence[Rating],
+    voted: Sequence[Rating],
+    names: Sequence[str],
+    ties: str,
+    *,
+    scale: Span | None,
+    random_draw: bool,
 ) -> Votes:
     by_judge, by_people = _matrix(judged, names, ties), _matrix(voted, names, ties)
     keys = sorted(by_judge)
     both = [key for key in keys if key in by_people]
     labelled = np.array([key in by_people for key in keys], dtype=np.bool_)
-    people = _scores(by_people, both) if both else None
+    people = _scores(by_people, both, scale) if both else None
     strays = len(by_people) - len(both)
-    return Votes(_scores(by_judge, keys), people, labelled, random_draw, strays)
+    return Votes(_scores(by_judge, keys, scale), people, labelled, random_draw, strays)
 
 
 Key = tuple[str, str]
@@ -102,11 +118,11 @@ def _matrix(rows: Sequence[Rating], names: Sequence[str], ties: str) -> dict[Key
     return made
 
 
-def _scores(matrix: dict[Key, Floats], keys: Sequence[Key]) -> SystemScores:
+def _scores(matrix: dict[Key, Floats], keys: Sequence[Key], scale: Span | None) -> SystemScores:
     tasks: dict[str, int] = {}
     cluster = [tasks.setdefault(task, len(tasks)) for task, _ in keys]
     values = np.stack([matrix[key] for key in keys]) if keys else np.zeros((0, 0))
-    return SystemScores(values, np.array(cluster, dtype=np.int64))
+    return SystemScores(values, np.array(cluster, dtype=np.int64), scale)
 
 
 def leaderboard(table: RatingsTable, subject: Subject, options: RankOptions) -> Leaderboard:
@@ -137,7 +153,9 @@ def leaderboard(table: RatingsTable, subject: Subject, options: RankOptions) -> 
     judged = [row for row in rows if row.rater == judge]
     voted = [row for row in rows if row.rater in people and row.rater != judge]
     random_draw = options.design is not None or _recorded_draw(table.name, rows)
-    votes = matched_votes(judged, voted, names, options.ties, random_draw=random_draw)
+    scale = score_scale(table, subject)
+    match = partial(matched_votes, judged, voted, names, scale=scale.ends, random_draw=random_draw)
+    votes = match(options.ties)
     _refuse_few(table.name, votes.judge, names, f"judge {judge!r}")
     remarks = []
     if tuned:
@@ -155,9 +173,7 @@ def leaderboard(table: RatingsTable, subject: Subject, options: RankOptions) -> 
             f"Not corrected: people rated {pluralize(votes.people.rows, 'row')} of {votes.judge.rows:,}; say "
             "--design random if these were drawn at random."
         )
-    halved = votes
-    if options.ties != HALF:
-        halved = matched_votes(judged, voted, names, HALF, random_draw=random_draw)
+    halved = votes if options.ties == HALF else match(HALF)
     strengths = _strengths(halved, how) if table.is_pairwise else None
     if options.by_strength and strengths is not None:
         tables, remarks = strengths, [*remarks, *strengths.undefined]
@@ -187,6 +203,7 @@ def leaderboard(table: RatingsTable, subject: Subject, options: RankOptions) -> 
         figure="strength" if options.by_strength else "win_rate" if table.is_pairwise else "mean_score",
         confidence=options.confidence,
         independence=independence((row.task for row in judged), "rows of different items"),
+        scale_assumed=scale.assumption,
         rows=votes.judge.rows,
         labels=0 if votes.people is None else votes.people.rows,
         judge_alone=tables.judge_alone,

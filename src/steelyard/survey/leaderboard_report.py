@@ -261,6 +261,6 @@ def notes(board: Leaderboard) -> list[str]:
         made.append(f"Figures are win rates in percent against the pool at hand; a tie is {ties}.")
     if board.people_alone is not None:
         made.append("Several votes on a row are averaged; how other people would vote is in no interval.")
-    if board.independence:
-        made.append(f"Assumed: {board.independence}.")
+    if assumed := "; ".join(filter(None, (board.independence, board.scale_assumed))):
+        made.append(f"Assumed: {assumed}.")
     return [*made, *board.remarks]

@@ -33,6 +33,11 @@ class RatingOptions:
     people: tuple[str, ...] = several(
         "Person: a rater, or a column of a wide table; repeatable [all].", "NAME"
     )
+    scale: str | None = setting(
+        "Scale of the scores: binary or a range such as 1-5 [that of the draw or run, or the narrowest usual "
+        "one that holds them].",
+        "SCALE",
+    )
     reading: ReadingOptions = group(SystemReadingOptions)
 
     @property
@@ -74,10 +79,6 @@ class EstimateOptions:
         choices=("random", "by-verdict", "strata", "odds", "elsewhere"),
     )
     of: str = setting("What the claim is about.", choices=("items", "population"), default="items")
-    scale: str | None = setting(
-        "Scale of the scores, a range such as 1-5 [that of the draw or run, or the lowest and highest seen].",
-        "SCALE",
-    )
     system: str | None = setting("System that the figure is about.", "NAME")
     versus: str | None = setting("Other system: estimate the difference, paired by item.", "NAME")
     votes: str = setting(
@@ -198,7 +199,6 @@ class DrawOptions:
     annotators: str | None = setting("Who labels: a number, or names [anybody].", "N|NAME,…")
     overlap: float = setting("Share of items that all annotators label.", "SHARE", default=0.0, kind="share")
     stop: float | None = setting("Half-width at which labelling may stop early.", "WIDTH", kind="positive")
-    scale: str | None = setting("Scale for people: binary or a range such as 1-5 [the judge's].", "SCALE")
     texts: str | None = setting("Columns to show: request, response, ….", "PART=COLUMN,…")
     rubric: Path | None = setting("Rubric file that the pages show.", "FILE", kind="file")
     pilot: Path | None = setting("Pilot: sets the numbers, and its labels come along.", "DIR", kind="folder")

@@ -24,6 +24,7 @@ from steelyard.estimation.people import (
 from steelyard.importing.ratings import JUDGE, RatingsTable
 from steelyard.survey.judged_items import choose, choose_people, independence, task_numbers
 from steelyard.survey.options import PeopleOptions
+from steelyard.tasks.scale import usual_ends
 
 SCHEMA = "steelyard.people/1"
 FEWEST_SHARED = 10
@@ -198,6 +199,7 @@ def _among(
     anybody = int((votes[known] == scores[known, None]).any(axis=1).sum())
     several = np.where((~np.isnan(votes)).sum(axis=1) > 1, scores, np.nan)
     given = np.concatenate([scores[known], votes[~np.isnan(votes)]])
+    ends = usual_ends(float(given.min()), float(given.max()))
     squares = (scores - np.nanmean(votes, axis=1)) ** 2
     winning = sum(test.passed for test in tests) / len(tests) if tests else None
     return JudgeAmongPeople(
@@ -210,7 +212,7 @@ def _among(
         majority=(int(right), len(decided)),
         any_person=(anybody, len(known)),
         agreement=agreement_with(several, votes, clusters),
-        squared_error=mean_on_scale(squares, clusters, (0.0, float(np.ptp(given)) ** 2)),
+        squared_error=mean_on_scale(squares, clusters, (0.0, (ends[1] - ends[0]) ** 2)),
     )
 
 

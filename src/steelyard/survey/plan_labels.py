@@ -16,8 +16,14 @@ from steelyard.estimation import label_plan as plans
 from steelyard.estimation.label_plan import LevelSpreads
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.stats.confidence import labels_to_show
-from steelyard.metrics.stats.intervals import Span
-from steelyard.survey.judged_items import FEWEST_LABELS, Subject, choose_judge, frame_of, judged_items
+from steelyard.survey.judged_items import (
+    FEWEST_LABELS,
+    Subject,
+    choose_judge,
+    frame_of,
+    judged_items,
+    score_scale,
+)
 from steelyard.survey.options import PlanOptions
 from steelyard.survey.report import ReportTable
 
@@ -57,6 +63,8 @@ class LabelPlan:
     call_cost: float | None
     assumed: bool
     """True where sensitivity and specificity were given."""
+    scale_assumed: str = ""
+    """What is assumed of the scale of scores where nothing states it; empty where it is known."""
     promise: float | None = None
     """Largest share of accepted answers that may be wrong."""
     promised: tuple[PromisedLabels, ...] = ()
@@ -117,7 +125,8 @@ def plan_labels(table: RatingsTable, options: PlanOptions) -> LabelPlan:
             f"{table.name}: {pluralize(frame.size, 'judged item')} found, expected at least 2 to plan for; "
             "name another file."
         )
-    ends = _ends(frame.judge, frame.y)
+    scale = score_scale(table, subject)
+    ends = scale.ends or (min(0.0, frame.judge[0]), max(1.0, frame.judge[0]))  # all scores are one
     if rates is None and frame.labels:
         middle, low, high = (plans.pilot_levels(frame, ends, towards) for towards in (0, -1, 1))
     elif rates is None:
@@ -149,6 +158,7 @@ def plan_labels(table: RatingsTable, options: PlanOptions) -> LabelPlan:
         label_cost=costs[0],
         call_cost=costs[1],
         assumed=rates is not None,
+        scale_assumed=scale.assumption,
         promise=options.promise,
         promised=_promised(options.promise, 1 - options.confidence),
     )
@@ -158,13 +168,6 @@ def _promised(promise: float | None, failure: float) -> tuple[PromisedLabels, ..
     """Labels of a promise by how often the answers that it accepts are wrong."""
     errors = () if promise is None else tuple(promise * part for part in PARTS_OF_PROMISE)
     return tuple(PromisedLabels(each, labels_to_show(each, promise or 1.0, failure)) for each in errors)
-
-
-def _ends(judge: Floats, people: Floats) -> Span:
-    """Of a share, or the lowest and highest score; one score alone is taken as a point of 0–1 or wider."""
-    both = np.concatenate([judge, people])
-    low, high = float(both.min()), float(both.max())
-    return (low, high) if low < high and high > 1 else (min(0.0, low), max(1.0, high))
 
 
 def _assumed(name: str, judge: Floats, rates: tuple[float, float]) -> LevelSpreads:
@@ -241,6 +244,8 @@ def notes(plan: LabelPlan) -> list[str]:
             f"{items} and no label yet: this is the worst case, in which the judge says nothing of what "
             f"people say. Label a pilot of {plans.PILOT} for each verdict first, then plan with --pilot."
         ]
+    if plan.scale_assumed:
+        made.append(f"Assumed: {plan.scale_assumed}.")
     if plan.promise is not None:
         made.append(
             "The promise is shown in four runs of five with so many labels of independent items that are "
@@ -261,7 +266,8 @@ def next_command(plan: LabelPlan, options: PlanOptions, file: str) -> str | None
     best = plan.best
     if best is None or not (plan.pilot or plan.assumed):
         return None
-    given = {"pilot": options.pilot and str(options.pilot), **vars(options.ratings.reading)}
+    ratings = options.ratings
+    given = {"pilot": options.pilot and str(options.pilot), "scale": ratings.scale, **vars(ratings.reading)}
     reading = [word for name, value in given.items() if value for word in (f"--{name}", value)]
     words = ("labels", "draw", file, "--judge", plan.judge, *reading, "-n", str(best.labels))
     return shlex.join(("steelyard", *words, "--design", DRAWABLE[best.name], "--out", "labels"))

@@ -88,6 +88,8 @@ class Leaderboard:
     confidence: float
     independence: str
     """Why rows are taken as independent; empty where tasks say which belong together."""
+    scale_assumed: str
+    """What is assumed of the scale of scores where nothing states it; empty where it is known."""
     rows: int
     labels: int
     judge_alone: RankTable

@@ -88,10 +88,10 @@ def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report
     promise = Promise(options.error, options.confidence, only)
     fitted = fit(table, promise, parse_prices(options.prices, judges), options.seed)
     jury = [name for stage in fitted.stages for name in stage.signal.jury]
-    prints, expires = bindings(options, list(dict.fromkeys([*judges, *jury])), now)
+    scale, question = run_question(options.file) if options.file.is_dir() else (None, None)
+    scale = scale or options.reading.scale
+    prints, expires = bindings(options, list(dict.fromkeys([*judges, *jury])), scale, now)
     refused = None if fitted.refusal is None else refusal_words(fitted, fitted.refusal)
-    is_run = options.file.is_dir()
-    scale, question = run_question(options.file) if is_run else (options.reading.scale, None)
     about = {
         "people": options.people,
         "scale": scale,

@@ -251,16 +251,21 @@ def _digest(body: dict[str, Any]) -> str | None:
 
 
 def bindings(
-    options: FitOptions, judges: Sequence[str], now: datetime
+    options: FitOptions, judges: Sequence[str], scale: str | None, now: datetime
 ) -> tuple[dict[str, str], datetime | None]:
     """Fingerprints by judge, as far as they are known, and the expiry of the certificate."""
     prints: dict[str, str] = {}
     path = options.certificate
+    tied = "--bind" if options.bind else "--certificate" if path is not None else None
+    if scale is None and tied is not None:
+        raise ConfigError(
+            f"{tied}: found without --scale, expected the scale that the judge is asked on; add it."
+        )
     if options.file.is_dir():
         prints = run_fingerprints(options.file, judges)
         usual = options.file / CERTIFICATE
         path = usual if path is None and usual.exists() else path
-    prints |= _bound(options, judges)
+    prints |= _bound(options, judges, scale or "")
     return (prints, None) if path is None else _certified(path, judges, prints, now)
 
 
@@ -282,15 +287,9 @@ def run_question(folder: Path) -> tuple[str | None, str | None]:
     return scale_name(study.task.scale), question_hash(own or [study.task])
 
 
-def _bound(options: FitOptions, judges: Sequence[str]) -> dict[str, str]:
-    given, scale = by_judge("--bind", "NAME=JUDGE", options.bind, judges), options.reading.scale
-    if given and scale is None:
-        raise ConfigError(
-            "--bind: found without --scale, expected the scale that the judge is asked on; add it."
-        )
-    return {
-        name: parse_judge(spec, Path(), parse_scale(scale or "")).fingerprint("base") for name, spec in given
-    }
+def _bound(options: FitOptions, judges: Sequence[str], scale: str) -> dict[str, str]:
+    given = by_judge("--bind", "NAME=JUDGE", options.bind, judges)
+    return {name: parse_judge(spec, Path(), parse_scale(scale)).fingerprint("base") for name, spec in given}
 
 
 def _certified(
