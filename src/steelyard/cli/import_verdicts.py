@@ -15,7 +15,7 @@ from steelyard.cli.output import (
     FULL,
     display_path,
     print_datasheet,
-    print_error,
+    print_note,
     print_page_path,
     print_results,
     warn,
@@ -78,7 +78,7 @@ def import_command(options: ImportOptions) -> None:
     given = (options.columns, options.judge, options.scale, options.values, options.where)
     source = source_of(options.files, *given, options.labels, options.label_columns)
     if source is not None and source.mapping:
-        print_error(source.mapping)
+        print_note(source.mapping)
     imported = import_verdicts(options.files, options.name, options.seed, source)
     sheet = ImportFolder(options.out).write(imported)
     errors = [*imported.errors, *metric_errors(sheet.faults)]
