@@ -7,7 +7,8 @@
 # BUDGET       dollars that a measurement may cost
 # OUT          run folder [steelyard-run]
 #
-# Writes gate.xml (JUnit), gate.md (Markdown) and OUT/certificate.json. Exit codes are those of `steelyard gate`.
+# Writes gate.xml (JUnit), gate.md (Markdown) and OUT/certificate.json; in GitHub Actions also errors and a
+# summary of the job. Exit codes are those of `steelyard gate`.
 set -u
 : "${STUDY:?name a study file}"
 POLICY=${POLICY:-default}
@@ -17,9 +18,4 @@ if [ -n "${CERTIFICATE:-}" ]; then
   exec steelyard gate "$STUDY" --certificate "$CERTIFICATE" --policy "$POLICY"
 fi
 steelyard measure "$STUDY" --out "$OUT" ${BUDGET:+--budget "$BUDGET"} || exit
-steelyard gate "$OUT" --policy "$POLICY" --junit gate.xml --markdown gate.md
-code=$?
-if [ -f gate.md ] && [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
-  cat gate.md >>"$GITHUB_STEP_SUMMARY"
-fi
-exit $code
+exec steelyard gate "$OUT" --policy "$POLICY" --junit gate.xml --markdown gate.md

@@ -90,7 +90,7 @@ Steelyard = Callable[..., "subprocess.CompletedProcess[str]"]
 Inside = Callable[[Sequence[object], Mapping[str, str]], "subprocess.CompletedProcess[str]"]
 
 
-OURS = ("STEELYARD_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "AWS_", "AZURE_")
+OURS = ("STEELYARD_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "AWS_", "AZURE_", "GITHUB_")
 """Beginnings of the variables that Steelyard reads."""
 
 

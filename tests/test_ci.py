@@ -27,7 +27,8 @@ profile: quick
 
 
 PROGRAM = """#!/bin/sh
-cd "$(dirname "$0")" && printf '%s\\0' "$OLDPWD" "$@" >asked && read -r code <code
+cd "$(dirname "$0")"
+printf '%s\\0' "$OLDPWD" "$GITHUB_ACTIONS" "$GITHUB_STEP_SUMMARY" "$@" >asked && read -r code <code
 cat out && cat err >&2
 exit "$code"
 """
@@ -36,7 +37,9 @@ exit "$code"
 def serve_commands(folder: Path) -> None:
     """Run what the program of the folder is asked for, without the imports; an empty question ends it."""
     while words := (folder / "asked").read_text().split("\0")[:-1]:
-        done = run_forked(words[1:], Path(words[0]), os.environ)
+        place, actions, summary, *words = words
+        github = {"GITHUB_ACTIONS": actions, "GITHUB_STEP_SUMMARY": summary}
+        done = run_forked(words, Path(place), {**os.environ, **github})
         (folder / "out").write_text(done.out)
         (folder / "err").write_text(done.err)
         (folder / "code").write_text(f"{done.code}\n")
@@ -62,7 +65,13 @@ def shell(tmp_path: Path) -> Iterator[Any]:
     def run(script: str, **variables: str) -> subprocess.CompletedProcess[str]:
         path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
         summary = str(folder / "summary.md")
-        given = {**os.environ, "PATH": path, "GITHUB_STEP_SUMMARY": summary, **variables}
+        given = {
+            **os.environ,
+            "PATH": path,
+            "GITHUB_ACTIONS": "",
+            "GITHUB_STEP_SUMMARY": summary,
+            **variables,
+        }
         given["GITHUB_ACTION_PATH"] = str(ROOT)
         return subprocess.run(
             ["bash", "-e", "-c", script], cwd=folder, env=given, capture_output=True, text=True, check=False
@@ -117,7 +126,27 @@ def test_a_judge_that_fails_its_policy_fails_the_job(shell: Any) -> None:
     done = run(scripts()["action"], STUDY="study.yaml", POLICY="policy.yaml", OUT="run")
     assert done.returncode == 3, done.stderr
     assert "FAIL" in (folder / "summary.md").read_text()
+    assert "::error" not in done.stderr
     assert run(scripts()["action"]).returncode != 0  # no study is named
+
+
+def test_github_is_told_of_errors_and_of_checks_that_fail(shell: Any) -> None:
+    """Annotations stand on the page of the job, one line each, with `%` escaped as its commands ask."""
+    run, folder = shell
+    (folder / "judge.py").write_text(JUDGE.replace("'tie' if LIMIT else", ""))
+    given = {"STUDY": "study.yaml", "OUT": "run", "GITHUB_ACTIONS": "true"}
+    done = run(scripts()["action"], POLICY="policy.yaml", **given)
+    assert done.returncode == 3, done.stderr
+    [told] = [line for line in done.stderr.splitlines() if line.startswith("::error")]
+    named = "::error title=Steelyard::mine: FAIL: reacts to nothing (dark current): at most 0.5: 1.00 "
+    assert told.startswith(named)
+    missing = run(scripts()["action"], POLICY="nope.yaml", **given)
+    assert missing.returncode == 2
+    sentence = missing.stderr.splitlines()[-2].removeprefix("steelyard: ")
+    assert missing.stderr.splitlines()[-1] == f"::error title=Steelyard::{sentence}"
+    (folder / "judge.py").write_text(JUDGE)
+    odd = run("steelyard measure '100%.yaml'", **given)
+    assert "::error title=Steelyard::100%25.yaml: " in odd.stderr
 
 
 def test_the_files_name_what_the_script_reads() -> None:

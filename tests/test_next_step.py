@@ -98,8 +98,11 @@ def test_a_study_file_is_measured_again_by_its_name(command: Command) -> None:
     )
     command("measure", "mine.yaml", "--out", "run")
     first, _ = verdicts(Path("run"))
-    assert first["command"] == "steelyard measure mine.yaml -j planted/first --profile standard"
-    assert first["calls"] == planned(command, first["command"]) == 120
+    assert first["command"] == "steelyard measure mine.yaml -j planted/first --until verdict"
+    words = shlex.split(first["command"])[2:]
+    sizes = json.loads(command("plan", *words, "--json").out)["looks"]
+    assert first["calls"] == sum(row["calls"] for size in sizes for row in size["rows"]) == 288
+    assert first["next"]["price"] == f"at most {first['calls']} calls, free"
 
 
 def own_rows(labels: str, scale: str = "binary") -> list[str]:

@@ -13,6 +13,8 @@ import pytest
 
 from commands import Command
 from docs_pages import ROOT
+from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.sources.cells import LabelMap
 
 COLUMNS = ("uid", "question", "answer", "judge_verdict", "human")
 
@@ -128,6 +130,29 @@ def test_the_next_step_of_an_import_works_as_printed(command: Command, tmp_path:
     write_csv(tmp_path / "bare.csv", bare, ("uid", "verdict", "human"))
     done = command("import", "bare.csv", "--out", "bare-sheet")
     assert "200 rows without a label; add a column with the texts" in said(done.out)
+
+
+def test_the_sheet_of_an_import_names_one_next_step(command: Command, tmp_path: Path) -> None:
+    """What its labels lack is the step; the command that draws rows to label stands below it."""
+    rows = "".join(f"{n},text {n},{n % 3 == 0:d},{n % 2 if n < 9 else ''}\n" for n in range(60))
+    (tmp_path / "few.csv").write_text(f"id,answer,verdict,human\n{rows}")
+    done = command("import", "few.csv", "--out", "sheet")
+    assert done.code == 0, done.err
+    assert sum(line.startswith("Next") for line in done.out.splitlines()) == 1
+    assert "\nTo label: draw rows for people to label, of 51 without a label:\n" in done.out
+
+
+def test_a_column_of_winners_labels_pairs(command: Command, tmp_path: Path) -> None:
+    """As people keep preferences: the letter of the better answer, without a map of its words."""
+    rows = "".join(f"q{n},x{n},y{n},{('A', 'b', 'tie')[n % 3]}\n" for n in range(12))
+    (tmp_path / "pairs.csv").write_text(f"prompt,response_a,response_b,winner\n{rows}")
+    (tmp_path / "rubric.md").write_text("The better answer is right.\n")
+    words = ("--data", "pairs.csv", "-j", "planted/coin", "--rubric", "rubric.md")
+    done = command("measure", *words, "-p", "position", "--out", "run")
+    assert done.code == 0, done.err
+    assert "response_1=response_a,response_2=response_b,label=winner" in done.err
+    words_of = LabelMap(Pairwise())
+    assert [words_of.read(word, "row 1", "winner") for word in ("A", "b", "tie")] == ["1", "2", "tie"]
 
 
 def test_the_path_from_verdicts_to_a_figure(command: Command, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_four_options_make_a_study_that_can_be_measured(command: Command, tmp_pa
         "response": "answer",
         "label": "human_verdict",
     }
-    assert (body["task"]["scale"], body["data"]["labels"]) == ("binary", {"good": 1, "bad": 0})
+    assert body["task"]["scale"] == "binary"  # its words need no map
     assert len(text.splitlines()) <= 14
     assert "#" in text
     assert "planted/rater" in done.out
@@ -152,9 +152,9 @@ def test_without_data_the_built_in_texts_are_named(command: Command, tmp_path: P
         (("-j", "planted/rater", "--data", "nope.csv"), "nope.csv: no such file in "),
         (
             ("-j", "planted/rater", "--data", "odd.csv"),
-            "found the columns 'a', 'b', none of which is",
+            "no column is the response for certain; found: 'a', 'b'",
         ),
-        (("-j", "planted/rater", "--data", "odd_labels.csv"), "holds 'blue' and 'red', expected"),
+        (("-j", "planted/rater", "--data", "odd/labels.csv"), "holds 'blue' and 'red', expected"),
         (("-j", "planted/probit", "--prompt", "nope.md"), "nope.md"),
         (("-j", "plantd/rater"), "did you mean"),
         (
@@ -167,7 +167,8 @@ def test_what_cannot_be_a_study_leaves_no_file(
     command: Command, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "odd_labels.csv").write_text("question,answer,label\nq,a,blue\nq2,b,red\n")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "labels.csv").write_text("question,answer,label\nq,a,blue\nq2,b,red\n")
     (tmp_path / "there.yaml").write_text("mine\n")
     done = command("init", *arguments)
     assert done.code == 2, done.out
@@ -176,11 +177,21 @@ def test_what_cannot_be_a_study_leaves_no_file(
     assert (tmp_path / "there.yaml").read_text() == "mine\n"
 
 
-def test_a_terminal_is_asked_what_was_not_said(tmp_path: Path, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("typed", "data"),
+    [
+        (("planted/rater", "answers.csv", "none", "gate"), "answers.csv"),
+        (("planted/rater", "", "", "gate"), "answers.csv"),  # what lies there is the default
+        (("planted/probit", "none", "", "gate"), None),
+    ],
+)
+def test_a_terminal_is_asked_what_was_not_said(
+    tmp_path: Path, environment: dict[str, str], typed: tuple[str, ...], data: str | None
+) -> None:
     answers(tmp_path)
     ours, theirs = pty.openpty()
     asked = [sys.executable, "-m", "steelyard", "init"]
-    answers_typed = iter(("planted/rater\n", "answers.csv\n", "\n", "gate\n"))
+    answers_typed = iter(typed)
     seen = ""
     with subprocess.Popen(
         asked, cwd=tmp_path, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
@@ -190,13 +201,67 @@ def test_a_terminal_is_asked_what_was_not_said(tmp_path: Path, environment: dict
             while piece := os.read(ours, 65536).decode():
                 seen += piece
                 if seen.endswith(": "):
-                    os.write(ours, next(answers_typed).encode())
+                    os.write(ours, f"{next(answers_typed)}\n".encode())
     os.close(ours)
     assert run.returncode == 0, seen
     assert seen.startswith("Judge (such as openai/gpt-4o-mini")
     body = yaml.safe_load((tmp_path / "study.yaml").read_text())
-    assert body["data"]["path"] == "answers.csv"
+    assert body.get("data", {}).get("path") == data
     assert body["profile"] == "standard"
+
+
+GRADER = "Question: {question}\nAnswer: {answer}\nReply PASS or FAIL.\n"
+
+
+def test_the_files_of_the_folder_are_taken_where_they_are_certain(command: Command, tmp_path: Path) -> None:
+    """A study on built-in texts beside a table of answers would be of another judge than the user's."""
+    answers(tmp_path)
+    (tmp_path / "grader.md").write_text(GRADER)
+    (tmp_path / "README.md").write_text("# About {the project}\n")
+    (tmp_path / "votes.csv").write_text("id,verdict\n1,good\n")
+    done = command("init", "-j", "openai/gpt-4o-mini")
+    assert done.code == 0, done.err
+    body = yaml.safe_load((tmp_path / "study.yaml").read_text())
+    assert body["judges"] == [{"model": "openai/gpt-4o-mini", "prompt": "grader.md"}]
+    assert body["data"]["path"] == "answers.csv"
+    assert body["data"]["columns"]["response"] == "answer"
+    assert "answers.csv lies here and is taken as --data; --no-files leaves it out." in done.err
+    assert "grader.md lies here and is taken as --prompt; --no-files leaves it out." in done.err
+
+
+def test_files_are_left_out_on_request_and_where_the_judge_takes_none(
+    command: Command, tmp_path: Path
+) -> None:
+    answers(tmp_path)
+    (tmp_path / "grader.md").write_text(GRADER)
+    done = command("init", "-j", "openai/gpt-4o-mini", "--no-files")
+    assert (done.code, done.err) == (0, "")
+    body = yaml.safe_load((tmp_path / "study.yaml").read_text())
+    assert body["judges"] == ["openai/gpt-4o-mini"]
+    assert "data" not in body
+    done = command("init", "-j", "planted/rater", "--out", "other.yaml")
+    assert done.code == 0, done.err
+    assert yaml.safe_load((tmp_path / "other.yaml").read_text())["judges"] == ["planted/rater"]
+
+
+def test_a_prompt_that_shows_two_answers_is_none_for_rows_of_one(command: Command, tmp_path: Path) -> None:
+    answers(tmp_path)
+    (tmp_path / "pairs.md").write_text("{question} A: {answer_a} B: {answer_b} Which is better, A or B?\n")
+    done = command("init", "-j", "openai/gpt-4o-mini")
+    assert done.code == 0, done.err
+    assert yaml.safe_load((tmp_path / "study.yaml").read_text())["judges"] == ["openai/gpt-4o-mini"]
+
+
+def test_of_several_tables_one_has_to_be_named(command: Command, tmp_path: Path) -> None:
+    answers(tmp_path)
+    (tmp_path / "older.csv").write_text("question,answer\nq,a\n")
+    done = command("init", "-j", "planted/rater")
+    assert done.code == 2
+    assert done.err == (
+        "steelyard: init: found answers.csv and older.csv, expected one data file; choose with --data, or "
+        "take none with --no-files.\n"
+    )
+    assert not (tmp_path / "study.yaml").exists()
 
 
 # A page for agents

@@ -286,13 +286,51 @@ def test_two_forms_of_braces_in_one_template_are_refused(other: str) -> None:
 @pytest.mark.parametrize("other", ["{request!r}", "{question:s}", "{question:>10}", "{question.text}"])
 def test_a_variable_in_another_form_is_refused_beside_single_braces(other: str) -> None:
     name = "request" if "request" in other else "question"
-    with pytest.raises(ConfigError, match=rf"expected a name alone; write \{{{name}\}}\."):
+    with pytest.raises(ConfigError, match=rf"expected a name alone in braces; write \{{{name}\}}\."):
         rendered(f"Question: {other}\nAnswer: {{response}}\n")
 
 
 @pytest.mark.parametrize(
+    ("found", "write"),
+    [
+        ('{row["answer"]}', "{answer}"),
+        ("{data['my answer'][answer]}", "{answer}"),
+        ("{answer.strip()}", "{answer}"),
+        ("$answer", "{answer}"),
+        ("${answer}", "{answer} (behind a dollar sign that is meant, after a space)"),
+        ("%(answer)s", "{answer}"),
+    ],
+)
+@pytest.mark.parametrize("beside", ["", "{question} {answer}", "{{ question }} {{ answer }}"])
+def test_a_prompt_as_code_is_told_what_to_write(found: str, write: str, beside: str) -> None:
+    """Alone, and beside names that are read, where it would be sent as it stands."""
+    is_jinja = beside.startswith("{{")
+    if is_jinja and found.startswith("{"):
+        return  # text of a template in double braces, as before
+    expected = write.replace("{answer}", "{{ answer }}") if is_jinja else write
+    with pytest.raises(ConfigError) as caught:
+        rendered(f"{beside} Answer: {found}\nReply PASS or FAIL.")
+    assert f"found {found}, expected a name alone in braces; write {expected}." in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "text",
-    ["{{verdict}}", "$x_{i}$", "a^{n}", r"\p{L}", "{score:.2f}", '{"result": {"score": 1}}', "{color: red}"],
+    [
+        "$5",
+        "$x",
+        "$answer$",
+        "$ONE or $$",
+        "{e.g. the answer}",
+        "100%(about)",
+        "{x.y}",
+        "{{verdict}}",
+        "$x_{i}$",
+        "a^{n}",
+        r"\p{L}",
+        "{score:.2f}",
+        '{"result": {"score": 1}}',
+        "{color: red}",
+    ],
 )
 def test_braces_that_name_no_variable_are_text(text: str) -> None:
     sent = text.replace("{{verdict}}", "{verdict}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import takes, yes_setting
-from steelyard.cli.output import display_path, plain, warn
+from steelyard.cli.output import annotate, display_path, plain, warn
 from steelyard.cli.study import consent_of
 from steelyard.core.settings import argument, flag, setting, several
 from steelyard.core.text import pluralize
@@ -82,12 +83,26 @@ def gate(options: GateOptions) -> None:
         click.echo(json.dumps(ruling.to_json(), indent=1, ensure_ascii=False))
     else:
         _print(ruling, options.every)
+    _tell_github(ruling)
     if written is None and ruling.result != GATE_INCONCLUSIVE:
         warn(f"{display_path(target)}: the certificate cannot be written there; the result stands.")
     elif written is not None and not options.as_json:
         result = "Certificate:" if ruling.result == PASS else "No certificate; the refusal is recorded in"
         click.echo(f"\n{result} {display_path(written)}")
     sys.exit(EXIT_CODES[ruling.result])
+
+
+def _tell_github(ruling: Ruling) -> None:
+    """What keeps a judge from passing as errors of the job, and the table in its summary."""
+    from steelyard.commands.gate.reports import render_markdown, sentence
+    from steelyard.commands.gate.ruling import ORDER, PASS
+
+    for check in sorted(ruling.checks, key=lambda check: ORDER.index(check.result)):
+        if check.result != PASS:
+            annotate(f"{check.judge}: {check.result}: {check.rule}: {check.found}: {sentence(check)}")
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as stream:
+            stream.write(render_markdown(ruling))
 
 
 def _print(ruling: Ruling, every: bool) -> None:

@@ -15,7 +15,7 @@ from steelyard.cli.output import (
     FULL,
     display_path,
     print_datasheet,
-    print_error,
+    print_note,
     print_page_path,
     print_results,
     warn,
@@ -78,7 +78,7 @@ def import_command(options: ImportOptions) -> None:
     given = (options.columns, options.judge, options.scale, options.values, options.where)
     source = source_of(options.files, *given, options.labels, options.label_columns)
     if source is not None and source.mapping:
-        print_error(source.mapping)
+        print_note(source.mapping)
     imported = import_verdicts(options.files, options.name, options.seed, source)
     sheet = ImportFolder(options.out).write(imported)
     errors = [*imported.errors, *metric_errors(sheet.faults)]
@@ -93,15 +93,17 @@ def import_command(options: ImportOptions) -> None:
         calls = pluralize(len(imported.observations) - beside, "recorded call")
         text = f"{calls}, none made{f'; {beside:,} of baselines' if beside else ''}."
         print_page_path(RunFolder(options.out).page, text, full=options.full)
-        for line in _next(options, source, imported):
+        for line in _next(options, source, imported, beside_another=any(v.next for v in sheet.verdicts)):
             click.echo(line)
         if any(verdict.next is not None and verdict.next.purpose == GATE for verdict in sheet.verdicts):
             click.echo(f"Next: steelyard gate {quote(display_path(options.out))} --policy default")
     sys.exit(code)
 
 
-def _next(options: ImportOptions, source: RecordedSource | None, imported: ImportResult) -> list[str]:
-    """What to do next with a table, beside what the datasheet says of its judge."""
+def _next(
+    options: ImportOptions, source: RecordedSource | None, imported: ImportResult, *, beside_another: bool
+) -> list[str]:
+    """What to do next with a table; the datasheet may have named a next step already."""
     from steelyard.commands.next_after_import import TableReading, next_after_import
     from steelyard.importing.mapped_columns import MappedTable
     from steelyard.importing.scores import ScoreTable
@@ -112,7 +114,10 @@ def _next(options: ImportOptions, source: RecordedSource | None, imported: Impor
     reading = TableReading(
         options.files[0], source, options.values, options.where, options.labels, options.label_columns
     )
-    return next_after_import(reading, calls)
+    sentence, *command = next_after_import(reading, calls) or [""]
+    if beside_another:
+        sentence = sentence.replace("Next: ", "To label: ", 1).replace("Next, if", "If", 1)
+    return [sentence, *command] if sentence else []
 
 
 @click.command(short_help="Turn a configuration of the Judge Reliability Harness into a study file.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import webbrowser
@@ -23,14 +24,29 @@ if TYPE_CHECKING:
     from steelyard.runner.session import RunSession
 
 
-def print_error(message: object) -> None:
+def print_note(message: object) -> None:
     from steelyard.datasheet.words.text import escape_control_chars
 
     click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
 
 
+def print_error(message: object) -> None:
+    print_note(message)
+    annotate(message)
+
+
+def annotate(message: object) -> None:
+    """Mark a job of GitHub Actions with an error, which its page shows without the log."""
+    from steelyard.datasheet.words.text import escape_control_chars
+
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        click.echo(
+            f"::error title=Steelyard::{escape_control_chars(str(message)).replace('%', '%25')}", err=True
+        )
+
+
 def warn(message: object) -> None:
-    print_error(f"warning: {message}")
+    print_note(f"warning: {message}")
 
 
 def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import KINDS, OneOf, complete_judges, option
-from steelyard.cli.output import FULL, display_path, print_datasheet, print_page_path
+from steelyard.cli.output import FULL, display_path, print_datasheet, print_page_path, warn
 from steelyard.errors import ConfigError, SteelyardError
 
 FOLDER = "steelyard-runs/recorded-demo"
@@ -38,10 +38,10 @@ def demo(out: Path | str, full: bool) -> None:
 
 
 PURPOSE = OneOf(["look", "gate", "compare", "score"])
+JUDGE = "Judge (such as openai/gpt-4o-mini, or python/FILE.py:FUNCTION)"
 QUESTIONS = {
-    "judge": "Judge (such as openai/gpt-4o-mini, or python/FILE.py:FUNCTION)",
-    "data": "Table of answers that it judged or will judge (empty: built-in texts)",
-    "prompt": "File with its prompt (empty: Steelyard's own)",
+    "data": ("Table of answers that it judged or will judge", "built-in texts"),
+    "prompt": ("File with its prompt", "Steelyard's own"),
 }
 
 
@@ -57,26 +57,35 @@ QUESTIONS = {
     help="What it is measured for: look, gate, compare or score [look].",
 )
 @option("--out", type=KINDS["file"], metavar="FILE", default="study.yaml", help="Study file to write.")
+@option("--no-files", is_flag=True, help="Take no table and no prompt that is not named.")
 def init(
-    judge: str | None, data: Path | None, prompt: Path | None, purpose: str | None, out: Path | str
+    judge: str | None,
+    data: Path | None,
+    prompt: Path | None,
+    purpose: str | None,
+    out: Path | str,
+    no_files: bool,
 ) -> None:
     """Write a study file of about ten lines for your judge, and print its plan and its price.
 
-    On a terminal it asks for what is not given. The columns and the scale are found in the table. Edit the
-    file as you like; nothing is spent.
+    A table of answers and a prompt that lie where the study file will are taken if there is one of each; on a
+    terminal it asks. The columns and the scale are found in the table. Edit the file as you like; nothing is
+    spent.
     """
-    from steelyard.commands.new_study import AFTERWARDS, NewStudy
+    from steelyard.commands.new_study import AFTERWARDS, NewStudy, prompts_in, tables_in
 
     path = Path(out)
     if path.exists():
         raise ConfigError(f"{display_path(path)}: is there already; choose another --out.")
-    if sys.stdin is not None and sys.stdin.isatty():
-        judge = judge or click.prompt(QUESTIONS["judge"])
-        data = data or _file(QUESTIONS["data"])
-        prompt = prompt or _file(QUESTIONS["prompt"])
-        purpose = purpose or click.prompt("What for", default="look", type=PURPOSE)
+    asks = sys.stdin is not None and sys.stdin.isatty()
+    if asks and not judge:
+        judge = click.prompt(JUDGE)
     if not judge:
         raise ConfigError("init: no judge is named; add --judge JUDGE, such as openai/gpt-4o-mini.")
+    data = data or _file("data", [] if no_files else tables_in(path.parent), asks)
+    prompt = prompt or _file("prompt", [] if no_files else prompts_in(path.parent, judge, data), asks)
+    if asks and not purpose:
+        purpose = click.prompt("What for", default="look", type=PURPOSE)
     study = NewStudy(judge, data, prompt, purpose or "look")
     text = study.text(path.parent)
     path.write_text(text, encoding="utf-8")
@@ -92,9 +101,23 @@ def init(
     click.echo(f"Next: steelyard measure {display_path(path)}{until}{f', then: {then}' if then else ''}")
 
 
-def _file(question: str) -> Path | None:
-    given: str = click.prompt(question, default="", show_default=False)
-    return Path(given) if given else None
+def _file(key: str, found: list[Path], asks: bool) -> Path | None:
+    """The file for an option that was not given: the only one that was found, or what a terminal answers."""
+    question, instead = QUESTIONS[key]
+    names = [display_path(path) for path in found]
+    if asks:
+        several = f"; found: {', '.join(names)}" if len(names) > 1 else ""
+        default = names[0] if len(names) == 1 else "none"
+        given = click.prompt(f"{question} (none: {instead}{several})", default=default)
+        return None if given == "none" else Path(given)
+    if len(found) > 1:
+        raise ConfigError(
+            f"init: found {', '.join(names[:-1])} and {names[-1]}, expected one {key} file; choose with "
+            f"--{key}, or take none with --no-files."
+        )
+    if found:
+        warn(f"{names[0]} lies here and is taken as --{key}; --no-files leaves it out.")
+    return found[0] if found else None
 
 
 def _print_plan(path: Path) -> None:

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from steelyard.cli.options import StudyOptions, data_overrides, until_setting
-from steelyard.cli.output import FULL, print_error, warn
+from steelyard.cli.output import FULL, print_note, warn
 from steelyard.core.settings import flag, setting
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ def consent_of(given: tuple[str, ...]) -> Consent:
     from steelyard.study.consent import Consent
 
     def ask(deed: str) -> bool:
-        print_error(deed)
+        print_note(deed)
         return click.confirm("Go on?", err=True)
 
     asks = ask if sys.stdin is not None and sys.stdin.isatty() else None
     context = click.get_current_context(silent=True)
-    consent = Consent(frozenset(given), asks, print_error)
+    consent = Consent(frozenset(given), asks, print_note)
     return consent if context is None else context.meta.setdefault(__name__, consent)
 
 
@@ -98,7 +98,7 @@ def print_destinations(options: StudyOptions, study: Study, generation: Generati
     writers = () if generation is None else generation.roles.models
     for name, place in destinations((*study.judges, *writers)).items():
         if name not in judges or file_of_key(place.key_variable or ""):
-            print_error(f"calls of {name} {place.text}.")
+            print_note(f"calls of {name} {place.text}.")
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:

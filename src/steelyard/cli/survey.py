@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import KINDS, option, takes
-from steelyard.cli.output import display_path, plain, print_error, warn
+from steelyard.cli.output import display_path, plain, print_note, warn
 from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
@@ -110,7 +110,7 @@ def _load(
     how = replace(columns_of(options), ranks=ranks)
     table = load_ratings(options.file, how, beside, own, pilot=pilot is not None)
     if table.mapping:
-        print_error(table.mapping)
+        print_note(table.mapping)
     for remark in table.remarks:
         warn(remark)
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
@@ -12,11 +12,12 @@ from typing import Any
 import yaml
 
 from steelyard.core.field_names import known
-from steelyard.errors import DataError
-from steelyard.tasks.scale import Binary, answer_words
+from steelyard.errors import DataError, SteelyardError
+from steelyard.providers.provider import model_info
+from steelyard.tasks.data_config import DataConfig
+from steelyard.tasks.scale import scale_name
 from steelyard.tasks.sources.cells import is_missing, normal
-from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table
+from steelyard.tasks.sources.found_columns import ColumnFinder
 
 PURPOSES: Mapping[str, str] = {
     "look": "a first look",
@@ -32,12 +33,6 @@ AFTERWARDS = {
 }
 """What follows the measurement."""
 
-PARTS = ("id", "request", "response", "response_1", "response_2", "label", "reference", "context")
-WORDS = {
-    **answer_words(Binary()),
-    **dict.fromkeys(("good", "pass", "passed", "correct", "right", "acceptable"), "1"),
-    **dict.fromkeys(("bad", "fail", "failed", "incorrect", "wrong", "unacceptable"), "0"),
-}
 RUBRIC = "The answer does what the request asks for, and what it says is true."
 
 
@@ -61,17 +56,15 @@ class NewStudy:
         return "\n".join([*lines, ""])
 
     def _of_data(self, data: Path, folder: Path) -> Iterator[str]:
-        table = read_table(data)
-        columns = _columns(table)
-        pairs = "response_1" in columns
-        labels = () if "label" not in columns else tuple(_values(table, columns["label"]))
-        scale, words = ("pairwise", {}) if pairs else _scale(table.name, columns.get("label", ""), labels)
-        yield f"task: {_flow({'scale': scale, 'rubric': RUBRIC})}  # say here what makes an answer good"
+        _, scale, finder = DataConfig(path=str(data)).with_found_columns(Path(), None)
+        columns = {} if finder is None else finder.columns
+        if finder is not None:
+            name = _numbers(finder, columns.get("label")) if scale is None else scale_name(scale)
+            yield f"task: {_flow({'scale': name, 'rubric': RUBRIC})}  # say here what makes an answer good"
         yield "data:"
         yield f"  path: {_flow(_path(data, folder))}"
-        yield f"  columns: {_flow(columns)}"
-        if words:
-            yield f"  labels: {_flow(words)}  # what the words of people mean"
+        if columns:
+            yield f"  columns: {_flow(columns)}"
         yield "  # sample: 100  # so many rows instead of all"
         yield "# probes: [reliability]  # what is tried beside the rows as they are; see `steelyard probes`"
 
@@ -101,38 +94,56 @@ def _path(path: Path, folder: Path) -> str:
     return Path(relpath(path, folder)).as_posix()
 
 
-def _columns(table: Table) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for column in table.columns:
-        part = known(column)
-        if part in PARTS:
-            found.setdefault(part, column)
-    pair = {"response_1", "response_2"} <= set(found)
-    if not pair and "response" not in found:
-        raise DataError(
-            f"{table.name}: found the columns {', '.join(map(repr, table.columns))}, none of which is "
-            "certainly the answer; call one of them response, or two of them response_1 and response_2."
-        )
-    left = {"response"} if pair else {"response_1", "response_2"}
-    return {part: found[part] for part in PARTS if part in found and part not in left}
-
-
-def _values(table: Table, column: str) -> Iterator[str]:
-    cells = (record.values.get(column) for record in table.records)
-    return iter(sorted({normal(cell) for cell in cells if not is_missing(cell)}))
-
-
-def _scale(name: str, column: str, labels: tuple[str, ...]) -> tuple[str, dict[str, int]]:
-    """The scale that the labels are on, and what their words mean."""
+def _numbers(finder: ColumnFinder, column: str | None) -> str:
+    """The scale that labels are on which are no words of a binary one."""
+    cells = () if column is None else (record.values.get(column) for record in finder.table.records)
+    labels = sorted({normal(cell) for cell in cells if not is_missing(cell)})
     numbers = [int(label) for label in labels if label.removeprefix("-").isdigit()]
-    if len(numbers) == len(labels):
-        low, high = min(numbers, default=0), max(numbers, default=1)
-        return ("binary" if (low, high) in ((0, 1), (0, 0), (1, 1)) else f"{low}-{high}"), {}
-    unknown = [label for label in labels if label not in WORDS]
-    if unknown:
+    words = [label for label in labels if not label.removeprefix("-").isdigit()]
+    if words:
         raise DataError(
-            f"{name}: column {column!r} holds {' and '.join(map(repr, unknown[:2]))}, expected whole numbers "
-            "or words such as good and bad; replace them, or give the column another name to leave it out."
+            f"{finder.table.name}: column {column!r} holds {' and '.join(map(repr, words[:2]))}, expected "
+            "whole numbers or words such as good and bad; replace them, or give the column another name to "
+            "leave it out."
         )
-    better_first = sorted(labels, key=lambda label: WORDS[label], reverse=True)
-    return "binary", {label: int(WORDS[label]) for label in better_first}
+    low, high = min(numbers, default=0), max(numbers, default=1)
+    return "binary" if {low, high} <= {0, 1} else f"{low}-{high}"
+
+
+TABLES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
+PROMPTS = (".md", ".txt", ".j2", ".jinja", ".jinja2", ".prompt", ".tmpl")
+_LARGEST = 50_000_000
+"""Bytes of a file that is opened without being asked for."""
+
+
+def _files(folder: Path, endings: Collection[str]) -> list[Path]:
+    return sorted(
+        path
+        for path in (folder.iterdir() if folder.is_dir() else ())
+        if path.suffix.lower() in endings and path.is_file() and path.stat().st_size <= _LARGEST
+    )
+
+
+def tables_in(folder: Path) -> list[Path]:
+    """Files that have a column, or two, which are certainly the answer."""
+    return [path for path in _files(folder, TABLES) if _answers(path)]
+
+
+def prompts_in(folder: Path, judge: str, data: Path | None) -> list[Path]:
+    """Files that show an answer in braces, as many as a row of the data has; none for a judge without."""
+    try:
+        if not model_info(judge.partition("?")[0]).uses_prompt:
+            return []
+    except SteelyardError:
+        return []  # made of other judges; or the plan says what is wrong with it
+    shown = {"response", "response_1"} if data is None else _answers(data)
+    return [path for path in _files(folder, PROMPTS) if _fields(path) & shown]
+
+
+def _answers(path: Path) -> set[str]:
+    """The parts of a table that are answers."""
+    try:
+        columns = DataConfig(path=str(path)).with_found_columns(Path(), None)[0].columns
+    except SteelyardError:
+        return set()
+    return {part for part, _ in columns.used()} & {"response", "response_1"} if columns else set()

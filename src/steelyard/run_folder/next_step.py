@@ -32,6 +32,7 @@ from steelyard.run_folder.sample_size_hint import SampleSizeHint, sample_size_hi
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
+from steelyard.stimuli.allocation import PROFILES
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.study.composite_judges import address_of
 from steelyard.study.study import Study
@@ -151,6 +152,8 @@ class _NextSteps:
         if profile in (None, self._study.profile):
             # Merit that the largest profile leaves open lies on its limit: only a change decides it.
             return self._repeat_step("after the change, measure again")
+        if verdict.word == TOO_LITTLE and self._can_grow:
+            return self._until_step()
         size = f"measure at {profile} size"
         kind = Step.FIX_AND_REPEAT if needs_change else Step.LARGER
         return self._measure_step(kind, f"after the change, {size}" if needs_change else size, profile)
@@ -325,6 +328,23 @@ class _NextSteps:
             calls = round_up(ceil(round(calls * growth, 6)))
         cost = self._at_rate(calls, self._judges)
         return self._priced(kind, purpose, words, calls, cost)
+
+    @property
+    def _can_grow(self) -> bool:
+        """Whether `--until verdict` takes the study, which is of the smallest size."""
+        study = self._study
+        return study.profile == PROFILES[0] and self._countable and study.looks is None
+
+    def _until_step(self) -> NextStep:
+        """The next sizes in turn, up to the one that decides; priced as the largest."""
+        words = None if self._study.command is None else self._words_of_judge()
+        if words is not None:
+            words = (*without_options(words, "--out", "--profile", "--until"), "--until", "verdict")
+        calls = self._calls(PROFILES[-1])
+        step = self._priced(
+            Step.LARGER, "measure until it is decided", words, calls, self._at_rate(calls, self._judges)
+        )
+        return replace(step, price=f"at most {step.price}" if step.price else "")
 
     def _calls(self, profile: str) -> int | None:
         """Calls of the judges at a profile; None where others speak before them."""

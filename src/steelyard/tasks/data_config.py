@@ -120,7 +120,7 @@ _ID = ColumnPart("id", "the id", ("id",), FILLED)
 _REQUEST = ColumnPart("request", "the request", ("request",), TEXT)
 _RESPONSE = ColumnPart("response", "the response", ("response",), TEXT)
 _PAIR_PARTS = tuple(ColumnPart(f"response_{n}", f"response {n}", (f"response_{n}",), TEXT) for n in "12")
-_LABEL = ColumnPart("label", "the label", ("label", *NAMES_OF_PEOPLE), VERDICT)
+_LABEL = ColumnPart("label", "the label", ("label", *NAMES_OF_PEOPLE, "winner"), VERDICT)
 ITEM_PARTS = (_ID, _REQUEST, _RESPONSE, *_PAIR_PARTS, _LABEL)
 _OTHER_PARTS = (
     ColumnPart("reference", "the reference", ("reference",), TEXT),

@@ -159,6 +159,10 @@ _EXPRESSION = re.compile(r"(?<!\{)\{\{\s*[^\W\d]\w*\s*(?:[.|\[][^{}]*)?\}\}|\{\{
 """What is a name of Jinja2, known or not, or a brace that it is to print."""
 _OTHER_FORM = re.compile(r"([^\W\d]\w*)\s*(?:[.!\[].*|:[^\s,\"']+)")
 """A variable in another form, which a template of single braces would send as text: `x!r`, `x:>10`."""
+_CODE = re.compile(r"[^\W\d]\w*(?:\.\w+|\[[^\]]*\]|\([^)]*\))+")
+"""An expression of a program, whose values are put in by name here: `row["answer"]`, `answer.strip()`."""
+_SHELL = re.compile(r"\$\{([^\W\d]\w*)\}|\$([^\W\d]\w*)(?![\w$])|%\(([^\W\d]\w*)\)s")
+"""A name as shells and other templates write it; between two signs of dollars it is a formula."""
 _OBJECT = re.compile(r"\{+\s*[\"']\w")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|(?<!\w)'[^'\n]*'(?!\w)")
 
@@ -178,6 +182,7 @@ def read_template(text: str, names: TemplateNames, origin: str, notes: list[str]
     jinja = re.search(r"\{[%#]", text) or any(names.jinja(name) is not None for name in doubled)
     single = not jinja and any(names.jinja(name) is not None for name in _single_names(text, names))
     reader = _Reader(names, origin, said, bool(single), "{{ %s }}" if jinja else "{%s}")
+    reader.check_other_signs(text)
     if jinja or not (single or _EXPRESSION.search(text) is None):
         return reader.jinja(text)
     return reader.format_string(text)
@@ -198,6 +203,13 @@ class _Reader:
     single: bool
     """It is a format string with a known name."""
     form: str
+
+    def check_other_signs(self, text: str) -> None:
+        """Refuse a known name in the form of another language, of which a sign or all would be sent."""
+        for sign in _SHELL.finditer(text):
+            name = next(filter(None, sign.groups()))
+            if self.names.jinja(name) is not None:
+                raise self._not_alone(sign[0], name)
 
     def format_string(self, text: str) -> str:
         quoted = _literal_spans(text)
@@ -254,10 +266,14 @@ class _Reader:
     def _check_text(self, name: str | None, sign: re.Match[str], quoted: Collection[tuple[int, int]]) -> None:
         """Refuse what would be sent as it stands, unless it is meant so."""
         if name is None:
+            inner = sign["inner"].strip()
+            words = re.findall(r"[^\W\d]\w*", inner) if _CODE.fullmatch(inner) else []
+            if (known_word := next(filter(self.names.jinja, words), None)) is not None:
+                raise self._not_alone(sign[0], known_word)
             other = _OTHER_FORM.fullmatch(sign["inner"].strip()) if self.single else None
             if other is not None and (self.names.jinja(other[1]) or self.names.is_typing_error(other[1])):
                 near = other[1] if self.names.jinja(other[1]) else self.names.nearest(other[1])
-                raise ConfigError(f"{self.origin}: found {sign[0]}, expected a name alone; write {{{near}}}.")
+                raise self._not_alone(sign[0], str(near))
             return
         if name in self.names.literals:
             return
@@ -282,6 +298,12 @@ class _Reader:
                 f"{self.origin}: found {found[0]} beside names in single braces, expected one form; write "
                 f"{{{near}}}, or every name in double braces."
             )
+
+    def _not_alone(self, found: str, name: str) -> ConfigError:
+        meant = " (behind a dollar sign that is meant, after a space)" if found.startswith("${") else ""
+        return ConfigError(
+            f"{self.origin}: found {found}, expected a name alone in braces; write {self.form % name}{meant}."
+        )
 
     def _unknown(self, name: str, *, known: bool) -> ConfigError:
         form, literal = self.form, f"{{{{{name}}}}}" if self.single else f'{{{{ "{{{name}}}" }}}}'

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.scale import Scale, with_usual_words
+from steelyard.tasks.scale import Pairwise, Scale, with_usual_words
 
 LOST = ("unreadable", "failed", "error", "abstained", "none", "null", "nan", "n/a")
 """Words of a judge that gave no verdict; a failure is never a grade."""
@@ -88,14 +88,16 @@ _LONGEST = 20
 
 class LabelMap:
     def __init__(self, scale: Scale, labels: Labels | None = None) -> None:
-        """Answers are written as on the scale, in its usual words (yes, `Response_2`) or in a map's."""
+        """Answers are written as on the scale, in its usual words (yes, `Response_2`, A) or in a map's."""
         self._answers = scale.answers
+        slots = SLOTS if isinstance(scale, Pairwise) and not labels else {}
+        self._slots = {word: slot for word, slot in slots.items() if slot in scale.answers}
         self._known = with_usual_words(scale, self._read_labels(labels or {}))
 
     def read(self, cell: Any, where: str, column: str) -> str | None:
         if is_missing(cell):
             return None
-        answer = self._known.get(normal(cell))
+        answer = self._known.get(normal(cell)) or self._slots.get(normal(cell))
         if answer is None:
             known = list(self._known)
             expected = ", ".join(known if len(known) <= 12 else [*known[:3], "…", known[-1]])
