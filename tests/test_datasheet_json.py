@@ -23,7 +23,7 @@ from steelyard.datasheet.render import csv, html, markdown, terminal
 from steelyard.datasheet.render.json import dumps, to_json
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.faults import Fault
+from steelyard.metrics.faults import FigureFault
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.stimuli.authored.brief import Bucket, ProbeReport
 
@@ -113,7 +113,7 @@ SHEETS = st.builds(
     form=st.sampled_from(["pairwise", "pointwise"]),
     reference=MAYBE_WORD,
     panel=several(ESTIMATES),
-    faults=several(st.builds(Fault, WORDS, WORDS, WORDS)),
+    faults=several(st.builds(FigureFault, WORDS, WORDS, WORDS)),
     own_data=st.booleans(),
     asked=several(WORDS),
 )
@@ -159,7 +159,7 @@ def test_a_sheet_with_everything_on_it_comes_back_and_looks_the_same() -> None:
         run={**run, "refused": {"GPT-4o": {"temperature": 3}}},
         authored=(report,),
         reference="GPT-4o",
-        faults=(Fault("", "plate", "ValueError: no room"),),
+        faults=(FigureFault("", "plate", "ValueError: no room"),),
     )
     sheet = concluded(sheet)
     assert sheet.verdicts[1].command == "steelyard measure"

@@ -16,7 +16,13 @@ import pytest
 from commands import Command, StartedCommand
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
-from steelyard.sequential.decision import Decision, DecisionRule, InterimLook, parse_rule, read_decisions
+from steelyard.sequential.decision import (
+    DecisionRule,
+    InterimLook,
+    StoppingDecision,
+    parse_rule,
+    read_decisions,
+)
 from steelyard.stimuli.expectation import Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 
@@ -63,11 +69,11 @@ def test_wrong_rules_are_refused_in_a_sentence(text: str, told: str) -> None:
 
 def test_excluded_pairs_can_leave_a_decision_open() -> None:
     rule = DecisionRule("dark_current", "<", 0.1)
-    clean = Decision("j", "", rule, 144, (InterimLook.at(55, 0, 110, 0.0),))
+    clean = StoppingDecision("j", "", rule, 144, (InterimLook.at(55, 0, 110, 0.0),))
     assert (clean.verdict, clean.holds, clean.is_robust) == ("below", True, True)
-    holed = Decision("j", "", rule, 144, (InterimLook.at(55, 5, 120, 0.0),))
+    holed = StoppingDecision("j", "", rule, 144, (InterimLook.at(55, 5, 120, 0.0),))
     assert (holed.verdict, holed.is_robust) == ("below", False)
-    wrong = Decision("j", "", DecisionRule("dark_current", ">", 0.1), 144, clean.looks)
+    wrong = StoppingDecision("j", "", DecisionRule("dark_current", ">", 0.1), 144, clean.looks)
     assert wrong.holds is False
 
 

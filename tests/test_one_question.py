@@ -12,7 +12,7 @@ import pytest
 from commands import run_command
 from record.folders import SOUND, SWAYED, make
 from record.render import forms
-from steelyard.datasheet.clause import Clause, Figure
+from steelyard.datasheet.clause import Clause, ClauseFigure
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.causes import Advice
@@ -48,7 +48,7 @@ def test_a_stratum_is_named_whole_in_every_form(tmp_path: Path) -> None:
 def test_equal_counts_lead_to_their_own_calls(tmp_path: Path) -> None:
     sheet = sheet_of("rows-equal-errors", tmp_path)
     clause = decision(sheet, "Leniency").clause
-    counted = [part.estimate.metric for part in clause.whole if isinstance(part, Figure)]
+    counted = [part.estimate.metric for part in clause.whole if isinstance(part, ClauseFigure)]
     wrong = ["false_positive_rate"] * 2 + ["false_negative_rate"] * 2
     assert counted[:4] == wrong
     mine = [e for e in sheet.look_up.of_judge(sheet.verdict.judge) if e.is_overall and e.probe == "original"]

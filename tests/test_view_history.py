@@ -24,7 +24,7 @@ from steelyard.commands.history.control_chart import (
     pairs_needed,
     run_alpha,
 )
-from steelyard.commands.history.series import Series, series_of
+from steelyard.commands.history.series import JudgeSeries, series_of
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.web.view.app import ViewPages
@@ -51,12 +51,12 @@ def runs(folder: Path) -> list[tuple[int, Path, object]]:
 
 
 @pytest.fixture(scope="module")
-def series(folder: Path) -> list[Series]:
+def series(folder: Path) -> list[JudgeSeries]:
     return series_of(runs(folder))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def weekly(folder: Path, series: list[Series]) -> History:
+def weekly(folder: Path, series: list[JudgeSeries]) -> History:
     return history(series[0], (), 52, lambda *sides: compared(folder, *sides))
 
 
@@ -66,7 +66,7 @@ def compared(folder: Path, before, after, wanted):  # type: ignore[no-untyped-de
 
 
 def test_a_judge_asked_otherwise_is_another_series_named_by_what_differs(
-    series: list[Series],
+    series: list[JudgeSeries],
 ) -> None:
     assert [[point.folder for point in each.points] for each in series] == [NAMES[:5], ["warm"]]
     assert [each.settings for each in series] == ["temperature 0", "temperature 1"]
@@ -108,7 +108,9 @@ def test_a_figure_is_named_with_its_condition(folder: Path) -> None:
     assert "protocol" not in control_chart.address(base)
 
 
-def test_questions_that_are_chosen_are_charted_and_corrected_for(series: list[Series], folder: Path) -> None:
+def test_questions_that_are_chosen_are_charted_and_corrected_for(
+    series: list[JudgeSeries], folder: Path
+) -> None:
     asked = questions_of(series[0])
     one = history(series[0], {asked[0].id}, 10, lambda *sides: compared(folder, *sides))
     assert [question.id for question in one.questions] == [asked[0].id] == ["dark-current"]
@@ -132,7 +134,7 @@ def test_runs_that_cannot_be_compared_say_so_in_the_heading(folder: Path, tmp_pa
     assert made.rows[0].state == "not compared"
 
 
-def test_too_few_pairs_for_any_mark_are_told(series: list[Series]) -> None:
+def test_too_few_pairs_for_any_mark_are_told(series: list[JudgeSeries]) -> None:
     def few(before, after, wanted):  # type: ignore[no-untyped-def]
         return {figure: PairedTest(0.0, 1.0, 0.03, 6) for figure in wanted}
 

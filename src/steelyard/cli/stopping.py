@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.planner import PlanRow
     from steelyard.sequential.decide import Decisions
-    from steelyard.sequential.decision import Decision, DecisionRule
+    from steelyard.sequential.decision import DecisionRule, StoppingDecision
     from steelyard.study.study import Study
 
 
@@ -184,7 +184,7 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
     click.echo(f"{describe_calls(made.session)} Log: {display_path(made.folder.decisions)}")
 
 
-def _table(decisions: tuple[Decision, ...], rule: DecisionRule) -> Table:
+def _table(decisions: tuple[StoppingDecision, ...], rule: DecisionRule) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -207,7 +207,7 @@ def _table(decisions: tuple[Decision, ...], rule: DecisionRule) -> Table:
     return table
 
 
-def _sentence(decision: Decision) -> str:
+def _sentence(decision: StoppingDecision) -> str:
     rule, last, verdict = decision.rule, decision.last, decision.verdict
     if last.excluded and not last.units:
         drawn = pluralize(last.excluded, rule.noun)

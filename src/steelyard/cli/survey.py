@@ -22,9 +22,9 @@ from steelyard.survey.options import (
     DrawOptions,
     EstimateOptions,
     LabelOptions,
+    LabelPlanOptions,
     LeaderboardOptions,
     PeopleOptions,
-    PlanOptions,
     ReportOptions,
 )
 
@@ -165,8 +165,8 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 @click.command(short_help="Price the ways of drawing labels, side by side.")
-@takes(PlanOptions)
-def plan(options: PlanOptions) -> None:
+@takes(LabelPlanOptions)
+def plan(options: LabelPlanOptions) -> None:
     """Say how many labels a figure of a given half-width takes under each design, and what they cost.
 
     FILE is a table of ratings or a run folder. How far labels spread within each verdict is taken from

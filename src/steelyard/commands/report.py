@@ -19,14 +19,14 @@ from steelyard.runner.run_messages import pending_calls
 
 
 @dataclass(frozen=True)
-class Report:
+class RebuiltReport:
     datasheet: Datasheet
     losses: tuple[str, ...]
     unwritten: StoreError | None = None
     """Why the files could not be written; the figures stand."""
 
 
-def publish(path: Path, *, anew: bool = False, verify: bool = False) -> Report:
+def publish(path: Path, *, anew: bool = False, verify: bool = False) -> RebuiltReport:
     """The figures of a folder, and its files; computed where they changed, or `anew` in any case.
 
     Where another process publishes while these are computed, what it read may be later: they are made again.
@@ -36,14 +36,14 @@ def publish(path: Path, *, anew: bool = False, verify: bool = False) -> Report:
         before, stored = run.published, stored_digests(run)
         losses = None if anew or verify else losses_if_unchanged(run, stored)
         if losses is not None:
-            return Report(read_datasheet(path), losses)
+            return RebuiltReport(read_datasheet(path), losses)
         built = rebuild(path, stored, verify=verify)
         try:
             datasheet = built.write_unless_overtaken(run, before)
         except StoreError as error:
-            return Report(built.datasheet, built.losses, error)
+            return RebuiltReport(built.datasheet, built.losses, error)
         if datasheet is not None:
-            return Report(datasheet, built.losses)
+            return RebuiltReport(datasheet, built.losses)
 
 
 def has_record(path: Path) -> bool:

@@ -28,7 +28,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True)
-class Figure:
+class ClauseFigure:
     estimate: Estimate
     form: Form = Form.FIGURE
     noun: str = ""
@@ -42,7 +42,7 @@ class Name:
     text: str
 
 
-Part = str | Figure | Name
+Part = str | ClauseFigure | Name
 Phrase = tuple[Part, ...]
 
 
@@ -66,16 +66,16 @@ class Clause:
         return self.short + self.more
 
 
-def figure(estimate: Estimate) -> Figure:
-    return Figure(estimate)
+def figure(estimate: Estimate) -> ClauseFigure:
+    return ClauseFigure(estimate)
 
 
-def value(estimate: Estimate) -> Figure:
-    return Figure(estimate, Form.VALUE)
+def value(estimate: Estimate) -> ClauseFigure:
+    return ClauseFigure(estimate, Form.VALUE)
 
 
-def times(estimate: Estimate, noun: str) -> Figure:
-    return Figure(estimate, Form.COUNT, noun)
+def times(estimate: Estimate, noun: str) -> ClauseFigure:
+    return ClauseFigure(estimate, Form.COUNT, noun)
 
 
 def say(template: str, *parts: Part | Phrase) -> Phrase:

@@ -43,8 +43,7 @@ from steelyard.datasheet.questions.stated import Statement, statements, unless_s
 from steelyard.datasheet.sections.remedies import recommended_kind, repeats_for
 from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.common import MERIT as MERIT_METRIC
-from steelyard.metrics.faults import Fault as FigureFault
-from steelyard.metrics.faults import Faults
+from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.length import LENGTH_LEAN

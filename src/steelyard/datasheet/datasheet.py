@@ -20,7 +20,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.run_facts import RunFacts
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.faults import Fault
+from steelyard.metrics.faults import FigureFault
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.remedies.mitigations import MitigatedJudge
 from steelyard.stimuli.authored.brief import ProbeReport
@@ -74,7 +74,7 @@ class Datasheet:
     """Label by answer, of each measured judge: whole, and by stratum."""
     instruments: tuple[InstrumentCard, ...] = ()
     """What each judge under test is asked, how and where; none of imported verdicts."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FigureFault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
     verdicts: tuple[Conclusion, ...] = ()
     """One for each measured judge, in their order, made of the decisions by `concluded`."""

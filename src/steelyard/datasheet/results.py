@@ -30,7 +30,7 @@ JURY = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ResultColumn:
     """Distinct values, and which of them each row has."""
 
     values: Sequence[Value]
@@ -59,27 +59,27 @@ class Results:
         return len(self.observations)
 
     @cached_property
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, ResultColumn]:
         seen, answers = self.observations, self._answers
         repeats, replicate = numbered(seen.replicate)
         right = compact(answers.has_reference.astype(np.int64) + answers.right)
         return {
-            "judge": Column(seen.judges, seen.judge),
-            "baseline": Column([name in self.baselines for name in seen.judges], seen.judge),
+            "judge": ResultColumn(seen.judges, seen.judge),
+            "baseline": ResultColumn([name in self.baselines for name in seen.judges], seen.judge),
             **{name: self._stimulus_column(value) for name, value in _OF_STIMULUS.items()},
-            "protocol": Column(seen.protocols, seen.protocol),
+            "protocol": ResultColumn(seen.protocols, seen.protocol),
             "order": self._order(),
-            "replicate": Column(repeats.tolist(), replicate),
-            "verdict": Column([answer_word(verdict) for verdict in seen.verdicts], seen.verdict),
-            "reason": Column([reason_of(verdict) for verdict in seen.verdicts], seen.verdict),
+            "replicate": ResultColumn(repeats.tolist(), replicate),
+            "verdict": ResultColumn([answer_word(verdict) for verdict in seen.verdicts], seen.verdict),
+            "reason": ResultColumn([reason_of(verdict) for verdict in seen.verdicts], seen.verdict),
             "winner": self._winner(),
-            "right": Column((None, False, True), right),  # none without a verdict or a reference
+            "right": ResultColumn((None, False, True), right),  # none without a verdict or a reference
             "jury": self._jury(),
             **self._confidence(),
             **self._data_columns(),
         }
 
-    def _confidence(self) -> dict[str, Column]:
+    def _confidence(self) -> dict[str, ResultColumn]:
         """How sure the judge was, as it said it; no column where none was ever asked."""
         seen = self.observations
         if seen.confidences in ((None,), ()):
@@ -87,11 +87,11 @@ class Results:
         values = [None if each is None else each.value for each in seen.confidences]
         kinds = [None if each is None else each.kind for each in seen.confidences]
         return {
-            "confidence": Column(values, seen.confidence),
-            "confidence_kind": Column(kinds, seen.confidence),
+            "confidence": ResultColumn(values, seen.confidence),
+            "confidence_kind": ResultColumn(kinds, seen.confidence),
         }
 
-    def _data_columns(self) -> dict[str, Column]:
+    def _data_columns(self) -> dict[str, ResultColumn]:
         """`data.NAME` for each column of the data; of several rubrics the id ends the item's name."""
         items, names = self.kept, dict.fromkeys(name for values in self.kept.values() for name in values)
 
@@ -119,34 +119,34 @@ class Results:
             parts.append((list(map(known.__getitem__, column.values)), column.codes))
         return DictionaryWriter(parts).chunks()
 
-    def _stimulus_column(self, value: Callable[[Stimulus], Value]) -> Column:
+    def _stimulus_column(self, value: Callable[[Stimulus], Value]) -> ResultColumn:
         seen = self.observations
-        return Column(list(map(value, seen.shown.stimuli)), seen.stimulus)
+        return ResultColumn(list(map(value, seen.shown.stimuli)), seen.stimulus)
 
-    def _order(self) -> Column:
+    def _order(self) -> ResultColumn:
         """Which content stood first; nothing for a single text."""
         seen = self.observations
         order = np.where(seen.shown.paired[seen.stimulus], seen.order, len(ORDERS))
-        return Column((*ORDERS, None), compact(order))
+        return ResultColumn((*ORDERS, None), compact(order))
 
     @cached_property
     def _answers(self) -> CallAnswers:
         return CallAnswers.of(self.observations)
 
-    def _winner(self) -> Column:
+    def _winner(self) -> ResultColumn:
         """The content of a pair that won; of several responses its number in the data; else nothing."""
         seen, answer = self.observations, self._answers.answer
         won = seen.shown.paired[seen.stimulus] & (answer > NEITHER)
         codes = np.where(won, answer, NEITHER).astype(np.int64)
         rotated = (seen.shown.kind == ROTATION)[seen.stimulus] & ~np.isnan(answer)
         if not rotated.any():
-            return Column((None, "u", "v"), compact(codes))
+            return ResultColumn((None, "u", "v"), compact(codes))
         row = seen.stimulus[rotated]
         turn, responses = seen.shown.strength[row], seen.shown.ends[row, 1]
         codes[rotated] = 3 + (answer[rotated] - 1 + turn) % responses
-        return Column((None, "u", "v", *map(str, range(1, MOST_RESPONSES + 1))), compact(codes))
+        return ResultColumn((None, "u", "v", *map(str, range(1, MOST_RESPONSES + 1))), compact(codes))
 
-    def _jury(self) -> Column:
+    def _jury(self) -> ResultColumn:
         """The vote of all judges under test on the same presentation; nothing where one was not asked."""
         seen = self.observations
         apart = {*self.baselines, *self.composed}
@@ -154,13 +154,13 @@ class Results:
         nothing = np.broadcast_to(np.int64(0), len(self))
         voted = of_judges(seen, under_test, plurality, "jury") if len(under_test) >= JURY else seen[:0]
         if not len(voted):
-            return Column((None,), nothing)
+            return ResultColumn((None,), nothing)
         repeats = int(seen.replicate.max()) + 1
         mine, theirs = (_presentations(rows, repeats) for rows in (seen, voted))
         order = np.argsort(theirs)
         place = order[np.minimum(np.searchsorted(theirs[order], mine), len(order) - 1)]
         codes = np.where(theirs[place] == mine, voted.verdict[place] + 1, nothing)
-        return Column((None, *map(answer_word, voted.verdicts)), codes)
+        return ResultColumn((None, *map(answer_word, voted.verdicts)), codes)
 
 
 def _presentations(seen: Observations, repeats: int) -> Ints:

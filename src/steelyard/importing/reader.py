@@ -153,7 +153,7 @@ class RecordedTable(Generic[Subject]):
 
 def read_recorded(form: LineFormat[Table], paths: Sequence[Path], lines: Lines | None = None) -> Table:
     """All calls of the files; `lines` gives the lines of files that are no JSONL, as objects."""
-    reader = _Reader(form)
+    reader = _RecordReader(form)
     try:
         for path in paths:
             if lines is None:
@@ -168,7 +168,7 @@ def read_recorded(form: LineFormat[Table], paths: Sequence[Path], lines: Lines |
     return reader.table()
 
 
-class _Reader(Generic[Table]):
+class _RecordReader(Generic[Table]):
     def __init__(self, form: LineFormat[Table]) -> None:
         self._form, self._decode = form, Decoder(form.call).decode
         self._judges: dict[str, int] = {}

@@ -25,7 +25,7 @@ _PASSING: tuple[type[Exception], ...] = (SteelyardError, MemoryError, BrokenPipe
 
 
 @dataclass(frozen=True)
-class Fault:
+class FigureFault:
     judge: str
     """Name on the datasheet; empty where it is of no single judge."""
     figure: str
@@ -36,7 +36,7 @@ class Fault:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, body: Any, where: str = "") -> Fault:
+    def from_json(cls, body: Any, where: str = "") -> FigureFault:
         return from_body(cls, body, where)
 
     @property
@@ -46,14 +46,14 @@ class Fault:
 
 class Faults:
     def __init__(self) -> None:
-        self.found: list[Fault] = []
+        self.found: list[FigureFault] = []
 
     def guarded(
         self,
         judge: str,
         figure: str,
         make: Callable[[], Result],
-        otherwise: Callable[[Fault], Result],
+        otherwise: Callable[[FigureFault], Result],
         passing: tuple[type[Exception], ...] = (),
     ) -> Result:
         """What is made, or what stands in its place; exceptions that the caller minds itself are passing."""
@@ -62,7 +62,7 @@ class Faults:
         except _PASSING + passing:
             raise
         except Exception as error:
-            fault = Fault(judge, figure, cause_of(error))
+            fault = FigureFault(judge, figure, cause_of(error))
             self.found.append(fault)
             return otherwise(fault)
 
@@ -89,7 +89,7 @@ class Faults:
             json.dumps(estimate.to_json(), allow_nan=False)
             return estimate
 
-        def undefined(fault: Fault) -> Estimate:
+        def undefined(fault: FigureFault) -> Estimate:
             group = _spelled(getattr(estimate, "group", {}))
             probe = str(getattr(estimate, "probe", context.probe))
             here = EstimateContext(context.judge, probe, group, context.seed)

@@ -142,7 +142,7 @@ PROBES: Registry[Probe] = Registry(
         "length": "steelyard.probes.tradeoff:Length",
         "tradeoff": "steelyard.probes.tradeoff:Tradeoff",
         "position": "steelyard.probes.unchanged_items:Position",
-        "best_of": "steelyard.probes.unchanged_items:BestOf",
+        "best_of": "steelyard.probes.unchanged_items:BestOfProbe",
         "label_flip": "steelyard.probes.authored:LabelFlip",
         "format_invariance_1": "steelyard.probes.edits:FormatInvariance1",
         "format_invariance_2": "steelyard.probes.edits:FormatInvariance2",

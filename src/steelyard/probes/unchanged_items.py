@@ -92,7 +92,7 @@ class Position:
         return estimates
 
 
-class BestOf:
+class BestOfProbe:
     name = BEST_OF_PROBE
     title = "Best of several"
     question = "Does it name the best of several responses, whichever slot that stands in?"

@@ -17,7 +17,7 @@ from steelyard.errors import (
     RunError,
     SteelyardError,
 )
-from steelyard.metrics.faults import Fault
+from steelyard.metrics.faults import FigureFault
 from steelyard.runner.limits import MAYBE_BILLED
 from steelyard.runner.record import Coverage
 from steelyard.runner.session import RunSession
@@ -148,7 +148,7 @@ def judges_without_verdicts(
             )
 
 
-def metric_errors(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
+def metric_errors(faults: Iterable[FigureFault]) -> Iterator[SteelyardError]:
     judges: dict[tuple[str, str], list[str]] = {}
     for fault in faults:
         judges.setdefault((fault.figure, fault.cause), []).append(fault.judge)

@@ -25,9 +25,9 @@ from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunResult
 from steelyard.sequential.decision import (
     BUILT_IN,
-    Decision,
     DecisionRule,
     InterimLook,
+    StoppingDecision,
     side_of,
     write_decisions,
 )
@@ -57,7 +57,7 @@ class Decisions(RunResult):
     """The result of `measure --until RULE`; an inconclusive decision is a result, and no error."""
 
     folder: RunFolder
-    decisions: tuple[Decision, ...]
+    decisions: tuple[StoppingDecision, ...]
 
 
 class JudgeSequence:
@@ -77,9 +77,9 @@ class JudgeSequence:
         return [trial for unit in self.units for trial in unit]
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> StoppingDecision:
         fingerprint = self.judge.fingerprint("base")
-        return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
+        return StoppingDecision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
 
     def batches(self, record: RunRecord) -> Iterator[list[Trial]]:
         """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""

@@ -206,7 +206,7 @@ def side_of(limit: float, total: float, units: int) -> str | None:
 
 
 @dataclass(frozen=True)
-class Decision:
+class StoppingDecision:
     judge: str
     fingerprint: str
     rule: DecisionRule
@@ -261,7 +261,7 @@ class Decision:
         }
 
 
-def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
+def write_decisions(path: Path, decisions: Sequence[StoppingDecision]) -> None:
     bodies = [*read_decisions(path), *(decision.to_json() for decision in decisions)]
     latest = {(body["rule"], body["judge"]): body for body in bodies}
     ordered = [latest[key] for key in sorted(latest)]

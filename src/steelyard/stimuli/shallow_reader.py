@@ -118,7 +118,7 @@ def read_examples(examples: Iterable[Example]) -> ShallowReading:
 
     Two subjects are the least, since one is left out.
     """
-    table = _Table(tuple(examples))
+    table = _CountTable(tuple(examples))
     if len(table.subjects) < 2:
         raise ValueError(f"the shallow reader got {len(table.subjects)} subjects, expected two and more")
     right, chosen = np.empty(len(table.rows)), np.empty(len(table.rows))
@@ -147,7 +147,7 @@ def read_examples(examples: Iterable[Example]) -> ShallowReading:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _CountTable:
     examples: tuple[Example, ...]
 
     @cached_property

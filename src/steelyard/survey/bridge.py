@@ -70,7 +70,7 @@ class Anchors:
 
 
 @dataclass(frozen=True)
-class HistoryRow:
+class BridgeHistoryRow:
     period: str
     value: float
     items: int
@@ -88,7 +88,7 @@ class HistoryRow:
 
 @dataclass(frozen=True)
 class Translation:
-    row: HistoryRow
+    row: BridgeHistoryRow
     figure: Figure
 
 
@@ -170,7 +170,7 @@ def bridge(table: RatingsTable, options: BridgeOptions, seed: int = 7) -> Bridge
             f"{table.name}: strata differ in the exchange rate (p {p:.3f}), expected one rate for a "
             "history without strata; give the history by stratum, in a column stratum."
         )
-    rows = history or [HistoryRow("anchors", float(anchors.old.mean()), len(anchors.old))]
+    rows = history or [BridgeHistoryRow("anchors", float(anchors.old.mean()), len(anchors.old))]
     made = tuple(
         Translation(row, _translate(table.name, anchors, row, confidence, by_stratum=apart)) for row in rows
     )
@@ -232,7 +232,7 @@ def _repeats_that_differ(items: Mapping[str, JudgedItem], names: Sequence[str]) 
 
 
 def _translate(
-    where: str, anchors: Anchors, row: HistoryRow, confidence: float, *, by_stratum: bool
+    where: str, anchors: Anchors, row: BridgeHistoryRow, confidence: float, *, by_stratum: bool
 ) -> Figure:
     if by_stratum and row.stratum:
         anchors = anchors.of_stratum(row.stratum)
@@ -271,7 +271,7 @@ def _verdict(shift: Figure, widest: float, margin: float, *, apart: bool) -> tup
     return TRANSLATABLE, f"translated figures are certain to {widest:.3f}"
 
 
-def read_history(path: Path) -> list[HistoryRow]:
+def read_history(path: Path) -> list[BridgeHistoryRow]:
     """Rows with `period`, and the old judge's `value` (mean or pass rate) and `items`, or its items by level.
 
     Columns with the name of a level hold the number of items at it; a column `stratum` says of which.
@@ -293,7 +293,7 @@ def read_history(path: Path) -> list[HistoryRow]:
             total = sum(level * count for level, count in counts)
             if not items:
                 raise DataError(f"{where}: no items at any level found, expected some; correct it.")
-            made.append(HistoryRow(period, total / items, items, named, tuple(counts)))
+            made.append(BridgeHistoryRow(period, total / items, items, named, tuple(counts)))
             continue
         try:
             value, items = float(cells["value"]), int(float(cells["items"]))
@@ -304,7 +304,7 @@ def read_history(path: Path) -> list[HistoryRow]:
                 f"{where}: value or items is no number, expected the old figure and the number of its "
                 "items; correct it."
             )
-        made.append(HistoryRow(period, value, items, named))
+        made.append(BridgeHistoryRow(period, value, items, named))
     return made
 
 

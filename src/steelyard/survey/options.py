@@ -167,7 +167,7 @@ class BridgeOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanOptions:
+class LabelPlanOptions:
     ratings: RatingOptions = group(RatingOptions)
     system: str | None = setting("System that the figure is about.", "NAME")
     half_width: float = setting("Half-width that is wanted.", "WIDTH", default=0.03, kind="positive")

@@ -24,7 +24,7 @@ from steelyard.survey.judged_items import (
     judged_items,
     score_scale,
 )
-from steelyard.survey.options import PlanOptions
+from steelyard.survey.options import LabelPlanOptions
 from steelyard.survey.report import ReportTable
 
 
@@ -114,7 +114,7 @@ WIDTHS: dict[str, plans.Width] = {
 }
 
 
-def plan_labels(table: RatingsTable, options: PlanOptions) -> LabelPlan:
+def plan_labels(table: RatingsTable, options: LabelPlanOptions) -> LabelPlan:
     subject = Subject.of(options.ratings, system=options.system)
     half_width, labels = options.half_width, options.size
     rates = None if options.assume is None else parse_rates(options.assume)
@@ -261,7 +261,7 @@ def notes(plan: LabelPlan) -> list[str]:
     return made
 
 
-def next_command(plan: LabelPlan, options: PlanOptions, file: str) -> str | None:
+def next_command(plan: LabelPlan, options: LabelPlanOptions, file: str) -> str | None:
     """The draw with the fewest labels, to be pasted; None before a pilot, or where none is enough."""
     best = plan.best
     if best is None or not (plan.pilot or plan.assumed):

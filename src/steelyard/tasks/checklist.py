@@ -127,12 +127,12 @@ class ChecklistConfig(StrictModel):
         )
 
 
-class _File(StrictModel):
+class _ChecklistFile(StrictModel):
     checklists: list[ChecklistConfig] = Field(min_length=LEAST_SUBJECTS)
 
 
 def read_checklists(path: Path) -> tuple[Checklist, ...]:
-    given = read_list(_File, path, "checklists").checklists
+    given = read_list(_ChecklistFile, path, "checklists").checklists
     for problem in _problems(given):
         raise ConfigError(f"{path}: {problem}.")
     named = {one.id: one for one in given}

@@ -57,7 +57,7 @@ class RubricConfig(StrictModel):
     score_levels: Annotated[list[LevelConfig] | dict[int, str] | None, Expected(_LEVELS)] = None
 
 
-class _File(BaseModel):
+class _RubricFile(BaseModel):
     rubrics: list[RubricConfig] = Field(min_length=1)
 
 
@@ -70,7 +70,7 @@ class RubricEntry:
 
 
 def read_rubrics(path: Path, wanted: Sequence[str] | None = None) -> tuple[RubricEntry, ...]:
-    entries = [_entry(config, path) for config in read_list(_File, path, "rubrics").rubrics]
+    entries = [_entry(config, path) for config in read_list(_RubricFile, path, "rubrics").rubrics]
     names = [entry.id for entry in entries]
     for name in names:
         if names.count(name) > 1:

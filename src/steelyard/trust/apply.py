@@ -34,7 +34,7 @@ COLUMNS = ("trust", "trust_answer", "trust_judge", "trust_reason")
 
 
 @dataclass(frozen=True)
-class Decision:
+class TrustDecision:
     decision: str
     answer: str | None = None
     judge: str | None = None
@@ -42,9 +42,9 @@ class Decision:
     reason: str = ""
 
 
-def decide(trust: TrustFile, table: VerdictTable) -> list[Decision]:
+def decide(trust: TrustFile, table: VerdictTable) -> list[TrustDecision]:
     """Each row by the judges in their order; one that accepts nothing is not waited for."""
-    decisions: list[Decision | None] = [None] * len(table.items)
+    decisions: list[TrustDecision | None] = [None] * len(table.items)
     reasons = [NO_ANSWER] * len(table.items)
     for stage in trust.used:
         judge = table.judges[stage.judge]
@@ -53,12 +53,14 @@ def decide(trust: TrustFile, table: VerdictTable) -> list[Decision]:
             if decisions[row] is not None:
                 continue
             if not judge.asked[row]:
-                decisions[row] = Decision(ASK, None, stage.judge, "not asked yet")
+                decisions[row] = TrustDecision(ASK, None, stage.judge, "not asked yet")
             elif (why := trust.why_not(stage, answer, signal)) is None:
-                decisions[row] = Decision(ACCEPT, answer, stage.judge)
+                decisions[row] = TrustDecision(ACCEPT, answer, stage.judge)
             elif why != NO_ANSWER:
                 reasons[row] = why
-    return [made or Decision(ESCALATE, None, None, why) for made, why in zip(decisions, reasons, strict=True)]
+    return [
+        made or TrustDecision(ESCALATE, None, None, why) for made, why in zip(decisions, reasons, strict=True)
+    ]
 
 
 def read_for_trust(
@@ -131,7 +133,7 @@ class ApplyCounts:
     escalated: dict[str, int]
 
     @classmethod
-    def of(cls, decisions: list[Decision]) -> ApplyCounts:
+    def of(cls, decisions: list[TrustDecision]) -> ApplyCounts:
         accepted = Counter(each.judge or "" for each in decisions if each.decision == ACCEPT)
         asked = Counter(each.judge or "" for each in decisions if each.decision == ASK)
         escalated = Counter(each.reason for each in decisions if each.decision == ESCALATE)
@@ -165,7 +167,7 @@ def apply_trust(options: ApplyOptions) -> tuple[ApplyCounts, Path]:
     return ApplyCounts.of(decisions), out
 
 
-def _csv(table: VerdictTable, decisions: list[Decision], dropped: list[str]) -> str:
+def _csv(table: VerdictTable, decisions: list[TrustDecision], dropped: list[str]) -> str:
     """The rows as they are, and the decision beside each; columns of an earlier decision are replaced."""
     names = [
         name for name in dict.fromkeys(name for row in table.records for name in row) if name not in dropped

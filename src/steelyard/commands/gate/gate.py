@@ -53,23 +53,23 @@ Moment = Annotated[datetime, AfterValidator(_aware), Field(strict=False)]
 """A date of a file; without a zone it is of UTC."""
 
 
-class _Body(BaseModel):
+class _CertificateBody(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-class CertifiedJudge(_Body):
+class CertifiedJudge(_CertificateBody):
     name: str
     model: str
     protocols: dict[str, str]
     result: str
 
 
-class Versions(_Body):
+class Versions(_CertificateBody):
     steelyard: str
     python: str
 
 
-class Certificate(_Body):
+class Certificate(_CertificateBody):
     schema_name: str = Field(alias="schema")
     result: str
     judges: list[CertifiedJudge]

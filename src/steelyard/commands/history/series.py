@@ -92,7 +92,7 @@ class RunPoint:
 
 
 @dataclass(frozen=True)
-class Series:
+class JudgeSeries:
     judge: str
     points: tuple[RunPoint, ...]
     """Oldest first."""
@@ -112,7 +112,7 @@ class Series:
         return (certified or [0])[-1] if place else None
 
 
-def series_of(runs: Iterable[tuple[int, Path, Datasheet | None]]) -> list[Series]:
+def series_of(runs: Iterable[tuple[int, Path, Datasheet | None]]) -> list[JudgeSeries]:
     """The judges that several runs measured, by name and fingerprint; verdicts recorded elsewhere by name."""
     points = [
         RunPoint(number, path, sheet, judge, certificate_of(path, sheet, judge))
@@ -129,7 +129,7 @@ def series_of(runs: Iterable[tuple[int, Path, Datasheet | None]]) -> list[Series
     for name, by_print in named.items():
         if sum(map(len, by_print.values())) > 1:
             settings = _differences([points[-1] for points in by_print.values()])
-            made = [Series(name, tuple(p), s) for p, s in zip(by_print.values(), settings, strict=True)]
+            made = [JudgeSeries(name, tuple(p), s) for p, s in zip(by_print.values(), settings, strict=True)]
             found += sorted(made, key=lambda series: -len(series.points))
     return found
 

@@ -19,7 +19,7 @@ from steelyard.metrics.stats.intervals import Span
 
 
 @dataclass(frozen=True)
-class CallAnswer:
+class DifferingAnswer:
     """What one judge said in a call."""
 
     answer: str
@@ -38,7 +38,7 @@ class DifferingCall:
     about: str
     """Probe, kind, order and repeat."""
     label: str | None
-    sides: tuple[CallAnswer, CallAnswer]
+    sides: tuple[DifferingAnswer, DifferingAnswer]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from steelyard.datasheet.words.text import escape_fields
 from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
-from steelyard.metrics.faults import Fault
+from steelyard.metrics.faults import FigureFault
 from steelyard.metrics.stats.intervals import ALPHA
 
 LONG_NAME = 32
@@ -78,7 +78,7 @@ class ComparisonSheet:
     rows: tuple[Comparison, ...]
     p: float | None = None
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FigureFault, ...] = ()
     stratum: str | None = None
     """The part of the data that was compared; None for all of it."""
 

@@ -9,7 +9,18 @@ import numpy as np
 
 from steelyard.core.arrays import Mask
 from steelyard.core.text import pluralize
-from steelyard.datasheet.clause import Clause, Figure, Form, Name, Part, Phrase, figure, join, say, times
+from steelyard.datasheet.clause import (
+    Clause,
+    ClauseFigure,
+    Form,
+    Name,
+    Part,
+    Phrase,
+    figure,
+    join,
+    say,
+    times,
+)
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.examples.selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
@@ -17,12 +28,12 @@ from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
     PAIRS,
     TEXTS,
-    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
+    QuestionAnswer,
     Severity,
     Test,
     Way,
@@ -54,7 +65,7 @@ _PADDED_PAIRS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind":
 PADDED = ("padding", "padding_25", "padding_100")
 
 
-def length(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+def length(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
     """What each kind of text that was shown says of length; nothing where none can.
 
     A padded text that wins against a better one comes before one that wins between equals.
@@ -80,7 +91,7 @@ def length(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | Non
         about_judge=known[0][0].status in (FLAGGED, CLEAR),
     )
     tests = tuple(_length_test(estimate) for estimate, _ in known)
-    return Answer(worst(estimate.status for estimate, _ in known), clause, tests)
+    return QuestionAnswer(worst(estimate.status for estimate, _ in known), clause, tests)
 
 
 def _length_test(estimate: Estimate) -> Test:
@@ -131,7 +142,7 @@ def _against(figures: JudgeEstimates, estimate: Estimate) -> tuple[Phrase, Phras
     known = [say(f"{{}} {steps_apart(steps)}", figure(each)) for steps, each in shares if defined(each)]
     counts = say(": the better one wins in {}", join(" and ", known))
     if defined(worth):
-        counts += say("; twice as many words are worth {} steps", Figure(worth, Form.WORTH))
+        counts += say("; twice as many words are worth {} steps", ClauseFigure(worth, Form.WORTH))
     return lead, counts
 
 
@@ -174,7 +185,7 @@ def _natural(figures: JudgeEstimates, lean: Estimate) -> tuple[Phrase, Phrase]:
     if not defined(chosen):
         return lead, ()
     people = "" if chosen.chance is None else f", people in {decimal(chosen.chance)}"
-    share = Figure(chosen, Form.VALUE)
+    share = ClauseFigure(chosen, Form.VALUE)
     return lead, say(": names the longer in {}, {}{}", times(chosen, "decided call"), share, people)
 
 
@@ -209,7 +220,7 @@ def _in_areas(figures: JudgeEstimates) -> list[Estimate]:
     return [each for each in every if each.group["cue"] not in whole]
 
 
-def cues(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+def cues(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
     """What outweighs quality: the worth or the shift of each cue, flagged ones first."""
     del protocol
     every = worths(figures)
@@ -222,11 +233,11 @@ def cues(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     told = [_sentence(each) for each in known]
     status = worst(each.status for each in known)
     if not flagged:
-        return Answer(status, Clause(join("; ", told), about_judge=False), tests)
+        return QuestionAnswer(status, Clause(join("; ", told), about_judge=False), tests)
     names: list[Phrase] = [(_cue(each), *_area(each)) for each in flagged]
     lead = say("is swayed by {}", join(" and ", [join(", ", names[:-1]), names[-1]]))
     more = join("", (say("; {}", each) for each in told[len(flagged) :]))
-    return Answer(status, Clause(lead, say(": {}", join("; ", told[: len(flagged)])), more), tests)
+    return QuestionAnswer(status, Clause(lead, say(": {}", join("; ", told[: len(flagged)])), more), tests)
 
 
 def _cue(estimate: Estimate) -> Part:
@@ -250,10 +261,10 @@ def _sentence(estimate: Estimate) -> Phrase:
     """`padding is worth 1.4 [1.1, 1.9] steps: a padded answer beats …`, or how it moves the answers."""
     cue = _cue(estimate)
     if estimate.metric == AREA_WORTH.id:
-        worth = Figure(estimate, Form.WORTH)
+        worth = ClauseFigure(estimate, Form.WORTH)
         return say(f"{{}} is worth {{}} {step_noun(estimate)}s{{}}", cue, worth, _area(estimate))
     if estimate.metric == WORTH.id:
-        worth = Figure(estimate, Form.WORTH)
+        worth = ClauseFigure(estimate, Form.WORTH)
         said = say(f"{{}} is worth {{}} {step_noun(estimate)}s: {_meaning(estimate)}", cue, worth)
         said += _areas(estimate) if "areas_p" in estimate.details else ()
         crossing = estimate.details.get("crossing")

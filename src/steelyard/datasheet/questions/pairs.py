@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.clause import Clause, Figure, Form, Phrase, figure, join, say, times
+from steelyard.datasheet.clause import Clause, ClauseFigure, Form, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.examples.selection import FLIP, POSITIONAL, WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
@@ -12,12 +12,12 @@ from steelyard.datasheet.questions.question import (
     MEASURED,
     PAIRS,
     UNDEFINED,
-    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
+    QuestionAnswer,
     Severity,
     Test,
     Way,
@@ -46,14 +46,18 @@ VACUUM_KINDS = (*EMPTY_KINDS, IDENTICAL, "off_topic", "dont_know", "master_key")
 """The last three are responses without content, which only judges of single texts are shown."""
 
 
-def zero_point(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+def zero_point(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
     pooled = figures.find(CURRENT.id, protocol=protocol)
     if not defined(pooled):
         return unmeasured(pooled)
     kinds = [figures.find(CURRENT.id, protocol=protocol, kind=kind) for kind in VACUUM_KINDS]
     split = join(
         ", ",
-        (say(f"{KINDS[str(e.group['kind'])]} {{}}", Figure(e, Form.RATIO)) for e in kinds if defined(e)),
+        (
+            say(f"{KINDS[str(e.group['kind'])]} {{}}", ClauseFigure(e, Form.RATIO))
+            for e in kinds
+            if defined(e)
+        ),
     )
     paired = figures.find(CURRENT.id, protocol=protocol, kind=IDENTICAL) is not None
     does = (
@@ -66,10 +70,10 @@ def zero_point(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured |
         say(", {}", figure(pooled)),
         say(" ({}); limit {}{}{}", split, f"{limit_of(CURRENT):g}", abstentions(pooled), more_calls(pooled)),
     )
-    return Answer(pooled.status or UNDEFINED, clause, (Test.of(pooled),))
+    return QuestionAnswer(pooled.status or UNDEFINED, clause, (Test.of(pooled),))
 
 
-def surface(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+def surface(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
     del protocol
     stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
     if not defined(stable):
@@ -80,7 +84,7 @@ def surface(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | No
             say(", {}", figure(stable)),
             say(f"; {ONE_VERDICT}, so these calls do not tell taste from noise"),
         )
-        return Answer(MEASURED, clause, (Test.without_limit(stable),))
+        return QuestionAnswer(MEASURED, clause, (Test.without_limit(stable),))
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     by_chance = stable.reading == BY_CHANCE
     clause = Clause(
@@ -89,7 +93,9 @@ def surface(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | No
         say(chance, *())
         + say("; too near to that to be told from noise" if by_chance else more_calls(stable)),
     )
-    return Answer(stable.status or UNDEFINED, clause, () if by_chance else (Test.of(stable),), by_chance)
+    return QuestionAnswer(
+        stable.status or UNDEFINED, clause, () if by_chance else (Test.of(stable),), by_chance
+    )
 
 
 def never_ties(figures: JudgeEstimates) -> bool:
@@ -192,7 +198,7 @@ SURFACE = Question(
 )
 
 
-def position(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+def position(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
     del protocol
     net = figures.between_equals(NET_SLOT_PREFERENCE.id)
     share = figures.between_equals(POSITIONAL_FALSE_PREFERENCE.id)
@@ -215,14 +221,14 @@ def position(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | N
         same + say(more_calls(net)),
         about_judge=net.status == FLAGGED,
     )
-    return Answer(net.status or UNDEFINED, clause, (Test.of(net),))
+    return QuestionAnswer(net.status or UNDEFINED, clause, (Test.of(net),))
 
 
 def favours(net: Estimate) -> str:
     return f"favours the {'first' if (net.value or 0.0) > 0 else 'second'} text"
 
 
-def noise(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+def noise(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
     """Whether order adds to noise; which slot gains by it is the position test's to say."""
     excess = figures.between_equals(FLIP_EXCESS.id) or figures.find(FLIP_EXCESS.id, protocol=protocol)
     if excess is None:
@@ -246,13 +252,13 @@ def noise(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None
         about_judge=False,
     )
     tests = (Test.of(excess),) if excess.status else (Test.without_limit(excess),)
-    return Answer(excess.status or MEASURED, clause, tests)
+    return QuestionAnswer(excess.status or MEASURED, clause, tests)
 
 
 ON_NATURAL_PAIRS = f"{NET_SLOT_PREFERENCE.short} on natural pairs"
 
 
-def natural(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
+def natural(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
     stays = figures.find(ORDER_CONSISTENCY.id, protocol=protocol)
     net = figures.find(NET_SLOT_PREFERENCE.id, protocol=protocol)
     if not defined(stays) or net is None:
@@ -280,7 +286,7 @@ def natural(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | No
             more,
         )
     tests = (Test.of(net, ON_NATURAL_PAIRS) if net.status else Test.without_limit(net, ON_NATURAL_PAIRS),)
-    return Answer(net.status or MEASURED, clause, tests)
+    return QuestionAnswer(net.status or MEASURED, clause, tests)
 
 
 POSITION = Question(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from markupsafe import Markup, escape
 
 from steelyard.core.text import listed, plural, pluralize
-from steelyard.datasheet.clause import Clause, Figure, Form, Part, Phrase
+from steelyard.datasheet.clause import Clause, ClauseFigure, Form, Part, Phrase
 from steelyard.datasheet.conclusion import NO_FAULT, Conclusion, Fact, Step
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.question import Decision, State, Test
@@ -29,7 +29,7 @@ def sentence(clause: Clause) -> str:
 def part_text(part: Part) -> str:
     if isinstance(part, str):
         return escape_keeping_spaces(part)
-    if not isinstance(part, Figure):
+    if not isinstance(part, ClauseFigure):
         return escape_control_chars(part.text)
     match part.form:
         case Form.VALUE:
@@ -49,7 +49,7 @@ def linked(phrase: Phrase, address: Callable[[Estimate], str]) -> Markup:
     link = Markup('<a class="behind" href="{}">{}</a>')
     return Markup("").join(
         link.format(address(part.estimate), part_text(part))
-        if isinstance(part, Figure)
+        if isinstance(part, ClauseFigure)
         else escape(part_text(part))
         for part in phrase
     )

@@ -19,7 +19,7 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.rows import ComparisonCriterion, UnitEvent
 from steelyard.metrics.comparison.unit_events import Dropped, UnitEvents, Units
 from steelyard.metrics.estimate import DECIDES, Interval
-from steelyard.metrics.faults import Fault, Faults
+from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import (
     CLEAR,
     FLAGGED,
@@ -211,7 +211,7 @@ class ComparisonFamily:
     rows: tuple[Comparison, ...]
     p: float | None
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FigureFault, ...] = ()
 
     @property
     def differs(self) -> bool:

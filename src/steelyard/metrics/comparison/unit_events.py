@@ -30,7 +30,7 @@ from steelyard.metrics.comparison.rows import (
     pair_rows,
     score_rows,
 )
-from steelyard.metrics.faults import Fault, Faults
+from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.metric import LEFT_OUT, Amount, Metric, Texts
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.length import longer_text
@@ -89,7 +89,7 @@ CONTRADICTIONS = ComparisonCriterion("run", CONTRADICTION_RATE.id, (), "call")
 class UnitEvents(dict[ComparisonCriterion, dict[Key, UnitEvent]]):
     def __init__(self) -> None:
         super().__init__()
-        self.faults: dict[ComparisonCriterion, Fault] = {}
+        self.faults: dict[ComparisonCriterion, FigureFault] = {}
         """Figures whose event could not be computed, pooled over their conditions."""
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -122,7 +122,7 @@ def call_key(protocol: str, key: Key) -> Key:
 def _enter(result: UnitEvents, shown: ProbeRows, metric: Metric, place: int) -> None:
     whole = criterion_for(shown.probe, shown.protocol, metric, {}, place)
 
-    def broken(fault: Fault) -> list[Entry]:
+    def broken(fault: FigureFault) -> list[Entry]:
         result.faults[whole] = fault
         return []
 

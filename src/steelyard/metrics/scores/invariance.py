@@ -58,7 +58,7 @@ NOISE_UNKNOWN = "no repeats: noise and edit are not told apart"
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons:
+class ItemComparisons:
     """Every edited call of an item beside every call of the unchanged item; one entry per item."""
 
     rows: Scores
@@ -82,13 +82,13 @@ def same_verdict_expected(scores: Scores, *, keep_label: bool) -> Scores:
     return scores.where(scores.original | np.isnan(scores.expected) | same)
 
 
-def compare_items(scores: Scores) -> Comparisons:
+def compare_items(scores: Scores) -> ItemComparisons:
     size = len(scores.items)
     edited = np.bincount(scores.item[~scores.original], minlength=size)
     plain = np.bincount(scores.item[scores.original], minlength=size)
     rows = scores.where(((edited > 0) & (plain > 0))[scores.item])
     counts = _item_counts(rows, ~rows.original), _item_counts(rows, rows.original)
-    return Comparisons(
+    return ItemComparisons(
         rows=rows,
         equal=(counts[0] * counts[1]).sum(-1),
         made=counts[0].sum(-1) * counts[1].sum(-1),
@@ -113,7 +113,9 @@ def invariance_estimates(
     return [invariance(context, comparisons, known_noise=excess.value is not None), excess]
 
 
-def invariance(context: EstimateContext, comparisons: Comparisons, *, known_noise: bool = True) -> Estimate:
+def invariance(
+    context: EstimateContext, comparisons: ItemComparisons, *, known_noise: bool = True
+) -> Estimate:
     """The paired figure; it has a finding only where the noise is not known."""
     rows, made = comparisons.rows, comparisons.made
     used = rows.where((made > 0)[rows.item] & rows.readable)
@@ -135,7 +137,7 @@ def invariance(context: EstimateContext, comparisons: Comparisons, *, known_nois
     return replace(with_finding(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
 
 
-def _excess(context: EstimateContext, comparisons: Comparisons) -> Estimate:
+def _excess(context: EstimateContext, comparisons: ItemComparisons) -> Estimate:
     flips = 1 - ratio(comparisons.equal.astype(np.float64), comparisons.made.astype(np.float64))
     both = np.isfinite(flips) & np.isfinite(comparisons.floor)
     rows = comparisons.rows

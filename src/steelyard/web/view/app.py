@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.commands.history.control_chart import RUNS_A_YEAR, PairedTest, kept_tests, paired_tests
-from steelyard.commands.history.series import RunPoint, Series, series_of
+from steelyard.commands.history.series import JudgeSeries, RunPoint, series_of
 from steelyard.commands.view import viewed_run
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.call_order import sort_rows
@@ -188,7 +188,7 @@ class ViewPages:
         now = "9"  # a run that goes on is newer than every date
         return sorted(runs, key=lambda run: (run[2] and run[2].facts.finished) or now, reverse=True)
 
-    def _series(self) -> list[Series]:
+    def _series(self) -> list[JudgeSeries]:
         return series_of((links.run, run.path, sheet) for run, links, sheet, _ in self._opened())
 
     def _histories(self, request: Request) -> tuple[list[History], set[str], int]:

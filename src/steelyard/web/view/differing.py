@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.commands.view.call_index import CallFilter, differing_rows
 from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
-from steelyard.datasheet.comparison.page import CallAnswer, DifferingCall
+from steelyard.datasheet.comparison.page import DifferingAnswer, DifferingCall
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines
 from steelyard.stimuli.expectation import reference_label
@@ -79,7 +79,7 @@ class DifferingPairs:
         ]
 
 
-def _call(answers: Sequence[CallAnswer], detail: CallDetail) -> DifferingCall:
+def _call(answers: Sequence[DifferingAnswer], detail: CallDetail) -> DifferingCall:
     seen = detail.observation
     shown = seen.stimulus
     order = f", order {seen.order}" if len(shown.texts) == 2 else ""
@@ -90,11 +90,11 @@ def _call(answers: Sequence[CallAnswer], detail: CallDetail) -> DifferingCall:
     return DifferingCall(escape_keeping_lines(shown.id), about, told, (answers[0], answers[1]))
 
 
-def _answer(side: ComparedSide, row: int, detail: CallDetail) -> CallAnswer:
+def _answer(side: ComparedSide, row: int, detail: CallDetail) -> DifferingAnswer:
     index, seen = side.loaded.index, detail.observation
     stored = detail.stored
     text = stored.reply.reply.text if stored is not None and stored.reply is not None else "not recorded"
     excerpt = text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
     word = "" if not index.answers.has_reference[row] else "wrong" if index.answers.wrong[row] else "right"
     address = side.links.call(detail.id, seen.stimulus.id)
-    return CallAnswer(str(index.answer_words[row]), escape_keeping_lines(excerpt), address, word)
+    return DifferingAnswer(str(index.answer_words[row]), escape_keeping_lines(excerpt), address, word)

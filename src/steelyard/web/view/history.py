@@ -14,7 +14,7 @@ from steelyard.commands.history.control_chart import (
     pairs_needed,
     run_alpha,
 )
-from steelyard.commands.history.series import RunPoint, Series
+from steelyard.commands.history.series import JudgeSeries, RunPoint
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.rows import p_value
 from steelyard.datasheet.conclusion import Conclusion
@@ -76,7 +76,7 @@ class HistoryRow:
 
 @dataclass(frozen=True)
 class History:
-    series: Series
+    series: JudgeSeries
     questions: tuple[Charted, ...]
     rows: tuple[HistoryRow, ...]
     """Newest first."""
@@ -111,7 +111,7 @@ class History:
         return f"{runs}, {'; '.join(parts)}"
 
 
-def questions_of(series: Series) -> list[Charted]:
+def questions_of(series: JudgeSeries) -> list[Charted]:
     """What can be charted: the questions that count for the verdict, in reading order.
 
     They and their figures are those of the earliest run that asks them, so that no later answer chooses.
@@ -127,7 +127,7 @@ def questions_of(series: Series) -> list[Charted]:
     return list(found.values())
 
 
-def history(series: Series, chosen: Collection[str], runs_a_year: int, paired: Paired) -> History:
+def history(series: JudgeSeries, chosen: Collection[str], runs_a_year: int, paired: Paired) -> History:
     """The series with charts of the questions chosen by id, or of all where none is."""
     every = questions_of(series)
     questions = [each for each in every if each.id in chosen] or every
@@ -146,7 +146,7 @@ def history(series: Series, chosen: Collection[str], runs_a_year: int, paired: P
     return History(series, tuple(questions), tuple(reversed(rows)), drawn, rule)
 
 
-def _rule(alpha: float, stated: int, questions: int, series: Series) -> str:
+def _rule(alpha: float, stated: int, questions: int, series: JudgeSeries) -> str:
     runs = f"{stated} runs a year, as stated"
     if round(ALPHA / alpha) > stated:
         runs = f"{round(ALPHA / alpha)} runs a year, as they were ({stated} were stated)"
@@ -160,7 +160,7 @@ def _rule(alpha: float, stated: int, questions: int, series: Series) -> str:
 
 
 def _row(
-    series: Series,
+    series: JudgeSeries,
     place: int,
     questions: Sequence[Charted],
     alpha: float,

@@ -22,7 +22,7 @@ from steelyard.datasheet.sections.rows import Cell
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
-from steelyard.metrics.faults import Fault, Faults
+from steelyard.metrics.faults import Faults, FigureFault
 
 _HERE = "steelyard.datasheet.render.html.charts"
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -96,7 +96,7 @@ def _check(chart: Chart, name: str) -> Chart:
     return replace(chart, rows=rows, id=name)
 
 
-def _placeholder(name: str, fault: Fault) -> Chart:
+def _placeholder(name: str, fault: FigureFault) -> Chart:
     return Chart(_title(name), fault.note, (), id=name)
 
 
