@@ -12,12 +12,12 @@ from steelyard.datasheet.questions.question import (
     MEASURED,
     PAIRS,
     TEXTS,
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     Way,
@@ -45,7 +45,7 @@ SIGNALS = {
 }
 
 
-def confidence(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def confidence(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether its confidence tells right from wrong, and claims no more than is right."""
     tells, over, sure = (
         figures.of_probe(PROBE, metric.id, protocol=protocol)
@@ -67,7 +67,7 @@ def confidence(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMe
         _recalibrated(figures, over) + say(more_calls(needed if status == INCONCLUSIVE else None)),
         about_judge=status != INCONCLUSIVE,
     )
-    return QuestionAnswer(status, clause, tuple(map(Test.of, known)))
+    return Answer(status, clause, tuple(map(Test.of, known)))
 
 
 def _opening(tells: Estimate, over: Estimate | None, status: str) -> str:
@@ -93,7 +93,7 @@ def _recalibrated(figures: JudgeEstimates, over: Estimate | None) -> Phrase:
     return say("; recalibrated by the labels of other items {}", figure(anew))
 
 
-def _other_signals(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | None:
+def _other_signals(figures: JudgeEstimates, protocol: str) -> Answer | None:
     """What the calls tell of a judge that was not asked how sure it is; nothing has a limit."""
     found = {name: figures.of_probe(PROBE, AUROC.id, protocol=protocol, signal=name) for name in SIGNALS}
     known = {name: each for name, each in found.items() if defined(each)}
@@ -102,7 +102,7 @@ def _other_signals(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | N
     told = join(", ", (say(f"{SIGNALS[name]} {{}}", figure(each)) for name, each in known.items()))
     clause = Clause(say("tells right from wrong answers, as AUROC: {}", told), about_judge=False)
     tests = tuple(Test.without_limit(each, f"AUROC, {SIGNALS[name]}") for name, each in known.items())
-    return QuestionAnswer(MEASURED, clause, tests)
+    return Answer(MEASURED, clause, tests)
 
 
 def does_not_tell(figures: JudgeEstimates) -> bool:

@@ -28,12 +28,12 @@ from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
     PAIRS,
     TEXTS,
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     Way,
@@ -65,7 +65,7 @@ _PADDED_PAIRS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind":
 PADDED = ("padding", "padding_25", "padding_100")
 
 
-def length(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def length(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """What each kind of text that was shown says of length; nothing where none can.
 
     A padded text that wins against a better one comes before one that wins between equals.
@@ -91,7 +91,7 @@ def length(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasur
         about_judge=known[0][0].status in (FLAGGED, CLEAR),
     )
     tests = tuple(_length_test(estimate) for estimate, _ in known)
-    return QuestionAnswer(worst(estimate.status for estimate, _ in known), clause, tests)
+    return Answer(worst(estimate.status for estimate, _ in known), clause, tests)
 
 
 def _length_test(estimate: Estimate) -> Test:
@@ -220,7 +220,7 @@ def _in_areas(figures: JudgeEstimates) -> list[Estimate]:
     return [each for each in every if each.group["cue"] not in whole]
 
 
-def cues(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def cues(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """What outweighs quality: the worth or the shift of each cue, flagged ones first."""
     del protocol
     every = worths(figures)
@@ -233,11 +233,11 @@ def cues(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured
     told = [_sentence(each) for each in known]
     status = worst(each.status for each in known)
     if not flagged:
-        return QuestionAnswer(status, Clause(join("; ", told), about_judge=False), tests)
+        return Answer(status, Clause(join("; ", told), about_judge=False), tests)
     names: list[Phrase] = [(_cue(each), *_area(each)) for each in flagged]
     lead = say("is swayed by {}", join(" and ", [join(", ", names[:-1]), names[-1]]))
     more = join("", (say("; {}", each) for each in told[len(flagged) :]))
-    return QuestionAnswer(status, Clause(lead, say(": {}", join("; ", told[: len(flagged)])), more), tests)
+    return Answer(status, Clause(lead, say(": {}", join("; ", told[: len(flagged)])), more), tests)
 
 
 def _cue(estimate: Estimate) -> Part:

@@ -13,12 +13,12 @@ from steelyard.datasheet.examples.selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     by_status,
@@ -53,7 +53,7 @@ MOST_NAMES = 5
 """Suspect texts that are named; the others are counted."""
 
 
-def expected_answers(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def expected_answers(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether texts that were written or changed to earn an answer get it; each kind is a test of its own."""
     kinds = _written_kinds(figures, protocol)
     known = [estimate for estimate in kinds if defined(estimate)]
@@ -68,7 +68,7 @@ def expected_answers(figures: JudgeEstimates, protocol: str) -> QuestionAnswer |
     ]
     clause = Clause(*_answers(first), join("", more))
     tests = tuple(Test.of(each, _row_name(each)) for each in known)
-    return QuestionAnswer(worst(each.status for each in known), clause, tests)
+    return Answer(worst(each.status for each in known), clause, tests)
 
 
 def _row_name(estimate: Estimate) -> str:

@@ -19,12 +19,12 @@ from steelyard.datasheet.questions.question import (
     MEASURED,
     PAIRS,
     UNDEFINED,
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     Way,
@@ -54,7 +54,7 @@ from steelyard.verdicts.stimulus_columns import StimulusColumns
 HALF = 0.5
 
 
-def accuracy(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def accuracy(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Agreement with the references beside the best rule that reads nothing, and beyond chance."""
     probe, noun = _subject(figures)
     right = figures.of_probe(probe, ACCURACY_METRIC.id, protocol=protocol)
@@ -70,7 +70,7 @@ def accuracy(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeas
         (_beside(figures, probe, gain) if ordinal else ())
         + say(more_calls(kappa if status == INCONCLUSIVE else None, of_agents=figures.of_agents)),
     )
-    return QuestionAnswer(status, clause, tuple(_tests(right, gain if ordinal else None, kappa)))
+    return Answer(status, clause, tuple(_tests(right, gain if ordinal else None, kappa)))
 
 
 def _tests(right: Estimate, gain: Estimate | None, kappa: Estimate | None) -> list[Test]:
@@ -140,7 +140,7 @@ def _beyond_chance(kappa: Estimate | None) -> Phrase:
     return say(f"; beyond chance {{}}{f', floor {floor.value:g}' if floor else ''}", figure(kappa))
 
 
-def leniency(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def leniency(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Which way errors go; nothing without two kinds of labels to err on."""
     shift = figures.of_probe(ORIGINAL, LENIENCY_METRIC.id, protocol=protocol)
     if not defined(shift):
@@ -163,7 +163,7 @@ def leniency(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeas
         about_judge=shift.status != INCONCLUSIVE,
     )
     tests = (Test.of(shift),) if shift.status else (Test.without_limit(shift),)
-    return QuestionAnswer(shift.status or UNDEFINED, clause, tests)
+    return Answer(shift.status or UNDEFINED, clause, tests)
 
 
 def _false_rates(figures: JudgeEstimates, shift: Estimate) -> Phrase:
@@ -215,7 +215,7 @@ def label_rates(figures: JudgeEstimates) -> Phrase:
     return say(f"{told}{left_out}", figure(failed), figure(passed))
 
 
-def errors_by_label(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def errors_by_label(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """The share of each label that it gets wrong; how far they may lie apart is asked by leniency."""
     rates = [
         figures.of_probe(ORIGINAL, metric.id, protocol=protocol)
@@ -225,10 +225,10 @@ def errors_by_label(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | 
     if not told:
         return unmeasured(*rates)
     known = tuple(Test.without_limit(rate) for rate in rates if defined(rate))
-    return QuestionAnswer(MEASURED, Clause(told, about_judge=False), known)
+    return Answer(MEASURED, Clause(told, about_judge=False), known)
 
 
-def spread(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def spread(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether scores in levels keep to the middle of the scale; nothing for yes and no."""
     ratio = figures.of_probe(ORIGINAL, COMPRESSION.id, protocol=protocol)
     if not defined(ratio):
@@ -247,10 +247,10 @@ def spread(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasur
         say(f"; floor {limit_of(COMPRESSION):g}{more_calls(ratio, of_agents=figures.of_agents)}"),
         about_judge=ratio.status != INCONCLUSIVE,
     )
-    return QuestionAnswer(ratio.status or MEASURED, clause, (Test.of(ratio),))
+    return Answer(ratio.status or MEASURED, clause, (Test.of(ratio),))
 
 
-def strata(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def strata(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Areas of the catalogue in which it is reversed, or the stratum with the lowest accuracy of own data.
 
     Nothing without strata.
@@ -279,10 +279,10 @@ def strata(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasur
     )
     title = f"right in {name}, against the others"
     test = Test.of(gap, title) if gap.status else Test.without_limit(gap, title)
-    return QuestionAnswer(status, clause, (test,))
+    return Answer(status, clause, (test,))
 
 
-def _areas(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | None:
+def _areas(figures: JudgeEstimates, protocol: str) -> Answer | None:
     """Where the better text loses more often than it wins; None where no area was compared."""
     every = figures.every.of(figures.judge, AREA_MERIT.id)
     known = [e for e in every if e.group.get("protocol") == protocol and defined(e)]
@@ -293,7 +293,7 @@ def _areas(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | None:
     if not low:
         lead = say("is reversed in no area; lowest measured in {}", Name(str(known[0].group["stratum"])))
         clause = Clause(lead, say(": merit {}", figure(known[0])), about_judge=False)
-        return QuestionAnswer(MEASURED, clause, (Test.without_limit(known[0]),))
+        return Answer(MEASURED, clause, (Test.without_limit(known[0]),))
     named = join(", ", (say("{}", Name(str(each.group["stratum"]))) for each in low))
     measured = join(", ", (say("{}", figure(each)) for each in low))
     others = [each.value or 0.0 for each in known if each not in low]
@@ -302,7 +302,7 @@ def _areas(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | None:
         say("is wrong more often than right in {}", named), say(": merit {}, chance 0.50", measured), rest
     )
     tests = tuple(Test(_decided(e), (HALF, inf), f"tells good from bad in {e.group['stratum']}") for e in low)
-    return QuestionAnswer(FLAGGED, clause, tests)
+    return Answer(FLAGGED, clause, tests)
 
 
 def _decided(estimate: Estimate) -> Estimate:

@@ -17,12 +17,12 @@ from steelyard.datasheet.questions.question import (
     MEASURED,
     PAIRS,
     TEXTS,
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     Way,
@@ -69,7 +69,7 @@ IN_PAIRS = (LADDER, NATURAL_PROBE)
 HALF = 0.5
 
 
-def merit(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def merit(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """What each kind of evidence in the run says of merit; one that refutes it decides, else one shows it."""
     del protocol
     evidence = figures.merits()
@@ -92,7 +92,7 @@ def merit(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasure
         join("", (_more(figures, estimate) for estimate in known)),
         about_judge=status != INCONCLUSIVE or reversed_,
     )
-    return QuestionAnswer(status, clause, tuple(_tests(figures, known)))
+    return Answer(status, clause, tuple(_tests(figures, known)))
 
 
 def _tests(figures: JudgeEstimates, known: Iterable[Estimate]) -> Iterable[Test]:
@@ -208,7 +208,7 @@ def mostly_ties(figures: JudgeEstimates) -> bool:
     return ties is not None and ties.interval is not None and (ties.interval.low or 0.0) > HALF
 
 
-def sensitivity(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def sensitivity(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     first = figures.find(TARGET_SENSITIVITY.id, protocol=protocol, delta=1)
     if not defined(first):
         return unmeasured(first)
@@ -219,7 +219,7 @@ def sensitivity(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotM
         say(", {}", figure(first)),
         say(", floor {}{}{}", f"{limit_of(TARGET_SENSITIVITY):g}", missed, more_calls(first)),
     )
-    return QuestionAnswer(first.status or MEASURED, clause, (Test.of(first, SENSITIVITY.title),))
+    return Answer(first.status or MEASURED, clause, (Test.of(first, SENSITIVITY.title),))
 
 
 def _missed_by(ties: Estimate) -> str:
@@ -229,7 +229,7 @@ def _missed_by(ties: Estimate) -> str:
     return "abstention" if ties.abstained == ties.numerator else "tie or abstention"
 
 
-def threshold(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def threshold(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     smallest = figures.find(DELTA75.id, protocol=protocol)
     if not defined(smallest):
         return unmeasured(smallest)
@@ -238,7 +238,7 @@ def threshold(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMea
         "left": "is right in three calls of four at the smallest step already; the threshold is",
     }
     opening = words.get(smallest.censored or "", "is right in three calls of four from a difference of")
-    return QuestionAnswer(
+    return Answer(
         MEASURED, Clause(say("{} {} steps", opening, figure(smallest))), (Test.without_limit(smallest),)
     )
 

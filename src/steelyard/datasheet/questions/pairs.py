@@ -12,12 +12,12 @@ from steelyard.datasheet.questions.question import (
     MEASURED,
     PAIRS,
     UNDEFINED,
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     Way,
@@ -46,7 +46,7 @@ VACUUM_KINDS = (*EMPTY_KINDS, IDENTICAL, "off_topic", "dont_know", "master_key")
 """The last three are responses without content, which only judges of single texts are shown."""
 
 
-def zero_point(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def zero_point(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     pooled = figures.find(CURRENT.id, protocol=protocol)
     if not defined(pooled):
         return unmeasured(pooled)
@@ -70,10 +70,10 @@ def zero_point(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMe
         say(", {}", figure(pooled)),
         say(" ({}); limit {}{}{}", split, f"{limit_of(CURRENT):g}", abstentions(pooled), more_calls(pooled)),
     )
-    return QuestionAnswer(pooled.status or UNDEFINED, clause, (Test.of(pooled),))
+    return Answer(pooled.status or UNDEFINED, clause, (Test.of(pooled),))
 
 
-def surface(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def surface(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     del protocol
     stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
     if not defined(stable):
@@ -84,7 +84,7 @@ def surface(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasu
             say(", {}", figure(stable)),
             say(f"; {ONE_VERDICT}, so these calls do not tell taste from noise"),
         )
-        return QuestionAnswer(MEASURED, clause, (Test.without_limit(stable),))
+        return Answer(MEASURED, clause, (Test.without_limit(stable),))
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     by_chance = stable.reading == BY_CHANCE
     clause = Clause(
@@ -93,9 +93,7 @@ def surface(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasu
         say(chance, *())
         + say("; too near to that to be told from noise" if by_chance else more_calls(stable)),
     )
-    return QuestionAnswer(
-        stable.status or UNDEFINED, clause, () if by_chance else (Test.of(stable),), by_chance
-    )
+    return Answer(stable.status or UNDEFINED, clause, () if by_chance else (Test.of(stable),), by_chance)
 
 
 def never_ties(figures: JudgeEstimates) -> bool:
@@ -198,7 +196,7 @@ SURFACE = Question(
 )
 
 
-def position(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def position(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     del protocol
     net = figures.between_equals(NET_SLOT_PREFERENCE.id)
     share = figures.between_equals(POSITIONAL_FALSE_PREFERENCE.id)
@@ -221,14 +219,14 @@ def position(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeas
         same + say(more_calls(net)),
         about_judge=net.status == FLAGGED,
     )
-    return QuestionAnswer(net.status or UNDEFINED, clause, (Test.of(net),))
+    return Answer(net.status or UNDEFINED, clause, (Test.of(net),))
 
 
 def favours(net: Estimate) -> str:
     return f"favours the {'first' if (net.value or 0.0) > 0 else 'second'} text"
 
 
-def noise(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def noise(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether order adds to noise; which slot gains by it is the position test's to say."""
     excess = figures.between_equals(FLIP_EXCESS.id) or figures.find(FLIP_EXCESS.id, protocol=protocol)
     if excess is None:
@@ -252,13 +250,13 @@ def noise(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasure
         about_judge=False,
     )
     tests = (Test.of(excess),) if excess.status else (Test.without_limit(excess),)
-    return QuestionAnswer(excess.status or MEASURED, clause, tests)
+    return Answer(excess.status or MEASURED, clause, tests)
 
 
 ON_NATURAL_PAIRS = f"{NET_SLOT_PREFERENCE.short} on natural pairs"
 
 
-def natural(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def natural(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     stays = figures.find(ORDER_CONSISTENCY.id, protocol=protocol)
     net = figures.find(NET_SLOT_PREFERENCE.id, protocol=protocol)
     if not defined(stays) or net is None:
@@ -286,7 +284,7 @@ def natural(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasu
             more,
         )
     tests = (Test.of(net, ON_NATURAL_PAIRS) if net.status else Test.without_limit(net, ON_NATURAL_PAIRS),)
-    return QuestionAnswer(net.status or MEASURED, clause, tests)
+    return Answer(net.status or MEASURED, clause, tests)
 
 
 POSITION = Question(

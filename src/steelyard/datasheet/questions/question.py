@@ -201,7 +201,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class QuestionAnswer:
+class Answer:
     """What a question's function gives: the status, the words, the tests behind them."""
 
     status: str
@@ -218,7 +218,7 @@ class NotMeasured:
     tests: tuple[Test, ...] = ()
 
 
-Asked = Callable[[JudgeEstimates, str], QuestionAnswer | NotMeasured | None]
+Asked = Callable[[JudgeEstimates, str], Answer | NotMeasured | None]
 """From the figures of a judge and a protocol; None where nobody asked."""
 
 
@@ -303,7 +303,7 @@ class Question:
         answers = ((protocol, self.ask(figures, protocol)) for protocol in protocols)
         return [self._decision(figures.judge, a, protocol) for protocol, a in answers if a is not None]
 
-    def _decision(self, judge: str, answer: QuestionAnswer | NotMeasured, protocol: str) -> Decision:
+    def _decision(self, judge: str, answer: Answer | NotMeasured, protocol: str) -> Decision:
         if isinstance(answer, NotMeasured):
             clause = Clause(say(answer.reason), about_judge=False)
             return Decision(judge, self, UNDEFINED, clause, answer.tests, protocol)

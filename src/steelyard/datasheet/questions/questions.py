@@ -20,11 +20,11 @@ from steelyard.datasheet.questions.merit import MERIT, SENSITIVITY, THRESHOLD
 from steelyard.datasheet.questions.pairs import DARK_CURRENT, NATURAL_PAIRS, NOISE, POSITION, SURFACE
 from steelyard.datasheet.questions.question import (
     UNDEFINED,
+    Answer,
     Counts,
     Decision,
     Fault,
     Question,
-    QuestionAnswer,
     Test,
     worst,
 )
@@ -88,7 +88,7 @@ def _of_plugins(figures: JudgeEstimates) -> Iterator[Question]:
 
 
 def _of_plugin(probe: str) -> Question:
-    def ask(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | None:
+    def ask(figures: JudgeEstimates, protocol: str) -> Answer | None:
         del protocol
         mine = figures.every.of_judge(figures.judge)
         known = [e for e in mine if e.probe == probe and e.is_overall and e.status and e.value is not None]
@@ -101,7 +101,7 @@ def _of_plugin(probe: str) -> Question:
         clause = Clause(said, about_judge=False)
         # Nobody here knows the limit of a metric that no installed package declares.
         tests = (Test.of(e) if metric_named(e.metric).meaning else Test.without_limit(e) for e in known)
-        return QuestionAnswer(worst(e.status for e in known), clause, tuple(tests))
+        return Answer(worst(e.status for e in known), clause, tuple(tests))
 
     return Question(probe_title(probe), probe_title(probe).lower(), ask, Counts.FAULT, probes=(probe,))
 

@@ -17,12 +17,12 @@ from steelyard.datasheet.questions.question import (
     MEASURED,
     TEXTS,
     UNDEFINED,
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     Way,
@@ -46,7 +46,7 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 
-def constant_answer(figures: JudgeEstimates, because: str) -> QuestionAnswer | None:
+def constant_answer(figures: JudgeEstimates, because: str) -> Answer | None:
     """The answer where every score of the judge is the same; `because` says what follows; else None."""
     commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
     if not never_varies(commonest):
@@ -56,10 +56,10 @@ def constant_answer(figures: JudgeEstimates, because: str) -> QuestionAnswer | N
         f"{because}",
         times(commonest, "call"),
     )
-    return QuestionAnswer(UNDEFINED, Clause(said, about_judge=False))
+    return Answer(UNDEFINED, Clause(said, about_judge=False))
 
 
-def repeatability(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def repeatability(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Agreement of the judge with itself, whatever its accuracy, compared with a floor.
 
     Beyond chance where nearly all verdicts are alike, and by the spread of scores on ordinal scales: there
@@ -87,10 +87,10 @@ def repeatability(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | No
         say(f"{floor}{apart}{more_calls(decides, of_agents=figures.of_agents)}"),
     )
     test = Test.without_limit(decides) if status == MEASURED else Test.of(decides)
-    return QuestionAnswer(status, clause, (test,))
+    return Answer(status, clause, (test,))
 
 
-def _between_equals(figures: JudgeEstimates) -> QuestionAnswer | NotMeasured | None:
+def _between_equals(figures: JudgeEstimates) -> Answer | NotMeasured | None:
     """Judges of pairs: how often asking again names another winner where neither text is better."""
     flips = figures.between_equals(REPEAT_FLIP_RATE.id)
     if not defined(flips):
@@ -100,7 +100,7 @@ def _between_equals(figures: JudgeEstimates) -> QuestionAnswer | NotMeasured | N
         say(", {}", figure(flips)),
         say(f", limit {limit_of(REPEAT_FLIP_RATE):g}{more_calls(flips)}"),
     )
-    return QuestionAnswer(flips.status or MEASURED, clause, (Test.of(flips),))
+    return Answer(flips.status or MEASURED, clause, (Test.of(flips),))
 
 
 REPEATABILITY = Question(
@@ -123,7 +123,7 @@ REPEATABILITY = Question(
 )
 
 
-def robustness(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def robustness(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
     asked = {probe: _effect(figures, probe, protocol) for probe in label_keeping_probes()}
     estimates = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
@@ -153,7 +153,7 @@ def robustness(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMe
         say("".join(f"; {part}" for part in others)),
         about_judge=False,
     )
-    return QuestionAnswer(status, clause, tuple(map(_test, estimates.values())))
+    return Answer(status, clause, tuple(map(_test, estimates.values())))
 
 
 def _test(estimate: Estimate) -> Test:
@@ -187,7 +187,7 @@ def _family(effects: Iterable[Estimate]) -> str:
     return f"corrected for {tests} edits (Holm)" if tests > 1 else ""
 
 
-def volatility(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def volatility(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Accuracy from probe to probe, and how much of its spread sampling explains; nothing for one probe."""
     estimates = [
         figures.of_probe("volatility", f"accuracy_{name}", protocol=protocol)
@@ -214,7 +214,7 @@ def volatility(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMe
             "would give {}",
             *map(value, (least, most, spread, sampling)),
         )
-    return QuestionAnswer(MEASURED, Clause(right, (), more, about_judge=False), (Test.without_limit(mean),))
+    return Answer(MEASURED, Clause(right, (), more, about_judge=False), (Test.without_limit(mean),))
 
 
 def _probe(estimate: Estimate) -> str:

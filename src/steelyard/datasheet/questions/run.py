@@ -14,12 +14,12 @@ from steelyard.datasheet.questions.pairs import off_zero
 from steelyard.datasheet.questions.question import (
     MEASURED,
     UNDEFINED,
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     by_status,
@@ -56,7 +56,7 @@ LOST = {UNREADABLE_RATE.id: "no readable reply in {}", FAILED_RATE.id: "no reply
 HALF = 0.5
 
 
-def failures(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def failures(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Calls without a verdict; where there is none, however few were made, nothing is missing."""
     del protocol
     known = [rate for rate in map(figures.find, LOST) if defined(rate)]
@@ -67,7 +67,7 @@ def failures(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeas
     if not lost:
         said = f"each of {pluralize(known[0].n_calls, 'call')} ended in a verdict{declines}"
         tests = tuple(Test.without_limit(rate) for rate in known)
-        return QuestionAnswer(CLEAR, Clause(say(said), about_judge=False), tests)
+        return Answer(CLEAR, Clause(say(said), about_judge=False), tests)
     status = worst(rate.status or CLEAR for rate in known)
     needed = max(known, key=lambda rate: (rate.status == INCONCLUSIVE, rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
@@ -80,7 +80,7 @@ def failures(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeas
         say(f"; such a call is never a score{declines}{depends}{more}"),
         about_judge=False,
     )
-    return QuestionAnswer(status, clause, tuple(Test.of(rate) for rate in known if rate.status))
+    return Answer(status, clause, tuple(Test.of(rate) for rate in known if rate.status))
 
 
 def lost_share(figures: JudgeEstimates, *metrics: str) -> float:
@@ -106,7 +106,7 @@ def _more_failed_than_unreadable(figures: JudgeEstimates) -> bool:
     return lost_share(figures, FAILED_RATE.id) > lost_share(figures, UNREADABLE_RATE.id)
 
 
-def cost(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def cost(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Dollars per call and per point; nothing for a judge that costs nothing."""
     call = figures.of_probe("cost", COST_PER_CALL.id, protocol=protocol)
     if call is None or call.value == 0:
@@ -121,10 +121,10 @@ def cost(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured
     elif defined(pooled):
         per_point = say(", {} for all probes per point of their mean accuracy", value(pooled))
     clause = Clause(say("{} per call", value(call)), (), per_point, about_judge=False)
-    return QuestionAnswer(MEASURED, clause, (Test.without_limit(call),))
+    return Answer(MEASURED, clause, (Test.without_limit(call),))
 
 
-def criterion(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def criterion(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """What other instructions change, from lenient to strict."""
     del protocol
     names = figures.protocols(CRITERION_SHIFT.id)
@@ -136,7 +136,7 @@ def criterion(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMea
     told = join("; ", (_changes(figures, arm, shift) for arm, shift in known))
     clause = Clause(say("against the base instruction, {}", told), about_judge=False)
     tests = (Test.without_limit(e, f"{CRITERION_SHIFT.short}: {arm}") for arm, e in known)
-    return QuestionAnswer(MEASURED, clause, tuple(tests))
+    return Answer(MEASURED, clause, tuple(tests))
 
 
 def _changes(figures: JudgeEstimates, arm: str, equal: Estimate) -> Phrase:
@@ -145,7 +145,7 @@ def _changes(figures: JudgeEstimates, arm: str, equal: Estimate) -> Phrase:
     return say(f"{arm} changes the tie rate between equals by {{}}{{}}", figure(equal), price)
 
 
-def instrument(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def instrument(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     fit = figures.find(FIT_PROBABILITY.id, protocol=protocol)
     rows = [(words, figures.find(metric, protocol=protocol)) for metric, words in PARAMETERS.items()]
     if fit is None or all(row is None for _, row in rows):
@@ -153,19 +153,19 @@ def instrument(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMe
     if not defined(fit):
         if fit.reason != TOO_LITTLE.code:
             return unmeasured(fit)
-        return QuestionAnswer(INCONCLUSIVE, Clause(say(str(TOO_LITTLE)), about_judge=False))
+        return Answer(INCONCLUSIVE, Clause(say(str(TOO_LITTLE)), about_judge=False))
     tested = say("p of the fit {}", value(fit))
     if fit.status == FLAGGED:
         opening = say("does not answer like such an instrument, so its parameters are not read")
-        return QuestionAnswer(FLAGGED, Clause(opening, say(": {}", tested)))
+        return Answer(FLAGGED, Clause(opening, say(": {}", tested)))
     detects = figures.find(LIMIT_OF_DETECTION.id, protocol=protocol)
     phrases = [say(words, figure(row)) for words, row in rows if defined(row)]
     if defined(detects):
         phrases.append(say("names the better text in 95 % of calls from {} steps", figure(detects)))
-    return QuestionAnswer(MEASURED, Clause(join("; ", [*phrases, tested])))
+    return Answer(MEASURED, Clause(join("; ", [*phrases, tested])))
 
 
-def resolution(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def resolution(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether a protocol left the resolution alone: an equivalence claim, not the absence of a difference."""
     ratio = figures.find(RESOLUTION_RATIO.id, protocol=protocol)
     if not defined(ratio):
@@ -183,7 +183,7 @@ def resolution(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMe
         f": ratio to base {{}}, 90 % {interval(ratio, narrow)}, margin {least:g} to {most:g}", value(ratio)
     )
     clause = Clause(say(opening), compared, about_judge=False)
-    return QuestionAnswer(ratio.status or UNDEFINED, clause)
+    return Answer(ratio.status or UNDEFINED, clause)
 
 
 def _criterion_moved(figures: JudgeEstimates, protocol: str) -> str:
@@ -193,7 +193,7 @@ def _criterion_moved(figures: JudgeEstimates, protocol: str) -> str:
     return f"the criterion moved (tie rate {decimal(shift.value or 0.0, signed=True)} between equals), "
 
 
-def reasons(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def reasons(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether its reasons end with the answers it gives; a few that all do leave nothing open."""
     del protocol
     rate = figures.find(CONTRADICTION_RATE.id)
@@ -203,14 +203,14 @@ def reasons(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasu
     said = say(" of those whose reason ends with an answer, {}", figure(rate))
     if rate.status == INCONCLUSIVE and not rate.numerator:
         clause = Clause(say("gives another answer than its reason in {}", times(rate, "call")), said)
-        return QuestionAnswer(MEASURED, clause, (Test.without_limit(rate),))
+        return Answer(MEASURED, clause, (Test.without_limit(rate),))
     more = more_calls(rate) if rate.status == INCONCLUSIVE else ""
     clause = Clause(
         say("gives another answer than its reason in {}", times(rate, "call")),
         said,
         say(f"; limit {limit}{more}"),
     )
-    return QuestionAnswer(rate.status or MEASURED, clause, (Test.of(rate),))
+    return Answer(rate.status or MEASURED, clause, (Test.of(rate),))
 
 
 REASONS = Question(

@@ -11,12 +11,12 @@ from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
     UNDEFINED,
+    Answer,
     Counts,
     ExampleFilter,
     Fault,
     NotMeasured,
     Question,
-    QuestionAnswer,
     Severity,
     Test,
     by_status,
@@ -36,7 +36,7 @@ from steelyard.stimuli.original import ROTATION as ROTATED
 MOST_EDITS = 3
 
 
-def runs(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def runs(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Whether it fails runs that should fail and passes those that should pass; nothing without runs."""
     missed, alarms = (
         figures.of_probe(PROBE, metric.id, protocol=protocol) for metric in (MISSED_FAILURES, FALSE_ALARMS)
@@ -48,7 +48,7 @@ def runs(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured
     (lead, measured), *others = map(_rate, known)
     more = [*(say("{}{}", *each) for each in others), *_edits(figures), *_places(figures)]
     clause = Clause(lead, measured, join("", (say("; {}", part) for part in more)))
-    return QuestionAnswer(worst(rate.status for rate in known), clause, tuple(map(Test.of, known)))
+    return Answer(worst(rate.status for rate in known), clause, tuple(map(Test.of, known)))
 
 
 def _rate(rate: Estimate) -> tuple[Phrase, Phrase]:
@@ -79,7 +79,7 @@ def _places(figures: JudgeEstimates) -> Iterator[Phrase]:
         yield say(f"passed by place of the edit: {', '.join(told)}")
 
 
-def rotation(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeasured | None:
+def rotation(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Does the choice among several responses follow the response, or its slot?"""
     slot, stays, vote = (
         figures.of_probe(BEST_OF_PROBE, metric.id, protocol=protocol)
@@ -106,7 +106,7 @@ def rotation(figures: JudgeEstimates, protocol: str) -> QuestionAnswer | NotMeas
         more + say(more_calls(slot)),
         about_judge=slot.status not in (INCONCLUSIVE, None),
     )
-    return QuestionAnswer(slot.status or UNDEFINED, clause, (Test.of(slot),) if slot.status else ())
+    return Answer(slot.status or UNDEFINED, clause, (Test.of(slot),) if slot.status else ())
 
 
 def _items(share: Estimate) -> tuple[Phrase, ClauseFigure]:
