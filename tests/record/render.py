@@ -74,7 +74,7 @@ def page_text(page: str) -> str:
 class _Text(HTMLParser):
     UNSEEN = ("script", "style", "svg", "template", "head")
     VOID = ("meta", "link", "br", "img", "input", "hr", "col", "wbr")
-    INLINE = ("a", "abbr", "b", "button", "code", "em", "i", "small", "span", "strong", "sub", "sup")
+    INLINE = ("a", "abbr", "b", "button", "code", "em", "i", "small", "span", "strong", "sub", "sup", "wbr")
     CELLS = ("td", "th")
     FIGURE = "#estimate-"
 
