@@ -25,12 +25,14 @@ RESULTS = {"PASS": "P", "FAIL": "F", "INCONCLUSIVE": "I"}
 UNTIL_KIND = "catalogue"
 """Kind of evidence on which `measure --until verdict` was simulated."""
 _LUCK = "one run of 100; the limits on natural pairs let such a judge through in about one run of 400."
-_ONE = "one run of 18; of 154 further runs none showed its merit."
+_ONE = "one run; of 2,313 runs of this judge where people prefer the longer text it passes in four."
 REMARKS: Mapping[str, str] = {
     "natural, a coin for each pair, full, smoke": _LUCK,
     "counters, most distinct words, quick, smoke": "one run of 300, and of 17,100 of all judges that count.",
-    "longer-60, the longest wins, but for 20 % at random, full": _ONE,
     "longer-60, the longest wins, but for 20 % at random, full, smoke": _ONE,
+    "longer-90, the longest wins, but for 20 % at random, quick, smoke": _ONE,
+    "longer-90, the longest wins, but for 20 % at random, full, smoke": _ONE,
+    "longer-95, the longest wins, but for 20 % at random, full, smoke": _ONE,
 }
 """Place that breaks a requirement to the reason, in a sentence."""
 

@@ -34,8 +34,9 @@ from steelyard.metrics.merit import merit_estimates
 WRONG = {USELESS: "CN", EXCELLENT: "U"}
 """Letters of the words that are wrong at every size, by class."""
 RUNS, FEWER = 100, {"catalogue": 12, "runs": 25}
-FEWER |= dict.fromkeys((kind for kind in KINDS if kind.startswith("longer-")), 2)
-FEWER |= dict.fromkeys(("areas", "together", "flips", "several", "levels"), 2)
+FEWER |= dict.fromkeys((kind for kind in KINDS if kind.startswith("longer-")), 50)
+FEWER |= {"longer-50": 6, "flips": 50, "levels": 50}
+FEWER |= dict.fromkeys(("areas", "together", "several"), 2)
 """Least runs of a judge at a size, of which `make calibrate` makes a hundred; some kinds have fewer."""
 FIRST_SEED = 1_000_000
 """Of the reduced simulation: none of those that the file counts."""
