@@ -62,6 +62,8 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     """The files that the examples of a command name."""
     (folder / "items.csv").write_text(ITEMS)
     (folder / "rubric.md").write_text("What is asked for counts, and nothing else.\n")
+    if name == "init":  # it looks at what lies in the folder
+        return
     if name not in ("study", "init"):  # their examples write this file, and none is overwritten
         (folder / "study.yaml").write_text("judges: [planted/probit]\nprobes: [vacuum]\n")
     (folder / "config.yml").write_text(
