@@ -321,6 +321,9 @@ def test_as_many_rows_of_the_rare_label_as_tell_the_same() -> None:
     assert rows_of_the_rarer(rates[:1], 100) == (None, None)
     even = [replace(rate, n_units=50) for rate in rates]
     assert rows_of_the_rarer(even, 100) == (None, None)
+    # Two for three: neither label is rare.
+    mixed = [replace(rate, n_units=units) for rate, units in zip(rates, (40, 60), strict=True)]
+    assert rows_of_the_rarer(mixed, 20) == (None, None)
     # However many of the rare ones: the others alone leave more open than a thousand further rows would.
     assert rows_of_the_rarer(rates, 1000) == (None, None)
 
@@ -521,6 +524,20 @@ def test_a_fault_that_is_shown_comes_before_labels(command: Command) -> None:
     assert verdict["verdict"] == "too_little_data"
     assert "labelled" not in step["purpose"]
     assert step["purpose"].startswith("change the judge, whose fault is “errs leniently”, then measure again")
+
+
+@pytest.mark.parametrize(
+    ("rows", "wrong", "purpose"),
+    [(60, 17, "add about "), (200, 69, "“tells good from bad” sits at its limit")],
+)
+def test_merit_that_is_open_without_lost_calls_asks_for_rows_or_says_that_it_sits_at_its_limit(
+    command: Command, rows: int, wrong: int, purpose: str
+) -> None:
+    """J is 1 − 34/60 = .43 and 1 − 138/200 = .31, where .30 is wanted; .31 would take some 30,000 rows."""
+    judge = replies(f"1 - label if n < {wrong} else label")
+    verdict, step = step_of(command, judge, rows_file([n % 2 for n in range(rows)]))
+    assert verdict["verdict"] == "too_little_data"
+    assert step["purpose"].startswith(purpose), step
 
 
 def test_no_rows_of_one_label_are_asked_for_where_the_mix_decides() -> None:

@@ -97,7 +97,7 @@ LEVEL_AGREEMENT = Metric(
     behind="wrong",
     basis=LABELLED,
 )
-STEPS, OVER, WEIGHED = "steps", "over", "weighed_against"
+STEPS, OVER = "steps", "over"
 """Group keys of tests beside the whole: at the larger steps, the gain over a baseline, beside a rule."""
 
 OTHERS = "others"

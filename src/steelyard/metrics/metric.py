@@ -18,7 +18,8 @@ from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.text import pluralize
 from steelyard.metrics.basis import VERDICTS, Basis, Group
 
-Texts = Sequence[tuple[str, ...]]
+Lengths = Sequence[tuple[int, ...] | None]
+"""Words of the texts that each row shows; None where they are not known."""
 LEFT_OUT = -1
 """Side of a row that does not count."""
 
@@ -40,12 +41,12 @@ def both_sides(side: Ints) -> Floats:
 class Amount:
     """What a unit adds: a paired quantity on which two judges can be compared."""
 
-    of: Callable[[Any, Texts], Floats] | None
-    """Columns and texts to one value a row, or for calls on pairs one for each order; NaN where the judge
-    abstained and has none. None where units rest on several stimuli, and are made apart."""
+    of: Callable[[Any, Lengths], Floats] | None
+    """Columns and lengths of texts to one value a row, or for calls on pairs one for each order; NaN where
+    the judge abstained and has none. None where units rest on several stimuli, and are made apart."""
     ends: tuple[float, float] = (-1.0, 1.0)
     """Least and most that a unit can add; shares of the scale where values are levels."""
-    side: Callable[[Any, Texts], Ints] | None = None
+    side: Callable[[Any, Lengths], Ints] | None = None
     """The same to the side of a balance that each row stands on, `LEFT_OUT` where it does not count."""
     weigh: Callable[[Ints], Floats] = both_sides
     """Sides of the units to their weights: the figure is the mean of value times weight."""
@@ -53,6 +54,8 @@ class Amount:
     """Values and sides of all units to what each adds, where that depends on the others; NaN for nothing."""
     group: Group = field(default_factory=dict)
     """What tells the figure from another of its metric, as a condition does."""
+    one_side: str = "every reference is on one side: errors to the other can not be seen"
+    """Why there is no figure where only one side of the balance was shown."""
     in_levels: bool = False
     labelled: bool = False
     """True where the value is held against a reference; stimuli without one do not count."""

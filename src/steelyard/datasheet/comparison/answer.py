@@ -28,11 +28,13 @@ from steelyard.datasheet.questions.more_data import BUILT_IN, profile_with
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import fitted
 from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.pairs.choices import WEIGHED
 from steelyard.metrics.stats.intervals import ALPHA
 from steelyard.metrics.stats.significance import PAIRS
 
 MOST_ROWS = 8
 """Figures that differ which the first screen shows; others are counted."""
+ONE_LENGTH = "label more pairs drawn at random, until people prefer the longer text in some and not in all"
 NOT_FEASIBLE = "take the one that costs less: no feasible number of calls would show a difference"
 
 
@@ -78,12 +80,17 @@ class ComparisonAnswer:
     def remarks(self) -> list[str]:
         """What the rows that differ do not say by themselves."""
         more = len(self.having(*DIFFER)) - len(self.shown)
-        few = [row for row in self.having(DIFFERENT) if row.flipped == PAIRS]
+        few = [row for row in self.having(DIFFERENT) if row.flipped == PAIRS and not row.explained_by]
         said = [f"{pluralize(more, 'more figure')} {'differs' if more == 1 else 'differ'}."] if more else []
         if few:
             clusters = pluralize(max(row.n_clusters for row in few), "cluster")
             said.append(
                 f"“{DIFFERENT}” of {label(few[0])}: in these {clusters} alone, which say nothing of others."
+            )
+        if by_length := [row for row in self.having(DIFFERENT) if row.explained_by]:
+            said.append(
+                f"“{DIFFERENT}” of {label(by_length[0])}: length may explain it; "
+                "“tells good from bad, whatever the length” decides."
             )
         return said
 
@@ -115,6 +122,8 @@ class ComparisonAnswer:
             side = 1 if better else 0
             gate = ("steelyard", "gate", folders[side], "-j", judges[side], "--policy", "default")
             return f"see whether {(self.first, self.second)[side]} is good enough by itself", shlex.join(gate)
+        if any(row.explained_by for row in self.rows) and not any(WEIGHED in row.group for row in self.rows):
+            return ONE_LENGTH, ""
         if not undecided:
             return "take the one that costs less", ""
         row, data = next(((row, data) for row in undecided if (data := _more_data(row))), (undecided[0], ""))

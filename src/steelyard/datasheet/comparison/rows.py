@@ -11,6 +11,7 @@ from steelyard.metrics.common import MERIT
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO
+from steelyard.metrics.pairs.choices import WEIGHED
 from steelyard.metrics.stats.significance import PAIRS
 from steelyard.probes.probe import EDITS
 from steelyard.probes.probe_metadata import probes_in
@@ -25,15 +26,15 @@ def state(row: Comparison) -> str:
     """What B is beside A, for people; the one mapping from the words of JSON.
 
     `clear` is alike, `inconclusive` undecided, `flagged` better or worse: different where neither way is
-    better, or where fewer than six clusters say nothing of others. Of figures that are best at zero, neither
-    is better where both are about as far from it.
+    better, where length explains it, or where fewer than six clusters say nothing of others. Of figures that
+    are best at zero, neither is better where both are about as far from it.
     """
     if row.difference is None:
         return NOT_MEASURED
     if row.status != FLAGGED:
         return ALIKE if row.status == CLEAR else UNDECIDED
     better, gain = metric_named(row.metric).better, row.difference
-    if not better or row.flipped == PAIRS:
+    if not better or row.flipped == PAIRS or row.explained_by:
         return DIFFERENT
     if better == ZERO:
         gain = abs(row.first or 0.0) - abs(row.second or 0.0)
@@ -68,7 +69,7 @@ def one_of_each(rows: Iterable[Comparison]) -> list[Comparison]:
     """The main figure of each metric and state."""
     main: dict[tuple[str, str, bool], Comparison] = {}
     for row in rows:
-        main.setdefault((row.metric, state(row), "weighed_against" in row.group), row)
+        main.setdefault((row.metric, state(row), WEIGHED in row.group), row)
     return list(main.values())
 
 
@@ -86,13 +87,13 @@ def condition(row: Comparison) -> str:
     """What tells the row from others of its metric: the probe and the protocol where they are needed."""
     hidden = ("protocol",) if row.group.get("protocol") == "base" else ()
     same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
-    left_out = (*hidden, *same, "weighed_against")
+    left_out = (*hidden, *same, WEIGHED)
     group = {key: value for key, value in row.group.items() if key not in left_out}
     probe = "" if row.probe in UNNAMED_PROBES else probe_title(row.probe)
     pairs = ""
     if metric_named(row.metric).over_kinds and row.probe == "ladder":
         pairs = "between equals" if same else "" if group else "all pairs"
-    weighed = "whatever the length" if "weighed_against" in row.group else ""
+    weighed = "whatever the length" if WEIGHED in row.group else ""
     return _joined(probe, pairs, weighed, numbers.condition(group) if group else "")
 
 

@@ -6,7 +6,7 @@ Then all figures together, for multiple testing: one global test, and the adjust
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
-from steelyard.metrics.common import ABSTENTION_RATE, CONTRADICTION_RATE
+from steelyard.metrics.common import ABSTENTION_RATE, ACCURACY, CONTRADICTION_RATE, MERIT
 from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.comparison.rows import ComparisonCriterion, UnitEvent
+from steelyard.metrics.comparison.rows import ComparisonCriterion, Figure, UnitEvent
 from steelyard.metrics.comparison.unit_events import UNSURE, Dropped, UnitEvents, Units
 from steelyard.metrics.estimate import DECIDES, Interval
 from steelyard.metrics.faults import Faults, FigureFault
@@ -31,6 +31,7 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.metric import Amount
 from steelyard.metrics.multiplicity import JointSignFlip, Sums
+from steelyard.metrics.pairs.choices import WEIGHED
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.distributions import normal_probability
 from steelyard.metrics.stats.intervals import ALPHA, Span
@@ -38,6 +39,7 @@ from steelyard.metrics.stats.sample_size import POWER
 from steelyard.metrics.stats.significance import CLUSTERS, mcnemar_exact, mcnemar_mid_p
 
 WITHIN, BEYOND = "within", "beyond"
+LENGTH = "length"
 _IN_FILES = {CLUSTERS: "tasks"}
 """Words of `compare --json` that differ from those of the code."""
 
@@ -82,10 +84,21 @@ class Comparison:
     status: str | None = None
     """`clear`: no difference beyond the margin; `flagged`: a difference; `inconclusive`: cannot tell."""
     note: str | None = None
+    explained_by: str | None = None
+    """`length`: merit whatever the length does not show the difference, so that it makes neither better."""
     sums: Sums = field(default_factory=dict, repr=False, compare=False)
     """Summed difference of every unit whose sign may be flipped."""
     paired: Paired | None = field(default=None, repr=False, compare=False)
     """The units behind it; None where it is no mean of units."""
+
+    @property
+    def figure(self) -> Figure:
+        return self.probe, self.metric, str(self.group.get("protocol", ""))
+
+    @property
+    def sign(self) -> float:
+        """1 where B has more of it, −1 where A has, 0 where neither or where nobody knows."""
+        return float(np.sign(self.difference or 0.0))
 
     @property
     def decides(self) -> Span:
@@ -123,7 +136,6 @@ NO_SHARED = "no unit has a verdict of both judges"
 ONE_OUTCOME = "all shared answers of one are right, or all are wrong: nothing to tell apart"
 ADDS_NOTHING = {"abstained", UNSURE}
 """Why a unit that has a verdict has no value."""
-ONE_SIDE = "every reference is on one side: errors to the other can not be seen"
 
 
 def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> Comparison:
@@ -153,7 +165,7 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     elif amount is not None:
         weight = _weights(amount, [first[key] for key in answered])
         if np.isnan(weight).any():
-            return replace(head, note=ONE_SIDE)
+            return replace(head, note=amount.one_side)
         reach = max(first[key].ends[1] - first[key].ends[0] for key in answered)
         paired = replace(paired, weight=weight, reach=reach)
     p, flipped = paired.flip()
@@ -270,7 +282,19 @@ def compare(
         lambda: adjust_comparisons(ordered, margin),
         lambda _: ComparisonFamily(tuple(ordered), None),
     )
-    return replace(family, faults=(*broken.values(), *faults.found))
+    told = tuple(beside_length(family.rows))
+    return replace(family, rows=told, faults=(*broken.values(), *faults.found))
+
+
+def beside_length(rows: Sequence[Comparison]) -> Iterator[Comparison]:
+    """The rows; where lengths are known, being right more often counts if it is shown whatever the length."""
+    weighed = {row.figure: row for row in rows if WEIGHED in row.group}
+    for row in rows:
+        beside = weighed.get((row.probe, MERIT.id, row.figure[2]))
+        counts = row.metric in (MERIT.id, ACCURACY.id) and row.status == FLAGGED and row is not beside
+        if beside is not None and counts and (beside.status, beside.sign) != (FLAGGED, row.sign):
+            row = replace(row, explained_by=LENGTH)
+        yield row
 
 
 def _guarded(

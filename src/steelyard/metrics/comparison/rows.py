@@ -127,8 +127,8 @@ class ProbeRows:
             for unit in units:
                 yield unit, unit.event(bool(mask[unit.place]), against[unit.place])
             return
-        values = np.asarray(amount.of(columns, self._texts), dtype=np.float64).reshape(len(columns), -1)
-        sides = amount.side(columns, self._texts) if amount.side else np.zeros(len(columns), dtype=np.int64)
+        values = np.asarray(amount.of(columns, self._lengths), dtype=np.float64).reshape(len(columns), -1)
+        sides = amount.side(columns, self._lengths) if amount.side else np.zeros(len(columns), dtype=np.int64)
         low, high = amount.ends
         for unit in units:
             row = unit.place[0]
@@ -140,11 +140,12 @@ class ProbeRows:
                 yield unit, unit.event(value, against[unit.place], int(sides[row]), ends)
 
     @cached_property
-    def _texts(self) -> list[tuple[str, ...]]:
-        texts: list[tuple[str, ...]] = [()] * len(self.columns)
+    def _lengths(self) -> list[tuple[int, ...] | None]:
+        lengths: list[tuple[int, ...] | None] = [None] * len(self.columns)
         for unit in self.units["call"]:
-            texts[unit.place[0]] = unit.stimulus.texts
-        return texts
+            shown = unit.stimulus
+            lengths[unit.place[0]] = shown.pair_lengths if len(shown.texts) == 2 else (shown.words,)
+        return lengths
 
 
 def pair_rows(observations: Sequence[Observation], identity: Identity) -> Iterator[ProbeRows]:

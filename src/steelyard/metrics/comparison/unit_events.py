@@ -32,7 +32,8 @@ from steelyard.metrics.comparison.rows import (
     score_rows,
 )
 from steelyard.metrics.faults import Faults, FigureFault
-from steelyard.metrics.metric import LEFT_OUT, Amount, Metric, Texts
+from steelyard.metrics.metric import LEFT_OUT, Amount, Lengths, Metric
+from steelyard.metrics.pairs.choices import LONGEST, WEIGHED
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.length import longer_text
 from steelyard.metrics.run.confidence import AUROC, BRIER, OVERCONFIDENCE, RIGHT, WRONG
@@ -45,19 +46,21 @@ from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 
-def _by_length(pairs: Pairs, texts: Texts) -> Ints:
-    """Pairs that the longer text wins weigh like those that the shorter wins; of one length, as they are."""
-    longer = longer_text(pairs, texts)
+def _by_length(pairs: Pairs, lengths: Lengths) -> Ints:
+    """Pairs that the longer text wins weigh like those that the shorter wins; of one length, as they are, and
+    alone where the longer text wins all others, or the shorter."""
+    longer = longer_text(pairs, lengths)
     side = np.where(longer == 0, 0, np.where(pairs.better == longer, 2, 1))
-    return np.where((pairs.better > 0) & longer.any(), side, LEFT_OUT)
+    side = np.where((pairs.better > 0) & (longer != LEFT_OUT) & (longer > 0).any(), side, LEFT_OUT)
+    return np.where(side > 0, LEFT_OUT, side) if {0} < set(side.tolist()) - {LEFT_OUT} < {0, 1, 2} else side
 
 
-def _right(scores: Scores, _: Texts) -> Floats:
+def _right(scores: Scores, _: Lengths) -> Floats:
     """Of yes/no verdicts 1 for right, −1 for wrong."""
     return np.where(scores.decided, 2.0 * scores.right - 1, np.nan)
 
 
-def _label(scores: Scores, _: Texts) -> Ints:
+def _label(scores: Scores, _: Lengths) -> Ints:
     """Both labels weigh alike, which makes Youden's J; ranks have no calls to pair."""
     return np.where(scores.binary, np.where(scores.expected == 0, 1, 2), LEFT_OUT)
 
@@ -68,7 +71,12 @@ _CHOICES = Amount(
     side=lambda pairs, _: np.where(pairs.better > 0, 0, LEFT_OUT),
     labelled=True,
 )
-_WEIGHED = replace(_CHOICES, side=_by_length, group={"weighed_against": "longest"})
+_WEIGHED = replace(
+    _CHOICES,
+    side=_by_length,
+    group={WEIGHED: LONGEST},
+    one_side="people prefer the longer text in every pair, or the shorter in every pair",
+)
 _VERDICTS = Amount(_right, side=_label, labelled=True)
 MERITS = {
     probe: tuple(replace(common.MERIT, amount=amount) for amount in amounts)

@@ -30,8 +30,9 @@ LONGER_ONLY = Reason(
 SHORTER_ONLY = Reason(
     "shorter_only", "people prefer the shorter text in every pair whose texts differ in length"
 )
-LONGEST = "longest"
-"""The rule that names the longer text; on pairs of equal length it names neither."""
+WEIGHED, LONGEST = "weighed_against", "longest"
+"""Group key of merit whatever the length, and the rule that names the longer text; on pairs of equal length
+it names neither."""
 NO_VERDICT = "no call with a known answer ended in a verdict"
 
 
@@ -177,7 +178,7 @@ class BesideLength:
         return joined, joined - down, joined + up
 
     def estimate(self, context: EstimateContext, excluded: Mapping[str, int]) -> Estimate:
-        here = context.for_subgroup(weighed_against=LONGEST)
+        here = context.for_subgroup(**{WEIGHED: LONGEST})
         below, above = self.alpha / 2 * SURER, self.alpha / 2
         if not self._has_both_parts:
             return replace(self.neither, excluded=excluded).estimate(here, (below, above))

@@ -24,7 +24,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
 from steelyard.metrics.basis import COMPARED
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import MARGIN, SURE
-from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Limit, Metric, Texts
+from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Lengths, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
@@ -207,14 +207,14 @@ def _spread(flips: Flips) -> Flips:
 def _per_pair(share: Callable[[Flips], Floats]) -> Amount:
     """A share of each pair's comparisons, on the row of its first repeat; none without repeats."""
 
-    def of(pairs: Pairs, _: Texts) -> Floats:
+    def of(pairs: Pairs, _: Lengths) -> Floats:
         flips = count_flips(pairs)
         known = (flips.repeat > 0) & (flips.swap > 0)
         values = np.full(len(known), np.nan)
         values[known] = share(flips.where(known))
         return np.asarray(values[numbered(pairs.pair)[1]])
 
-    def side(pairs: Pairs, _: Texts) -> Ints:
+    def side(pairs: Pairs, _: Lengths) -> Ints:
         asked = count_flips(pairs)
         several = (asked.calls + asked.lost).max(axis=1, initial=0) > 1
         counts = first_replicates(pairs) & several[numbered(pairs.pair)[1]]

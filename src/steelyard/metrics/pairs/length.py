@@ -17,7 +17,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import MARGIN, SURE
-from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
+from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Lengths, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded, tally
 from steelyard.metrics.proportions import join, proportion, sampling_notes, with_difference_word
@@ -31,23 +31,23 @@ FILLER = "filler"
 """Kind of pairs whose second content is the first with padding."""
 
 
-def longer_text(pairs: Pairs, texts: Texts) -> Ints:
-    """The longer text of each row, 1 for u and 2 for v; 0 where neither is, or nobody knows."""
-    words = [[len(text.split()) for text in both] if len(set(both)) == 2 else [0, 0] for both in texts]
-    more = np.array([np.sign(v - u) for u, v in words], dtype=np.int64)
-    return np.where(pairs.kind == FILLER, 2, np.where(more > 0, 2, np.where(more < 0, 1, 0)))
+def longer_text(pairs: Pairs, lengths: Lengths) -> Ints:
+    """The longer text of each row, 1 for u and 2 for v; 0 where neither is, `LEFT_OUT` where nobody knows."""
+    known = ([0, -1] if words is None else words for words in lengths)
+    side = [0 if u == v else LEFT_OUT if v < 0 else 1 if u > v else 2 for u, v in known]
+    return np.where(pairs.kind == FILLER, 2, np.array(side, dtype=np.int64))
 
 
-def _lean_of_pair(pairs: Pairs, texts: Texts) -> Floats:
-    longer = longer_text(pairs, texts)
+def _lean_of_pair(pairs: Pairs, lengths: Lengths) -> Floats:
+    longer = longer_text(pairs, lengths)
     return np.asarray(_answers(pairs, longer).mean(axis=1) - _wanted(pairs.better, longer))
 
 
-def _length_side(pairs: Pairs, texts: Texts) -> Ints:
+def _length_side(pairs: Pairs, lengths: Lengths) -> Ints:
     """1 where the shorter text is better, 2 where the longer is, 0 between equals."""
-    longer = longer_text(pairs, texts)
+    longer = longer_text(pairs, lengths)
     side = np.where(pairs.better == 0, 0, np.where(pairs.better == longer, 2, 1))
-    return np.where(longer == 0, LEFT_OUT, side)
+    return np.where(longer > 0, side, LEFT_OUT)
 
 
 def _wanted(better: Ints, longer: Ints) -> Floats:

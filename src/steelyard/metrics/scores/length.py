@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import MARGIN, SURE
-from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Metric, Texts
+from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Lengths, Metric
 from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores
@@ -29,17 +29,17 @@ from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.sample_size import POWER, smallest_sufficient
 
 
-def _shares(scores: Scores, texts: Texts) -> Floats:
+def _shares(scores: Scores, lengths: Lengths) -> Floats:
     """What each call adds to the gap: its score as a share of the scale, taken off in the shorter half."""
     share = (scores.score - scores.low) / np.maximum(1, scores.high - scores.low)
-    sign = 2 * (_halves(scores, texts) % 2) - 1
+    sign = 2 * (_halves(scores, lengths) % 2) - 1
     return np.where(scores.decided, sign * share, np.nan)
 
 
-def _halves(scores: Scores, texts: Texts) -> Ints:
+def _halves(scores: Scores, lengths: Lengths) -> Ints:
     """Twice the number of each call's label, and one more in the longer half; left out at the median."""
     firsts = np.unique(scores.item, return_index=True)[1]
-    words = np.array([len(texts[row][0].split()) for row in firsts], dtype=np.int64)
+    words = np.array([(lengths[row] or (0,))[0] for row in firsts], dtype=np.int64)
     label, half = _half_of(scores.expected[firsts], words)
     side = np.where(half == 0, LEFT_OUT, 2 * label + (half > 0))
     return np.asarray(side[numbered(scores.item)[1]])

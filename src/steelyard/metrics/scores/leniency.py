@@ -19,7 +19,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, difference_word
-from steelyard.metrics.metric import LOW, ZERO, Amount, Metric, Texts
+from steelyard.metrics.metric import LOW, ZERO, Amount, Lengths, Metric
 from steelyard.metrics.proportions import join, proportion, sampling_notes, share_bounds, with_tested_word
 from steelyard.metrics.scores.against_labels import BIAS, CONSTANT_LABELS, NOT_SCORED, error_bounds
 from steelyard.metrics.scores.columns import Outcome, Scores
@@ -39,14 +39,14 @@ from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.sample_size import POWER, calls_by_width
 
 
-def _above_label(scores: Scores, _: Texts) -> Floats:
+def _above_label(scores: Scores, _: Lengths) -> Floats:
     """How far each call passes above its label, as a share of the scale; NaN without a score."""
     upward = scores.with_pass_high
     share = (upward.score - upward.expected) / np.maximum(1, upward.high - upward.low)
     return np.where(upward.decided, share, np.nan)
 
 
-def _label_side(scores: Scores, _: Texts) -> Ints:
+def _label_side(scores: Scores, _: Lengths) -> Ints:
     """1 where a yes/no verdict should fail, 2 where it should pass; 0 for scores."""
     side = np.where(scores.with_pass_high.expected == 0, 1, 2)
     return np.where(scores.binary, side, 0)

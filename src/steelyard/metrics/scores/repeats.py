@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.metric import LEFT_OUT, Amount, Limit, Metric, Texts
+from steelyard.metrics.metric import LEFT_OUT, Amount, Lengths, Limit, Metric
 from steelyard.metrics.proportions import designed_bounds, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import Sums, abstained, resampled, unit_tally
@@ -23,7 +23,7 @@ from steelyard.metrics.stats.intervals import AGREEMENT, SHARE
 from steelyard.stimuli.original import ORIGINAL
 
 
-def _agreement(scores: Scores, _: Texts) -> Floats:
+def _agreement(scores: Scores, _: Lengths) -> Floats:
     """The share of each input's pairs of repeats that agree; NaN where fewer than two have a score."""
     return np.asarray(_equal_share(input_counts(_answered(scores)))[scores.stimulus])
 
@@ -32,7 +32,7 @@ def _answered(scores: Scores) -> Scores:
     return scores.where(scores.outcome != Outcome.ABSTAINED)
 
 
-def _first_repeat(scores: Scores, _: Texts) -> Ints:
+def _first_repeat(scores: Scores, _: Lengths) -> Ints:
     """Each input once, on the row of its first repeat; none that was asked once."""
     firsts, times = np.unique(scores.stimulus, return_index=True, return_counts=True)[1:]
     side = np.full(len(scores), LEFT_OUT, dtype=np.int64)
