@@ -21,7 +21,7 @@ from steelyard.metrics.pairs.natural import natural_estimates
 from steelyard.metrics.run.unchanged import directional_bias_estimates, unchanged_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.length import Halves
-from steelyard.metrics.stats.significance import barnard
+from steelyard.metrics.stats.intervals import barnard
 from steelyard.verdicts.observations import Observation, Observations
 from strategies import make
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
-from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.proportions import KAPPA
 from steelyard.metrics.run.cost import cost_estimates
 from steelyard.metrics.scores.against_labels import (
     BINARY,

@@ -28,11 +28,9 @@ from math import inf, isfinite
 import numpy as np
 
 from steelyard.core.arrays import distinct
-from steelyard.metrics.basis import LABELLED, LARGE, LARGE_STEPS
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, calls_total
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import LABELLED, LARGE, LARGE_STEPS, Limit, Metric
 from steelyard.metrics.pairs.choices import (
     CHANCE_OF_PAIRS,
     NO_VERDICT,
@@ -44,6 +42,7 @@ from steelyard.metrics.pairs.choices import (
     gain_over,
 )
 from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.run.agent_runs import (
     FALSE_ALARMS,
     MISSED_FAILURES,

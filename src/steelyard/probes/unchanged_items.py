@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from steelyard.errors import ConfigError
-from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
@@ -21,6 +20,7 @@ from steelyard.metrics.pairs.natural import (
     prompt_family,
 )
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.run.self_preference import (
     NO_FAMILY,
     SELF_PREFERENCE,

@@ -11,9 +11,9 @@ from dataclasses import replace
 from steelyard.core.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import ABSTAIN, strip_wrapping
 from steelyard.verdicts.readers import LEAST_PROBABILITY, READERS, LogprobReader, json_key, without_reasoning
 from steelyard.verdicts.verdict import (
+    ABSTAIN,
     BROKEN_OFF,
     EMPTY,
     IMPROBABLE,
@@ -26,6 +26,7 @@ from steelyard.verdicts.verdict import (
     Tie,
     Unreadable,
     Verdict,
+    strip_wrapping,
 )
 
 LONGEST = 200

@@ -17,7 +17,7 @@ from steelyard.core.arrays import Ints, Mask, chosen_rows, distinct, in_order, w
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
-from steelyard.verdicts.confidence import Confidence
+from steelyard.verdicts.readers import Confidence
 from steelyard.verdicts.reasons import answer_named
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Decided, Verdict

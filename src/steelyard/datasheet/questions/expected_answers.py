@@ -28,10 +28,10 @@ from steelyard.datasheet.questions.question import (
 )
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import abstentions, defined
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import LEVEL_AGREEMENT
+from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.metrics.scores.written import (
     EDITED_RUNS,

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.common import ABSTENTION_RATE, CONTRADICTION_RATE
-from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.rows import ComparisonCriterion, UnitEvent
-from steelyard.metrics.comparison.unit_events import Dropped, UnitEvents, Units
+from steelyard.metrics.comparison.unit_events import Dropped, Paired, UnitEvents, Units
 from steelyard.metrics.estimate import DECIDES, Interval
 from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import (
@@ -31,11 +29,10 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.metric import Amount
 from steelyard.metrics.multiplicity import JointSignFlip, Sums
-from steelyard.metrics.proportions import join
+from steelyard.metrics.proportions import ABSTENTION_RATE, CONTRADICTION_RATE, join
 from steelyard.metrics.stats.distributions import normal_probability
-from steelyard.metrics.stats.intervals import ALPHA, Span
+from steelyard.metrics.stats.intervals import ALPHA, CLUSTERS, Span, mcnemar_exact, mcnemar_mid_p
 from steelyard.metrics.stats.sample_size import POWER
-from steelyard.metrics.stats.significance import CLUSTERS, mcnemar_exact, mcnemar_mid_p
 
 WITHIN, BEYOND = "within", "beyond"
 _IN_FILES = {CLUSTERS: "tasks"}

@@ -15,15 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.metrics.basis import Group
-from steelyard.metrics.metric import LEFT_OUT, Amount, Metric
+from steelyard.metrics.metric import LEFT_OUT, Amount, Group, Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
-from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict

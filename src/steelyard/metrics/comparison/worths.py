@@ -17,8 +17,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
 from steelyard.metrics.multiplicity import bonferroni_alpha, holm
 from steelyard.metrics.stats.distributions import t_probability, t_quantile
-from steelyard.metrics.stats.intervals import ALPHA
-from steelyard.metrics.stats.significance import CLUSTERS
+from steelyard.metrics.stats.intervals import ALPHA, CLUSTERS
 
 OPEN = "one worth has an open end: their difference is not known"
 NOT_SEEN = "not known of both: {}"

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, widen
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import DECIDES, Estimate, EstimateContext, Interval, Reason, Sample, Why
 from steelyard.metrics.pairs.columns import Pairs, excluded, readable
+from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.stats.intervals import Span, joint_reach
 from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
 

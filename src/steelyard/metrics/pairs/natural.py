@@ -15,11 +15,9 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
-from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE, with_finding, with_word_over
-from steelyard.metrics.metric import HIGH, LOW, Metric
+from steelyard.metrics.metric import HIGH, LOW, WHOLE_PAIRS, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.columns import (
     Answer,
@@ -50,7 +48,15 @@ from steelyard.metrics.pairs.slot import (
     position_test,
     with_slot_imbalance,
 )
-from steelyard.metrics.proportions import ONE_CLUSTER, designed_bounds, join, limit_note, proportion
+from steelyard.metrics.proportions import (
+    ACCURACY,
+    KAPPA,
+    ONE_CLUSTER,
+    designed_bounds,
+    join,
+    limit_note,
+    proportion,
+)
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.two_class import LimitTest

@@ -11,7 +11,6 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import (
     NO_VERDICTS,
     Estimate,
@@ -21,7 +20,7 @@ from steelyard.metrics.estimate import (
     over_estimates,
 )
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.proportions import ACCURACY, ONE_CLUSTER, join
 from steelyard.metrics.run.volatility import (
     accuracy_column,
     invariance_column,

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Mask, Words, distinct
-from steelyard.metrics.basis import Basis, Group, Items, labelled
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.metric import LOW, Limit, Metric
+from steelyard.metrics.metric import LOW, Basis, Group, Items, Limit, Metric, labelled
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.run.strata import MOST
 from steelyard.metrics.scores.columns import Scores, collect_scores

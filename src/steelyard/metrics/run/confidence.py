@@ -15,11 +15,10 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import Basis, Ends, Group, Items
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE as LEVEL
 from steelyard.metrics.findings import with_finding
-from steelyard.metrics.metric import HIGH, LOW, Amount, Limit, Metric
+from steelyard.metrics.metric import HIGH, LOW, Amount, Basis, Ends, Group, Items, Limit, Metric
 from steelyard.metrics.proportions import join, limit_note, proportion
 from steelyard.metrics.stats.clusters import ClusterMean, Tally
 from steelyard.metrics.stats.confidence import (
@@ -47,8 +46,8 @@ from steelyard.verdicts.call_answers import (
     call_confidence,
     item_answers,
 )
-from steelyard.verdicts.confidence import TOKEN
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.readers import TOKEN
 
 PROBE = "confidence"
 RECALIBRATED = "recalibrated"

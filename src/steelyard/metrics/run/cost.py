@@ -12,8 +12,6 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import (
     NO_CALLS,
     NO_VERDICTS,
@@ -23,8 +21,8 @@ from steelyard.metrics.estimate import (
     Why,
     over_estimates,
 )
-from steelyard.metrics.metric import Metric, ShownAs
-from steelyard.metrics.proportions import join
+from steelyard.metrics.metric import EVERY_CALL, Basis, Ends, Items, Metric, ShownAs, labelled_items
+from steelyard.metrics.proportions import ACCURACY, join
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
 from steelyard.metrics.scores.shares import Sums, resampled, unlabelled

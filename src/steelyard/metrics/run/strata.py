@@ -19,15 +19,14 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import LABELLED
-from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate, EstimateContext, Sample
 from steelyard.metrics.findings import FLAGGED, WITHIN_MARGIN, agreeing, decided_by
-from steelyard.metrics.metric import HIGH, Metric
+from steelyard.metrics.metric import HIGH, LABELLED, Metric
 from steelyard.metrics.multiplicity import PERMUTATION, AdjustedTest
 from steelyard.metrics.pairs.choices import CHANCE_OF_PAIRS, Choices
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.natural import stratum_estimates as of_pairs
+from steelyard.metrics.proportions import ACCURACY, KAPPA
 from steelyard.metrics.scores.against_labels import MAE, QWK
 from steelyard.metrics.scores.best_of import kappa
 from steelyard.metrics.scores.columns import collect_scores

@@ -12,12 +12,10 @@ from typing import TypeGuard
 import numpy as np
 
 from steelyard.core.arrays import Ints, distinct
-from steelyard.metrics.basis import Basis, Items, on_items
-from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import Basis, Items, Metric, on_items
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.proportions import proportion
+from steelyard.metrics.proportions import ACCURACY, KAPPA, proportion
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
     BIAS,

@@ -18,10 +18,9 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import OVER_PROBES
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, over_estimates
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import OVER_PROBES, Metric
+from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.invariance import compare_items, same_verdict_expected
 from steelyard.metrics.scores.probe import probe_scores

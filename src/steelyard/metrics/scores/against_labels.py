@@ -9,11 +9,10 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, numbered
-from steelyard.metrics.basis import LABELLED
-from steelyard.metrics.common import KAPPA, WEIGHTED_FLOOR
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Reason, Why
 from steelyard.metrics.findings import SURE, with_word_over
-from steelyard.metrics.metric import LEFT_OUT, LOW, Amount, Limit, Metric, ShownAs
+from steelyard.metrics.metric import LABELLED, LEFT_OUT, LOW, Amount, Limit, Metric, ShownAs
+from steelyard.metrics.proportions import KAPPA, WEIGHTED_FLOOR
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import MARGIN, SURE, with_finding
-from steelyard.metrics.metric import LOW, Amount, Limit, Metric
+from steelyard.metrics.metric import LOW, Amount, Basis, Items, Limit, Metric
 from steelyard.metrics.proportions import (
     designed_bounds,
     join,

@@ -14,12 +14,18 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from steelyard.core.arrays import Floats, Mask
-from steelyard.metrics.basis import Basis, Items, labelled_items
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE
-from steelyard.metrics.metric import HIGH, Metric, step
-from steelyard.metrics.proportions import join, proportion, sampling_notes
+from steelyard.metrics.metric import HIGH, Basis, Items, Metric, labelled_items, step
+from steelyard.metrics.proportions import (
+    ACCURACY,
+    DARK_CURRENT,
+    FAILED_RATE,
+    UNREADABLE_RATE,
+    join,
+    proportion,
+    sampling_notes,
+)
 from steelyard.metrics.scores.against_labels import (
     CCC,
     FIGURES,

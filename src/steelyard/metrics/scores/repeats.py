@@ -12,9 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
-from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.metric import LEFT_OUT, Amount, Limit, Metric, Texts
+from steelyard.metrics.metric import LEFT_OUT, Amount, Basis, Items, Limit, Metric, Texts
 from steelyard.metrics.proportions import designed_bounds, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import Sums, abstained, resampled, unit_tally

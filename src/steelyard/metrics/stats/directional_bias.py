@@ -28,9 +28,8 @@ from steelyard.metrics.stats.clusters import (
     sum_rows,
 )
 from steelyard.metrics.stats.distributions import t_quantile
-from steelyard.metrics.stats.intervals import ALPHA, Span, clipped, score
+from steelyard.metrics.stats.intervals import ALPHA, Span, barnard, clipped, score
 from steelyard.metrics.stats.sample_size import POWER, detectable_errors, units_to_decide
-from steelyard.metrics.stats.significance import barnard
 
 HALF = (-0.5, 0.5)
 _SHUFFLES = 1999
