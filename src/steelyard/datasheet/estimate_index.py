@@ -10,7 +10,7 @@ from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import OVER, STEPS, WEIGHED, merit_limits, merit_test_status
 from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
+from steelyard.metrics.scores.probe import COMMONEST_ANSWER
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
 from steelyard.stimuli.original import ORIGINAL
 

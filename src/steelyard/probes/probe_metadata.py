@@ -23,9 +23,9 @@ from steelyard.metrics.run.cost import RUN_METRICS as OF_RUN_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
 from steelyard.metrics.run.strata import AREA_MERIT
 from steelyard.metrics.run.strata import METRICS as OF_STRATA
-from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
 from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 from steelyard.metrics.scores.probe import METRICS as OF_SCORES
+from steelyard.metrics.scores.probe import OF_UNCHANGED
 from steelyard.probes.probe import EDITS, PROBES, Probe
 from steelyard.stimuli.original import ORIGINAL
 

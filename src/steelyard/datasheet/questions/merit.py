@@ -43,7 +43,7 @@ from steelyard.metrics.proportions import MERIT as MERIT_METRIC
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
+from steelyard.metrics.scores.probe import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.written import (
     BY_RULE,
     FEW_TEXTS,

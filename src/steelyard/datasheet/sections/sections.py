@@ -41,8 +41,8 @@ from steelyard.metrics.proportions import (
 from steelyard.metrics.run.cost import PROBE as COST
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.probe import BORDER_NOISE, MEAN_SCORE
-from steelyard.metrics.scores.repeats import SELF_AGREEMENT
+from steelyard.metrics.scores.probe import MEAN_SCORE
+from steelyard.metrics.scores.repeats import BORDER_NOISE, SELF_AGREEMENT
 from steelyard.probes.probe import EDITS, REPEATS
 from steelyard.probes.probe_metadata import is_reported_whole, probes_in, section_of
 from steelyard.stimuli.original import ORIGINAL

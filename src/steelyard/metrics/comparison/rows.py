@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
-from math import isnan
-from typing import NamedTuple
+from math import inf, isnan
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,6 +55,22 @@ class ComparisonCriterion:
     @property
     def title(self) -> str:
         return f"comparison of {self.metric} in {self.probe}"
+
+    def sort_key(self, order: Sequence[str]) -> tuple[Any, ...]:
+        """Base before other protocols, probes and metrics as a reader meets them, losses last."""
+        group = self.condition
+        protocol = str(group.get("protocol", ""))
+        return (
+            self.probe == "run",
+            protocol != "base",
+            protocol,
+            order.index(self.probe) if self.probe in order else len(order),
+            self.probe,
+            self.place,
+            float(group.get("delta", inf)),
+            self.metric,
+            repr(self.group),
+        )
 
 
 class UnitEvent(NamedTuple):

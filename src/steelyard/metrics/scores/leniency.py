@@ -34,9 +34,8 @@ from steelyard.metrics.scores.shares import (
 )
 from steelyard.metrics.stats.clusters import ClusterMean, ratio
 from steelyard.metrics.stats.directional_bias import DirectionalBias
-from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.sample_size import POWER, calls_by_width
+from steelyard.metrics.stats.sample_size import calls_by_width, detectable_errors
 
 
 def _above_label(scores: Scores, _: Texts) -> Floats:
@@ -167,8 +166,8 @@ def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
 def _needed(mean: ClusterMean) -> int | None:
     """Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays."""
     apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
-    reach = (normal_quantile(SURE) + normal_quantile(POWER)) * mean.error
-    return calls_by_width(mean.total, reach, apart) if mean.error and apart > 1e-9 else None
+    known = mean.error and apart > 1e-9
+    return calls_by_width(mean.total, detectable_errors() * mean.error, apart) if known else None
 
 
 def _leniency(
