@@ -354,18 +354,20 @@ def probe_names(given: Iterable[ProbeEntry]) -> set[str]:
 
 def asks_for_scores(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
     """True where a probe or suite is named that pairs cannot answer; `build` makes a probe of its name."""
-    names = [name for one in given for name in _members(_name(one))]
-    return any(name in PROBES.names() and PAIRWISE not in forms_of(build(Spec(name))) for name in names)
+    return any(PAIRWISE not in forms_of(probe) for probe in _members(given, build))
 
 
 def asks_for_runs(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
     """Whether any of these probes reads runs of agents."""
-    names = [name for one in given for name in _members(_name(one))]
-    return any(name in PROBES.names() and reads_runs(build(Spec(name))) for name in names)
+    return any(map(reads_runs, _members(given, build)))
 
 
-def _members(name: str) -> tuple[str, ...]:
-    return SUITES[name].probes if name in SUITES else (name,)
+def _members(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe]) -> Iterator[Probe]:
+    """Every probe that is named, or that a named suite holds; unknown names are left out."""
+    for name in map(_name, given):
+        for each in SUITES[name].probes if name in SUITES else (name,):
+            if each in PROBES.names():
+                yield build(Spec(each))
 
 
 def _name(given: ProbeEntry) -> str:

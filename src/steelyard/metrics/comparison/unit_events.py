@@ -37,7 +37,7 @@ from steelyard.metrics.multiplicity import JointSignFlip
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.length import longer_text
 from steelyard.metrics.proportions import ABSTENTION_RATE, CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.scores.columns import Scores, rescaled_to_original
+from steelyard.metrics.scores.columns import rescaled_to_original
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.distributions import cluster_quantile
 from steelyard.metrics.stats.intervals import (
@@ -189,16 +189,6 @@ def _by_length(pairs: Pairs, texts: Texts) -> Ints:
     return np.where((pairs.better > 0) & longer.any(), side, LEFT_OUT)
 
 
-def _right(scores: Scores, _: Texts) -> Floats:
-    """Of yes/no verdicts 1 for right, −1 for wrong."""
-    return np.where(scores.decided, 2.0 * scores.right - 1, np.nan)
-
-
-def _label(scores: Scores, _: Texts) -> Ints:
-    """Both labels weigh alike, which makes Youden's J; ranks have no calls to pair."""
-    return np.where(scores.binary, np.where(scores.expected == 0, 1, 2), LEFT_OUT)
-
-
 _CHOICES = Amount(
     lambda pairs, _: pairs.points,
     (0.0, 1.0),
@@ -206,7 +196,13 @@ _CHOICES = Amount(
     labelled=True,
 )
 _WEIGHED = replace(_CHOICES, side=_by_length, group={"weighed_against": "longest"})
-_VERDICTS = Amount(_right, side=_label, labelled=True)
+_VERDICTS = Amount(
+    lambda scores, _: np.where(scores.decided, 2.0 * scores.right - 1, np.nan),
+    side=lambda scores, _: np.where(scores.binary, np.where(scores.expected == 0, 1, 2), LEFT_OUT),
+    labelled=True,
+)
+"""Of yes/no verdicts 1 for right, −1 for wrong; both labels weigh alike, which makes Youden's J. Ranks have
+no calls to pair."""
 MERITS = {
     probe: tuple(replace(proportions.MERIT, amount=amount) for amount in amounts)
     for probe, amounts in {

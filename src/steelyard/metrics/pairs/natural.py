@@ -92,8 +92,11 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
     if limit is None:
         return figure
     seen = replace(with_finding(replace(figure, excluded={}), limit), excluded=figure.excluded)
-    some = (False, True) if pairs.lost_calls.any() else ()
-    cases = [_beyond(table + _missing(pairs, right=right)).limits(SURE) for right in some]
+    # The calls without a verdict, as if each had been another than people's choice, or that choice.
+    other = np.where(pairs.wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
+    lost = pairs.lost_calls
+    given = (other, pairs.wanted) if lost.any() else ()
+    cases = [_beyond(table + _table(pairs, each, lost)).limits(SURE) for each in given]
     return with_word_over(seen, limit, cases)
 
 
@@ -101,12 +104,6 @@ def _beyond(table: Floats) -> LimitTest:
     """What a table tells; units without a call in it are none."""
     units = table[table.any(axis=(1, 2))]
     return LimitTest(units, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(table.sum()))
-
-
-def _missing(pairs: Pairs, *, right: bool) -> Floats:
-    """The calls without a verdict, as if each had been people's choice, or another."""
-    other = np.where(pairs.wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
-    return _table(pairs, pairs.wanted if right else other, pairs.lost_calls)
 
 
 def _table(pairs: Pairs, given: Ints, calls: Mask) -> Floats:

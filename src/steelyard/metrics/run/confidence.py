@@ -249,7 +249,7 @@ def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
         return context.undefined(AUROC, ONE_OUTCOME.format(compared, outcome))
     constant = len(rows.signal) >= ENOUGH and bool(rows.signal.min() == rows.signal.max())
     limits = (0.5, 0.5) if constant else auroc_limits(rows.signal, rows.right, rows.clusters, LEVEL)
-    limit = context.limit(AUROC)
+    limit, left_out = context.limit(AUROC), pluralize(rows.left_out, "labelled answer")
     estimate = context.estimate(
         AUROC,
         rows.sample,
@@ -261,17 +261,12 @@ def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
                 CONSTANT if constant else None,
                 f"wrong: {int((~rows.right).sum())} of {pluralize(len(rows.right), 'answer')}",
                 None if limits else "fewer than two clusters with a right and with a wrong answer",
-                _left_out(rows),
+                f"left out for want of a confidence: {left_out}" if rows.left_out else None,
                 limit_note(limit),
             ]
         ),
     )
     return with_finding(estimate, limit)
-
-
-def _left_out(rows: SureAnswers) -> str | None:
-    noun = pluralize(rows.left_out, "labelled answer")
-    return f"left out for want of a confidence: {noun}" if rows.left_out else None
 
 
 def _mean(

@@ -231,16 +231,12 @@ def total_estimates(
     if price is None or why:
         missing = [context.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, COST_PER_CALL)]
         return [*([] if why == NO_TOKENS else token_sums), *missing]
-    prompts = [_of_the_prompt(usage, price) for usage in used]
+    # The prompts behind a verdict call by call: each at the price of who was asked.
+    prompts = [fsum(_prompt_share(call, price) for call in usage.parts) for usage in used]
     # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
     paid = (fsum(prompts), fsum(price(u) - prompt for u, prompt in zip(used, prompts, strict=True)))
     each = per_call(context, scores, _dollars_of_rows(scores, observations, price))
     return [*token_sums, *_totals(context, scores, DOLLARS, paid), each]
-
-
-def _of_the_prompt(usage: Usage, price: Dollars) -> float:
-    """Dollars for the prompts behind a verdict, call by call: each at the price of who was asked."""
-    return fsum(_prompt_share(call, price) for call in usage.parts)
 
 
 def _prompt_share(call: Usage, price: Dollars) -> float:
