@@ -120,8 +120,6 @@ class Comparison:
         return cls(question.probe, question.metric, question.condition, question.unit, note=note)
 
 
-THESE_CLUSTERS = "these clusters only"
-NO_SHARED = "no unit has a verdict of both judges"
 ONE_SIDE = "every reference is on one side: errors to the other can not be seen"
 
 
@@ -138,7 +136,7 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
         dropped_second=other.dropped(mine, shown),
     )
     if not answered:
-        return replace(head, note=NO_SHARED)
+        return replace(head, note="no unit has a verdict of both judges")
     rows = [
         (first[key].happened or 0, second[key].happened or 0, first[key].cluster, first[key].pair)
         for key in answered
@@ -175,7 +173,7 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
         mcnemar_mid_p=mcnemar_mid_p(paired.gained, paired.lost) if paired.of_events else None,
         sums=_sums(rows, paired.change.tolist(), flipped),
         paired=paired,
-        note=None if flipped == CLUSTERS else THESE_CLUSTERS,
+        note=None if flipped == CLUSTERS else "these clusters only",
     )
 
 
@@ -325,7 +323,6 @@ def with_word(row: Comparison, q: float, margin: float, joint: Span) -> Comparis
 
 
 OPEN = "one worth has an open end: their difference is not known"
-NOT_SEEN = "not known of both: {}"
 
 
 def compare_worths(first: Sequence[Estimate], second: Sequence[Estimate]) -> list[Comparison]:
@@ -352,7 +349,7 @@ def _compared_worths(mine: Estimate, other: Estimate) -> Comparison:
     )
     if mine.value is None or other.value is None:
         why = mine.note if mine.value is None else other.note
-        return replace(head, note=NOT_SEEN.format(why))
+        return replace(head, note=f"not known of both: {why}")
     reaches = _reaches(mine), _reaches(other)
     if mine.censored or other.censored or None in reaches:
         return replace(head, note=OPEN)

@@ -123,7 +123,6 @@ ACCURACY_MAX = _described("accuracy_max", "best probe", "Greatest accuracy of an
 
 PROBE = "volatility"
 METRICS = (ACCURACY_MEAN, ACCURACY_SD, ACCURACY_SD_SAMPLING, ACCURACY_MIN, ACCURACY_MAX)
-NO_REFERENCE = "what sampling gives takes the calls of at least two items"
 
 
 def spread_figures(
@@ -134,7 +133,7 @@ def spread_figures(
     `over` is what has a share each: a probe or a judge.
     """
     among = f"over {pluralize(len(values), over)}"
-    beside, alone = "", NO_REFERENCE
+    beside, alone = "", "what sampling gives takes the calls of at least two items"
     if sampling is not None:
         beside = f"; sampling alone would give {sampling:.2f}"
         alone = f"{among}; items that {over}s share count once"

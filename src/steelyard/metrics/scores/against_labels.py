@@ -164,7 +164,6 @@ UNUSED_LEVELS = _detail(
 )
 
 NOT_SCORED = "no call of a labelled item ended in a score"
-CONSTANT_SCORES = "the judge gave every item the same score"
 AGREE_CONSTANT = Reason("same_label_and_score", "every label and every score is the same")
 
 BINARY: dict[Metric, Formula] = {
@@ -300,7 +299,7 @@ def _why(metric: Metric, sums: Sums) -> Why:
     constant = [np.count_nonzero(table.sum(axis)) < 2 for axis in (-1, -2)]
     if all(constant) and metric in (KAPPA, QWK, KRIPPENDORFF_ALPHA):
         return AGREE_CONSTANT
-    return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
+    return CONSTANT_LABELS if constant[0] else "the judge gave every item the same score"
 
 
 def error_bounds(metric: Metric, labelled: Scores) -> Span | None:

@@ -53,7 +53,6 @@ EXCESS_FLIP = Metric(
 
 NO_ORIGINALS = "the unchanged items were not judged"
 NOT_BOTH = "no item has a verdict both unchanged and edited"
-NOISE_UNKNOWN = "no repeats: noise and edit are not told apart"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,7 @@ def invariance(
     if known_noise or estimate.value is None:
         return estimate
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.
-    estimate = replace(estimate, note=join([estimate.note, NOISE_UNKNOWN]))
+    estimate = replace(estimate, note=join([estimate.note, "no repeats: noise and edit are not told apart"]))
     return replace(with_finding(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
 
 

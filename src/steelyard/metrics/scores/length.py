@@ -83,7 +83,6 @@ LENGTH_GAP = Metric(
     amount=Amount(_shares, side=_halves, weigh=_half_weights, labelled=True),
 )
 
-ALL_ALIKE = "texts with the same label are all as long, or not known"
 _SHUFFLES = 1999
 _ROUNDING = 1e-9
 
@@ -168,7 +167,9 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
         (answer - low) / (high - low), (label - low) / (high - low), words[rows.item[first]], cluster
     )
     if not np.isfinite(halves.value):
-        return context.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
+        return context.undefined(
+            LENGTH_GAP, "texts with the same label are all as long, or not known", "item", scores.lost()
+        )
     p = halves.p(context.permutation_seed(LENGTH_GAP.id))
     clusters = len(distinct(halves.cluster))
     estimate = context.estimate(

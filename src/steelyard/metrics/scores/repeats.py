@@ -84,9 +84,6 @@ ICC = Metric(
 )
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
-NO_TWO_SCORES = "no input has two scores"
-ONE_VERDICT = "every verdict is the same"
-ONE_SCORE = "every score is the same"
 
 
 def verdict_counts(scores: Scores, groups: Ints, size: int) -> Ints:
@@ -121,7 +118,7 @@ def stability(context: EstimateContext, scores: Scores) -> list[Estimate]:
     if again.value is not None:
         again = replace(again, left_out=abstained(scores))
     elif np.bincount(scores.stimulus).max(initial=0) > 1:
-        again = context.undefined(SELF_AGREEMENT, NO_TWO_SCORES, "comparison", scores.lost())
+        again = context.undefined(SELF_AGREEMENT, "no input has two scores", "comparison", scores.lost())
     estimates = [again, _flip_rate(context, scores)]
     if not np.all(scores.binary):
         estimates.append(_intraclass(context, scores.where(~scores.binary)))
@@ -190,7 +187,7 @@ def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
     counts = input_counts(rows)
     repeated = counts.sum(-1) > 1
     sums = _input_sums(rows, repeated, fleiss_columns(counts[repeated]))
-    reason = ONE_VERDICT if repeated.any() else NO_REPEATS
+    reason = "every verdict is the same" if repeated.any() else NO_REPEATS
     return resampled(
         context,
         FLEISS_KAPPA,
@@ -224,7 +221,7 @@ def _intraclass(context: EstimateContext, scores: Scores) -> Estimate:
     repeated = np.asarray(calls > 1)
     columns = intraclass_columns(rows.stimulus, rows.score, len(scores.stimuli))[repeated]
     sums = _input_sums(scores, repeated, columns)
-    reason = ONE_SCORE if repeated.any() else NO_REPEATS
+    reason = "every score is the same" if repeated.any() else NO_REPEATS
     return resampled(
         context,
         ICC,
