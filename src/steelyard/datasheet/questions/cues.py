@@ -55,7 +55,7 @@ from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.proportions import MERIT
-from steelyard.metrics.scores.length import LENGTH_GAP
+from steelyard.metrics.scores.leniency import LENGTH_GAP
 from steelyard.stimuli.cues import LENGTH_PROBE
 from steelyard.stimuli.cues import PADDED as PADDED_KIND
 from steelyard.stimuli.original import NATURAL, NATURAL_PROBE, ORIGINAL

@@ -26,8 +26,7 @@ from steelyard.metrics.scores.against_labels import (
     QWK,
     SPEARMAN,
 )
-from steelyard.metrics.scores.length import LENGTH_GAP
-from steelyard.metrics.scores.leniency import LENIENCY
+from steelyard.metrics.scores.leniency import LENGTH_GAP, LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
 from steelyard.probes.probe import PROBES, Design
 from steelyard.stimuli.cues import LENGTH_PROBE

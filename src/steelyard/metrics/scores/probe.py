@@ -56,9 +56,8 @@ from steelyard.metrics.scores.invariance import (
     invariance_estimates,
     same_verdict_expected,
 )
-from steelyard.metrics.scores.length import LENGTH_GAP, length_gap
+from steelyard.metrics.scores.leniency import LENGTH_GAP, length_gap, leniency_estimates
 from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
-from steelyard.metrics.scores.leniency import leniency_estimates
 from steelyard.metrics.scores.repeats import (
     BORDER_NOISE,
     FLEISS_KAPPA,
