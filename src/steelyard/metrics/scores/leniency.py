@@ -5,8 +5,8 @@ half of (false positive rate − false negative rate), items counting once: a ju
 shows 0, however many items should pass, and one that passes everything +0.5. For scores it is the mean
 distance above the label, as a share of the scale. Where high answers fail, as with a score of 1 for harm,
 everything is turned round first: lenient is who passes too much, whatever passing is. It is flagged where the
-test shows it and it lies beyond the margin. The test alone would blame good judges: where one label is rare, a
-judge that passes as many texts as people do errs more often on the rare label.
+test shows it and it lies beyond the margin. The test alone would blame good judges: where one label is rare,
+a judge that passes as many texts as people do errs more often on the rare label.
 
 For length, items of each label are halved by their number of words, those at the median left out. The figure
 is the mean score of the longer half less that of the shorter, as a share of the scale, labels weighed by how
