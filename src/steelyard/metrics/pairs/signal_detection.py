@@ -94,7 +94,11 @@ def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
     hits = tally(pairs, pairs.right.sum(axis=1), pairs.readable.sum(axis=1))
     wrong = pairs.reports.sum() - pairs.right.sum()
     edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None
-    bootstrap = _bootstrap(context, counts)
+    limits = None
+    if len(counts) > 1:
+        draws = separation(resample(counts, context.bootstrap_seed(DPRIME.id)))
+        limits = percentile_limits(draws, len(counts))
+    bootstrap = (Interval("bootstrap_cluster", *limits),) if limits else ()
     intervals = agreeing(hits, edge) if edge else (from_shares(counts), *bootstrap)
     bound = "every call agrees: a function of the number of calls alone, so a bound" if edge else None
     alike = NO_SPREAD if hits.n_clusters > 1 and (edge or not bootstrap) else None
@@ -151,14 +155,6 @@ def separation(totals: Ints | Floats) -> Floats:
         return normal_quantiles(one) - normal_quantiles(other)
 
     return (cut(said_1, said_2) + cut(said_1 + tied_1, said_2 + tied_2)) / 2
-
-
-def _bootstrap(context: EstimateContext, counts: Ints) -> tuple[Interval, ...]:
-    if len(counts) < 2:
-        return ()
-    draws = separation(resample(counts, context.bootstrap_seed(DPRIME.id)))
-    limits = percentile_limits(draws, len(counts))
-    return (Interval("bootstrap_cluster", *limits),) if limits else ()
 
 
 def from_shares(counts: Ints) -> Interval:
