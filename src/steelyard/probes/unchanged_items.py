@@ -80,15 +80,9 @@ class Position:
         longer = mine.shown.longer_by_name
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
-            labelled = collect(rows.filter(labelled=True))
-            test = family.get(protocol)
-            estimates += natural_estimates(
-                EstimateContext.for_protocol(judge, "position", protocol, seed),
-                pairs[protocol],
-                labelled,
-                test,
-                longer,
-            )
+            context = EstimateContext.for_protocol(judge, "position", protocol, seed)
+            labelled, test = collect(rows.filter(labelled=True)), family.get(protocol)
+            estimates += natural_estimates(context, pairs[protocol], labelled, test, longer)
         return estimates
 
 

@@ -132,13 +132,11 @@ def vote_matrix(scores: Mapping[str, Scores]) -> VoteMatrix:
         clusters[rows[columns.stimulus]] = np.array(columns.clusters, dtype=np.object_)[columns.cluster]
         ends[rows[columns.stimulus]] = np.stack([columns.low, columns.high], axis=1)
     scales = [f"{low}-{high}" for low, high in ends.tolist()]
-    held = np.where(own, np.nan, labels)
-    return VoteMatrix(votes, held, _numbers(clusters.tolist()), judges, _numbers(scales), tuple(inputs))
-
-
-def _numbers(names: Sequence[str]) -> Ints:
-    order = {name: number for number, name in enumerate(sorted(set(names)))}
-    return np.array([order[name] for name in names], dtype=np.int64)
+    cluster, scale = (
+        np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1].astype(np.int64)
+        for names in (clusters.tolist(), scales)
+    )
+    return VoteMatrix(votes, np.where(own, np.nan, labels), cluster, judges, scale, tuple(inputs))
 
 
 _UNASKED, _LOST, _ABSTAINED = -3, -2, -1
