@@ -27,7 +27,7 @@ from steelyard.metrics.scores.against_labels import (
     ordinal_figures,
 )
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.invariance import invariance_estimates
+from steelyard.metrics.scores.edited_texts import invariance_estimates
 from steelyard.metrics.scores.probe import METRICS, border_estimates, by_scale, pointwise_estimates
 from steelyard.metrics.scores.repeats import (
     fleiss_columns,

@@ -22,7 +22,7 @@ from scores import Answer, call
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.scores.against_labels import binary_figures, ordinal_figures, unused_levels
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.invariance import invariance_estimates
+from steelyard.metrics.scores.edited_texts import invariance_estimates
 from steelyard.metrics.scores.repeats import border_noise, noise_floor, stability
 from steelyard.metrics.scores.shares import accuracy, false_rates, lost_rates, within_one
 from steelyard.verdicts.observations import Observation

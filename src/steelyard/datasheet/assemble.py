@@ -28,7 +28,7 @@ from steelyard.metrics.proportions import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.run import agent_runs, confidence, cost, losses, strata, volatility
 from steelyard.metrics.run.strata import AREA_MERIT
-from steelyard.metrics.scores.invariance import EXCESS_FLIP
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, suspect_texts, with_suspects
 from steelyard.metrics.scores.probe import (
     OF_UNCHANGED,
     POOLED_METRICS,
@@ -37,7 +37,6 @@ from steelyard.metrics.scores.probe import (
     unchanged_estimates,
 )
 from steelyard.metrics.scores.shares import FOLLOWED
-from steelyard.metrics.scores.written import suspect_texts, with_suspects
 from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.tasks.checklist import Checklist

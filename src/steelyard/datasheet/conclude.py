@@ -47,7 +47,7 @@ from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.proportions import MERIT as MERIT_METRIC
-from steelyard.metrics.scores.written import authorship
+from steelyard.metrics.scores.edited_texts import authorship
 from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.original import NATURAL_PROBE
 

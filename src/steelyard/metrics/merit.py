@@ -55,9 +55,7 @@ from steelyard.metrics.run.strata import area_estimates, outside
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
 from steelyard.metrics.scores.best_of import beyond_chance, right_choices
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
-from steelyard.metrics.scores.probe import probe_scores
-from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.scores.written import (
+from steelyard.metrics.scores.edited_texts import (
     ACCEPTED,
     BY_RULE,
     EDITED_RUNS,
@@ -68,6 +66,8 @@ from steelyard.metrics.scores.written import (
     acceptance,
     accepted_texts,
 )
+from steelyard.metrics.scores.probe import probe_scores
+from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.distributions import cluster_quantile

@@ -23,7 +23,7 @@ from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.scores.written import BY_RULE, EDITED_RUNS, UNACCEPTED, WRITTEN
+from steelyard.metrics.scores.edited_texts import BY_RULE, EDITED_RUNS, UNACCEPTED, WRITTEN
 from steelyard.probes.probe import POINTWISE, SUITES, form_of
 from steelyard.run_folder.remedy_judge import RemedyJudge
 from steelyard.run_folder.run_folder import RunFolder

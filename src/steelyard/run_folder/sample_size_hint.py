@@ -21,9 +21,9 @@ from steelyard.metrics.proportions import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, CONSTANT_LABELS, QWK
+from steelyard.metrics.scores.edited_texts import ACCEPTED, EDITED_RUNS, FEW_TEXTS, LEAST_ACCEPTED, WRITTEN
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, FOLLOWED
-from steelyard.metrics.scores.written import ACCEPTED, EDITED_RUNS, FEW_TEXTS, LEAST_ACCEPTED, WRITTEN
 from steelyard.metrics.stats.sample_size import half_width
 from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL

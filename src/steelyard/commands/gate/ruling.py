@@ -50,8 +50,7 @@ from steelyard.metrics.findings import (
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.slot import slot_imbalance_note
 from steelyard.metrics.proportions import MERIT
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.written import authorship, rests_on_author
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE, authorship, rests_on_author
 from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"

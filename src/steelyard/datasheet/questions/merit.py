@@ -43,13 +43,13 @@ from steelyard.metrics.proportions import MERIT as MERIT_METRIC
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.scores.probe import COMMONEST_ANSWER, answer_in_words, never_varies
-from steelyard.metrics.scores.written import (
+from steelyard.metrics.scores.edited_texts import (
     BY_RULE,
     FEW_TEXTS,
     UNACCEPTED,
     rests_on_author,
 )
+from steelyard.metrics.scores.probe import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.stimuli.authored.brief import LABEL_FLIP as FLIP
 from steelyard.stimuli.authored.brief import ORDINAL as LEVELS
 from steelyard.stimuli.authored.brief import RUN_LEVEL

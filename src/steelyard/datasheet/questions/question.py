@@ -24,7 +24,7 @@ from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, LENGTH_WORTH, WORTH
 from steelyard.metrics.metric import HIGH, Metric
-from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 

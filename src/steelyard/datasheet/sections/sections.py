@@ -40,7 +40,7 @@ from steelyard.metrics.proportions import (
 )
 from steelyard.metrics.run.cost import PROBE as COST
 from steelyard.metrics.run.losses import PROBE as RUN
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.probe import MEAN_SCORE
 from steelyard.metrics.scores.repeats import BORDER_NOISE, SELF_AGREEMENT
 from steelyard.probes.probe import EDITS, REPEATS

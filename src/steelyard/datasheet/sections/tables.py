@@ -20,7 +20,7 @@ from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
-from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.stimuli.original import NATURAL, ORIGINAL, PERTURBED, ROTATION
 from steelyard.tasks.scale import BestOf, parse_scale
 

@@ -18,7 +18,7 @@ import numpy as np
 from steelyard.metrics.metric import LEFT_OUT, Amount, Group, Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Label, Stimulus

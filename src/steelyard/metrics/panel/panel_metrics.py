@@ -30,7 +30,7 @@ from steelyard.metrics.run.volatility import (
     spread_figures,
 )
 from steelyard.metrics.scores.columns import Outcome, Scores
-from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.stats.clusters import around, left_out, left_out_error, ratio, sum_rows
 from steelyard.metrics.stats.distributions import t_quantile

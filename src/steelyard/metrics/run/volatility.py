@@ -22,7 +22,7 @@ from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, over
 from steelyard.metrics.metric import OVER_PROBES, Metric
 from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.invariance import compare_items, same_verdict_expected
+from steelyard.metrics.scores.edited_texts import compare_items, same_verdict_expected
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.shares import intervals
 from steelyard.metrics.stats.clusters import ratio

@@ -48,7 +48,7 @@ from steelyard.metrics.scores.against_labels import (
     ordinal_figures,
 )
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
-from steelyard.metrics.scores.invariance import (
+from steelyard.metrics.scores.edited_texts import (
     EXCESS_FLIP,
     INVARIANCE,
     compare_items,

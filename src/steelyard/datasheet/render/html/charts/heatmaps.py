@@ -29,7 +29,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.proportions import ACCURACY
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.probe import COMMONEST_ANSWER, never_varies
 from steelyard.probes.probe_metadata import label_changing_probes
 from steelyard.stimuli.original import ORIGINAL
