@@ -17,7 +17,8 @@ from statsmodels.stats.multitest import multipletests
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.metrics.comparison.comparison import Comparison, adjust_comparisons, compare
-from steelyard.metrics.comparison.unit_events import Dropped, Paired, unit_events
+from steelyard.metrics.comparison.paired import Paired
+from steelyard.metrics.comparison.unit_events import Dropped, unit_events
 from steelyard.metrics.multiplicity import holm
 from steelyard.metrics.stats.intervals import Z, mcnemar_exact, mcnemar_mid_p, tango, wilson
 from steelyard.probes.probe_metadata import metrics_of

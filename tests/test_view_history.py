@@ -25,7 +25,7 @@ from steelyard.commands.history.control_chart import (
     run_alpha,
 )
 from steelyard.commands.history.series import JudgeSeries, series_of
-from steelyard.metrics.comparison.unit_events import Paired
+from steelyard.metrics.comparison.paired import Paired
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.web.view.app import ViewPages
 from steelyard.web.view.bundle import write_bundle

@@ -27,7 +27,8 @@ from steelyard.core.files import atomic_write_text, cache_folder, signature
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import SteelyardError
 from steelyard.metrics.comparison.comparison import Comparison, compare_units
-from steelyard.metrics.comparison.unit_events import Paired, Units
+from steelyard.metrics.comparison.paired import Paired
+from steelyard.metrics.comparison.unit_events import Units
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.multiplicity import holm
 from steelyard.metrics.stats.intervals import ALPHA, sign_flip
@@ -80,7 +81,7 @@ def pairs_needed(tests: int, alpha: float) -> int:
 
 def exchange_p(paired: Paired) -> float:
     """Exact p of the difference, answers to each pair or item exchanged between the runs."""
-    sums = np.bincount(paired.pair, weights=paired.change)
+    sums = np.bincount(paired.pair, weights=paired.flippable)
     largest = float(np.abs(sums).max(initial=0.0))
     return sign_flip(np.rint(sums / largest * GRID).astype(np.int64)) if largest else 1.0
 

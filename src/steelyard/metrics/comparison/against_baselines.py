@@ -18,7 +18,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.comparison.unit_events import Paired
+from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import (
     CLEAR,

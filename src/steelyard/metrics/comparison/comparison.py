@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats
+from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.rows import ComparisonCriterion, UnitEvent, criterion_for
-from steelyard.metrics.comparison.unit_events import Dropped, Paired, UnitEvents, Units
+from steelyard.metrics.comparison.unit_events import UNSURE, Dropped, UnitEvents, Units
 from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import (
@@ -120,6 +121,8 @@ class Comparison:
         return cls(question.probe, question.metric, question.condition, question.unit, note=note)
 
 
+ADDS_NOTHING = {"abstained", UNSURE}
+"""Why a unit that has a verdict has no value."""
 ONE_SIDE = "every reference is on one side: errors to the other can not be seen"
 
 
@@ -142,7 +145,13 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
         for key in answered
     ]
     paired = Paired.of(rows)
-    if amount is not None:
+    if amount is not None and amount.among is not None:
+        found = paired.among(amount.among, [(first[key].side, second[key].side) for key in answered])
+        if found is None:
+            why = "all shared answers of one are right, or all are wrong: nothing to tell apart"
+            return replace(head, note=why)
+        paired = found
+    elif amount is not None:
         weight = _weights(amount, [first[key] for key in answered])
         if np.isnan(weight).any():
             return replace(head, note=ONE_SIDE)
@@ -153,7 +162,7 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     if paired.of_events:
         method = "tango_cluster" if paired.n_clusters > 1 else "tango"
     could = [
-        (first[key], second[key]) for key in shown if "abstained" not in (first[key].loss, second[key].loss)
+        (first[key], second[key]) for key in shown if not {first[key].loss, second[key].loss} & ADDS_NOTHING
     ]
     return replace(
         head,
@@ -166,12 +175,12 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
             Interval(method, *paired.limits(1 - ALPHA / 2)),
             Interval(method, *paired.limits(1 - ALPHA), confidence=0.90),
         ),
-        bounds=_bounds(could, amount),
+        bounds=None if paired.exchanged is not None else _bounds(could, amount),
         p=p,
         flipped=flipped,
         mcnemar_exact=mcnemar_exact(paired.gained, paired.lost) if paired.of_events else None,
         mcnemar_mid_p=mcnemar_mid_p(paired.gained, paired.lost) if paired.of_events else None,
-        sums=_sums(rows, paired.change.tolist(), flipped),
+        sums=_sums(rows, paired.flippable.tolist(), flipped),
         paired=paired,
         note=None if flipped == CLUSTERS else "these clusters only",
     )

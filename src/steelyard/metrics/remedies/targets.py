@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, weak_cache
-from steelyard.metrics.comparison.unit_events import Paired
+from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import HIGH, KNOWN_ANSWER, Group, Metric
 from steelyard.metrics.pairs.choices import NO_VERDICT
