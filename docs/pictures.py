@@ -27,9 +27,8 @@ from steelyard.review.votes import start_review
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.authored.brief import LABEL_FLIP, PARAPHRASE, Brief
-from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import original_of
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Label, Lineage, Stimulus
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.transcript import (

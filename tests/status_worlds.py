@@ -21,11 +21,10 @@ from steelyard.metrics.pairs.natural import natural_estimates
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.self_preference import Treatment, self_preference
 from steelyard.metrics.run.strata import strata_estimates
-from steelyard.metrics.run.unchanged import directional_bias_estimates
 from steelyard.metrics.scores.best_of import best_of_estimates
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.invariance import invariance_estimates
-from steelyard.metrics.scores.probe import by_scale
+from steelyard.metrics.scores.edited_texts import invariance_estimates
+from steelyard.metrics.scores.probe import by_scale, directional_bias_estimates
 from steelyard.metrics.scores.repeats import stability
 from steelyard.stimuli.original import rotations
 from steelyard.tasks.task import Item

@@ -29,8 +29,7 @@ from steelyard.stimuli.agent_edits import (
     truncated_tail,
 )
 from steelyard.stimuli.authored.brief import is_in_pack, pack_stimuli
-from steelyard.stimuli.expectation import Label, Unknown
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Stimulus, Unknown
 from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin
 from steelyard.tasks.pack import AGENT_TASK, FAILS, PASSES, agent_pack
 from steelyard.tasks.task import Item

@@ -30,8 +30,7 @@ from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.providers.planted.planted_judges import Planted
 from steelyard.runner.planner import make_plan
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations

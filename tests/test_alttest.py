@@ -19,12 +19,10 @@ import pytest
 from people_words import word_of
 from published_data import BESIDE
 from steelyard.core.arrays import Floats
-from steelyard.estimation.bridge import Channel, offset
 from steelyard.estimation.designs import LabelDesign, corrected, labels_only
+from steelyard.estimation.estimators import greg, ppi, rogan_gladen, separates
 from steelyard.estimation.frame import Figure, Frame
-from steelyard.estimation.people import krippendorff
-from steelyard.estimation.random_draw import greg, ppi
-from steelyard.estimation.rogan_gladen import rogan_gladen, separates
+from steelyard.estimation.raters import Channel, krippendorff, offset
 from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
 from steelyard.survey.options import PeopleOptions
 from steelyard.survey.people import DISAGREE, PeopleReport, people

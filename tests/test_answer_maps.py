@@ -18,9 +18,8 @@ from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.advice import advice, quote_reply, verdict_words
-from steelyard.verdicts.answers import strip_wrapping
 from steelyard.verdicts.readers import READERS
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict, strip_wrapping
 
 BINARY, FIVE, PAIR = Binary(), Ordinal(1, 5), Pairwise()
 OFF = Unreadable("not on the scale")

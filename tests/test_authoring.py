@@ -28,7 +28,7 @@ from steelyard.authoring.author import GenerationResult, author
 from steelyard.core.registry import Spec
 from steelyard.errors import BudgetError, ConfigError, DataError, RunError
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.expectation import Label, Unknown
+from steelyard.stimuli.stimulus import Label, Unknown
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from commands import Command
-from steelyard.estimation.bridge import PERMUTATIONS, Channel, offset, strata_p
+from steelyard.estimation.raters import PERMUTATIONS, Channel, offset, strata_p
 
 
 def rate(passed: float) -> dict[float, float]:

@@ -28,8 +28,8 @@ from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import InstrumentFit, sandwich
 from steelyard.metrics.instrument.profile import allowance, reaches
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.run.unchanged import directional_bias_estimates
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.probe import directional_bias_estimates
 from steelyard.metrics.stats.clusters import wilson_cluster, wilson_strict
 from steelyard.metrics.stats.intervals import wilson
 from steelyard.providers.planted.decision_model import Parameters

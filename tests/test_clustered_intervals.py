@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm, t
 
 from clustered import CORRELATIONS, TASKS, cell_counts, slot_answers, tallies
-from steelyard.metrics.pairs.dprime import from_shares, separation
+from steelyard.metrics.pairs.signal_detection import from_shares, separation
 from steelyard.metrics.stats.clusters import Tally, goodman_cluster, percentile_limits, resample
 from steelyard.metrics.stats.intervals import goodman
 

@@ -20,11 +20,9 @@ from steelyard.metrics.comparison.comparison import Comparison, adjust_compariso
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.unit_events import Dropped, unit_events
 from steelyard.metrics.multiplicity import holm
-from steelyard.metrics.stats.intervals import Z, tango, wilson
-from steelyard.metrics.stats.significance import mcnemar_exact, mcnemar_mid_p
+from steelyard.metrics.stats.intervals import Z, mcnemar_exact, mcnemar_mid_p, tango, wilson
 from steelyard.probes.probe_metadata import metrics_of
-from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Expectation, Label, Lineage, NoPreference, Prefers, Stimulus, Unknown
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict

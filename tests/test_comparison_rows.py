@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import steelyard
 from steelyard.metrics.comparison.comparison import Comparison, adjust_comparisons, with_word
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
-from steelyard.stimuli.expectation import Prefers
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Lineage, Prefers, Stimulus
 from steelyard.verdicts.observations import Observation
 from test_comparison import answers, compared, equal, graded, row, stimulus
 

@@ -22,7 +22,7 @@ from steelyard.datasheet.render.clauses import sentence
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import EstimateContext
-from steelyard.metrics.pairs.criterion import CORRECT, TIES, protocol_shift
+from steelyard.metrics.pairs.signal_detection import CORRECT, TIES, protocol_shift
 from steelyard.probes.catalogue import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat.completions import ChatCompletions

@@ -23,8 +23,7 @@ from steelyard.sequential.decision import (
     parse_rule,
     read_decisions,
 )
-from steelyard.stimuli.expectation import Prefers, Unknown
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Lineage, Prefers, Stimulus, Unknown
 
 RULE = "dark_current<0.10"
 

@@ -23,9 +23,8 @@ from steelyard.metrics.pairs.equals import equals_tests
 from steelyard.metrics.pairs.flips import order_test
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.slot import position_test, reading_of, stable_excess
-from steelyard.metrics.stats.significance import _convolve, _transform, sign_flip
-from steelyard.stimuli.expectation import NoPreference
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.metrics.stats.intervals import _convolve, _transform, sign_flip
+from steelyard.stimuli.stimulus import Lineage, NoPreference, Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided

@@ -7,8 +7,7 @@ import pytest
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import PROBES, Design
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Item, Task

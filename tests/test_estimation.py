@@ -21,10 +21,17 @@ from steelyard.estimation.designs import (
     stratified,
     worth,
 )
+from steelyard.estimation.estimators import (
+    allocation,
+    effective_counts,
+    greg,
+    post_stratified,
+    ppi,
+    ppi_weight,
+    rogan_gladen,
+    separates,
+)
 from steelyard.estimation.frame import Figure, Frame, unseen_residual
-from steelyard.estimation.post_stratified import post_stratified
-from steelyard.estimation.random_draw import greg, ppi, ppi_weight
-from steelyard.estimation.rogan_gladen import allocation, effective_counts, rogan_gladen, separates
 from steelyard.metrics.stats.intervals import Z, score, score_of_few
 
 SUPPORT = (416, 90, 15, 79)

@@ -15,7 +15,7 @@ from said import answered, short
 from scores import calls
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.run.unchanged import unchanged_estimates
+from steelyard.metrics.scores.probe import unchanged_estimates
 from steelyard.tasks.task import Item
 from steelyard.verdicts.observations import Observations
 

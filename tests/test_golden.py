@@ -10,9 +10,9 @@ import pytest
 from published_data import published
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.criterion import criterion_estimates
 from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.signal_detection import criterion_estimates
 from steelyard.metrics.stats.intervals import clopper_pearson, goodman, newcombe, wilson
 from strategies import find, interval, make, stack
 

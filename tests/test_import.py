@@ -25,9 +25,9 @@ from steelyard.errors import DataError
 from steelyard.importing.pairs import PAIRS, VERDICTS
 from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.criterion import criterion_estimates
 from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.signal_detection import criterion_estimates
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.run_folder.run_folder import RESULTS
 from strategies import make

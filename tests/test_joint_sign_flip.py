@@ -18,8 +18,7 @@ from steelyard.metrics.multiplicity import JointSignFlip, holm
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.providers.planted.decision_model import Parameters
-from steelyard.stimuli.expectation import NoPreference, Prefers
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Lineage, NoPreference, Prefers, Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Tie

@@ -19,9 +19,8 @@ from steelyard.errors import ConfigError
 from steelyard.review import labelling
 from steelyard.review.labelling import LabelSession
 from steelyard.review.stimuli_file import write_stimuli
-from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.original import NATURAL, original_of
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Prefers, Stimulus
 from steelyard.store.review_log import ReviewLog
 from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
 from steelyard.web.review.label_app import LabelPages

@@ -18,9 +18,9 @@ from planted_frames import PlantedWorld
 from review_sessions import Client, serving
 from steelyard.errors import ConfigError
 from steelyard.estimation import label_plan as plans
+from steelyard.estimation.estimators import post_stratified
 from steelyard.estimation.frame import Frame
 from steelyard.estimation.label_plan import LevelSpreads, binary_levels, neyman, pilot_levels, whole_numbers
-from steelyard.estimation.post_stratified import post_stratified
 from steelyard.metrics.stats.intervals import Z
 from steelyard.review.labelling import LabelSession
 from steelyard.survey import draw_labels

@@ -27,7 +27,7 @@ from steelyard.metrics.stats.distributions import (
     t_probability,
     t_quantile,
 )
-from steelyard.metrics.stats.significance import _binomial, mcnemar_exact, mcnemar_mid_p
+from steelyard.metrics.stats.intervals import _binomial, mcnemar_exact, mcnemar_mid_p
 
 BETA_SHARES = (
     (0.001, 0.001, 0.25, 0.499451507519294),

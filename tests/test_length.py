@@ -18,10 +18,10 @@ from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.ladder import FILLER, ladder_estimates
 from steelyard.metrics.pairs.length import length_lean, longer_chosen
 from steelyard.metrics.pairs.natural import natural_estimates
-from steelyard.metrics.run.unchanged import directional_bias_estimates, unchanged_estimates
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.length import Halves
-from steelyard.metrics.stats.significance import barnard
+from steelyard.metrics.scores.probe import directional_bias_estimates, unchanged_estimates
+from steelyard.metrics.stats.directional_bias import Halves
+from steelyard.metrics.stats.intervals import barnard
 from steelyard.verdicts.observations import Observation, Observations
 from strategies import make
 

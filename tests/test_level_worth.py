@@ -16,8 +16,8 @@ from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
+from steelyard.metrics.instrument.crossing import Moves, Ratings
 from steelyard.metrics.instrument.level_worth import LevelRatio, level_worth
-from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import BLIND
 from steelyard.metrics.stats.intervals import fieller
 

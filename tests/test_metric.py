@@ -9,7 +9,6 @@ import pytest
 
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.metrics import Metric, ShownAs
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT, KAPPA
 from steelyard.metrics.instrument.worth_estimates import BEATS_PADDED
 from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.metric import Group
@@ -18,6 +17,7 @@ from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import ACCURACY, DARK_CURRENT, KAPPA
 from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.probes.probe_metadata import installed_probes, metrics_of, probe_metrics, reading_order
 

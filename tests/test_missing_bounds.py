@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.criterion import TIES, protocol_shift
 from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.natural import natural_estimates
+from steelyard.metrics.pairs.signal_detection import TIES, protocol_shift
 from strategies import find, make
 
 quiet = settings(max_examples=settings().max_examples // 8)

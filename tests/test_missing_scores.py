@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scores import Answer, call
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.invariance import invariance_estimates
+from steelyard.metrics.scores.edited_texts import invariance_estimates
 from steelyard.metrics.scores.repeats import noise_floor, stability
 from steelyard.metrics.scores.shares import accuracy, false_rates, within_one
 

@@ -23,7 +23,6 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.questions import QUESTIONS
 from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.errors import ConfigError
-from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import (
     MARGIN,
@@ -37,7 +36,7 @@ from steelyard.metrics.instrument import worth_estimates
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
-from steelyard.metrics.proportions import proportion
+from steelyard.metrics.proportions import DARK_CURRENT, proportion
 from steelyard.metrics.stats.clusters import Tally
 from steelyard.run_folder.published_files import read_datasheet
 

@@ -22,7 +22,6 @@ from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, missing_rates
 from steelyard.metrics.pairs.decomposition import chance_lines, decompose
-from steelyard.metrics.pairs.dprime import separation, slot_counts
 from steelyard.metrics.pairs.equals import direction_estimates, vacuum_estimates
 from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.ladder import (
@@ -35,6 +34,7 @@ from steelyard.metrics.pairs.ladder import (
     thresholds,
 )
 from steelyard.metrics.pairs.natural import natural_estimates
+from steelyard.metrics.pairs.signal_detection import separation, slot_counts
 from steelyard.metrics.pairs.slot import (
     first_replicates,
     net_slot_preference,

@@ -16,7 +16,7 @@ from commands import Command
 from people_words import word_of
 from published_data import published
 from steelyard.estimation.frame import Figure
-from steelyard.estimation.people import (
+from steelyard.estimation.raters import (
     agreement_with,
     alternative_annotator,
     benjamini_yekutieli,

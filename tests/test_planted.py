@@ -24,8 +24,7 @@ from steelyard.providers.planted.decision_model import (
 from steelyard.providers.planted.planted_judges import MODELS, PAIRWISE_MODELS, Planted
 from steelyard.providers.planted.server import serve, start
 from steelyard.providers.provider import Provider, connect
-from steelyard.stimuli.expectation import NoPreference
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Lineage, NoPreference, Stimulus
 from steelyard.tasks.checklist import catalogue
 from steelyard.tasks.scale import Pairwise
 from steelyard.tasks.task import CHECKLIST_TASK

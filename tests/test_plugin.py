@@ -14,8 +14,7 @@ import pytest
 
 from steelyard.errors import ConfigError
 from steelyard.providers.provider import PROVIDERS
-from steelyard.stimuli.expectation import Prefers
-from steelyard.stimuli.stimulus import StimulusSet
+from steelyard.stimuli.stimulus import Prefers, StimulusSet
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.role_config import parse_roles
 from steelyard.tasks.scale import Binary, Pairwise

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
-from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.proportions import KAPPA
 from steelyard.metrics.run.cost import cost_estimates
 from steelyard.metrics.scores.against_labels import (
     BINARY,
@@ -27,7 +27,7 @@ from steelyard.metrics.scores.against_labels import (
     ordinal_figures,
 )
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.invariance import invariance_estimates
+from steelyard.metrics.scores.edited_texts import invariance_estimates
 from steelyard.metrics.scores.probe import METRICS, border_estimates, by_scale, pointwise_estimates
 from steelyard.metrics.scores.repeats import (
     fleiss_columns,

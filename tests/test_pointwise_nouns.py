@@ -12,9 +12,8 @@ from steelyard.errors import ConfigError
 from steelyard.probes.probe import POINTWISE, Design, forms_of, pointwise
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
 from steelyard.runner.planner import make_plan
-from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.original import edited_stimulus, original_of
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Stimulus, Unknown
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale, parse_scale, scale_name

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.stimuli.expectation import Prefers
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Lineage, Prefers, Stimulus
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.builtin_prompts import (
     GRADED,

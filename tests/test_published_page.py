@@ -11,8 +11,7 @@ from scipy.stats import binomtest, fisher_exact
 
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster, wilson_strict
 from steelyard.metrics.stats.distributions import t_quantile
-from steelyard.metrics.stats.intervals import goodman, score, wilson
-from steelyard.metrics.stats.significance import sign_flip
+from steelyard.metrics.stats.intervals import goodman, score, sign_flip, wilson
 
 PAGE = (Path(__file__).parents[1] / "docs" / "published-tables.md").read_text(encoding="utf-8")
 CALLS = [(80, 120), (0, 120), (120, 120), (119, 120), (31, 120)]

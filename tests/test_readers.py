@@ -12,9 +12,8 @@ from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts import verdict as reasons
-from steelyard.verdicts.answers import find_answers
 from steelyard.verdicts.readers import READERS
-from steelyard.verdicts.verdict import REASONS, Abstained, Decided, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import REASONS, Abstained, Decided, Tie, Unreadable, Verdict, find_answers
 
 PAIR, PAIR_NO_TIE, BINARY, FIVE, TEN = (
     Pairwise(),

@@ -18,8 +18,7 @@ from servers import Received, ScriptedServer, fails, says
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.metrics.estimate import Estimate
-from steelyard.probes.probe import PROBES, Design
-from steelyard.probes.suites import SUITES, asks_for_runs, asks_for_scores, expand_suites
+from steelyard.probes.probe import PROBES, SUITES, Design, asks_for_runs, asks_for_scores, expand_suites
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan

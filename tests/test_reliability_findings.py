@@ -14,7 +14,7 @@ from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, invariance_estimates
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, invariance_estimates
 
 accuracy = partial(answered, "Accuracy")
 repeatability = partial(answered, "Repeatability")

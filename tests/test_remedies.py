@@ -21,8 +21,7 @@ from steelyard.metrics.proportions import proportion
 from steelyard.metrics.remedies.mitigations import UNCURED, MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.remedies.targets import NO_SPREAD
 from steelyard.metrics.stats.distributions import t_quantile
-from steelyard.stimuli.expectation import NoPreference, Prefers
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Lineage, NoPreference, Prefers, Stimulus
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.reply import Usage

@@ -21,8 +21,7 @@ from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import ReviewerEdit, before_edit, edited_run, with_run
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Label, Lineage, Stimulus
 from steelyard.tasks.transcripts.transcript import (
     Block,
     ToolCall,

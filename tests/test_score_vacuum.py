@@ -14,8 +14,8 @@ from steelyard.metrics.scores.probe import score_vacuum_estimates
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
 from steelyard.probes.catalogue import Vacuum
 from steelyard.probes.probe import Design
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.vacuum import TEXTS, vacuum_response
+from steelyard.stimuli.ladder import TEXTS, vacuum_response
+from steelyard.stimuli.stimulus import Label
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Item, Task
 from steelyard.trials.reply import Usage

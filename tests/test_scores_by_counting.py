@@ -22,9 +22,8 @@ from scores import Answer, call
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.scores.against_labels import binary_figures, ordinal_figures, unused_levels
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.invariance import invariance_estimates
-from steelyard.metrics.scores.probe import border_noise
-from steelyard.metrics.scores.repeats import noise_floor, stability
+from steelyard.metrics.scores.edited_texts import invariance_estimates
+from steelyard.metrics.scores.repeats import border_noise, noise_floor, stability
 from steelyard.metrics.scores.shares import accuracy, false_rates, lost_rates, within_one
 from steelyard.verdicts.observations import Observation
 from well_formed import check_all

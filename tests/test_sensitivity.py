@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.criterion import TIES, criterion_estimates, protocol_shift
-from steelyard.metrics.pairs.dprime import dprime_estimates, separation
 from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.signal_detection import (
+    TIES,
+    criterion_estimates,
+    dprime_estimates,
+    protocol_shift,
+    separation,
+)
 from strategies import find, interval, letters, make, shuffled, stack, swap_contents
 
 quiet = settings(max_examples=40)

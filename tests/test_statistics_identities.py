@@ -51,10 +51,13 @@ from steelyard.metrics.stats.intervals import (
     difference,
     goodman,
     log_evidence,
+    mcnemar_exact,
+    mcnemar_mid_p,
     newcombe,
     refuted,
     score,
     sequence_limits,
+    sign_flip,
     tango,
     wilson,
 )
@@ -65,7 +68,6 @@ from steelyard.metrics.stats.sample_size import (
     trials_total,
     unlucky_share,
 )
-from steelyard.metrics.stats.significance import mcnemar_exact, mcnemar_mid_p, sign_flip
 
 few = settings(max_examples=25)
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

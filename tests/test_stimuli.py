@@ -9,10 +9,8 @@ import pytest
 from steelyard.errors import DataError
 from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.providers.planted.answer_keys import builtin_key
-from steelyard.stimuli.allocation import Kind, allocate
-from steelyard.stimuli.expectation import NoPreference, Prefers
-from steelyard.stimuli.ladder import compose, order_checklists
-from steelyard.stimuli.stimulus import Stimulus, StimulusSet
+from steelyard.stimuli.ladder import Kind, allocate, compose, order_checklists
+from steelyard.stimuli.stimulus import NoPreference, Prefers, Stimulus, StimulusSet
 from steelyard.study.study_probes import DEFAULT_PROBES
 from steelyard.tasks.checklist import ELEMENTS, catalogue, subjects
 

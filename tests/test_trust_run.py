@@ -27,8 +27,7 @@ from steelyard.verdicts.call_answers import (
     most_frequent,
     same_winner,
 )
-from steelyard.verdicts.confidence import stated_confidence, token_probability
-from steelyard.verdicts.readers import LogprobReader
+from steelyard.verdicts.readers import LogprobReader, stated_confidence, token_probability
 
 ITEMS = 60
 COLUMNS = "request=question,response=answer,label=ok"

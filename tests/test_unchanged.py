@@ -15,9 +15,8 @@ from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.natural import kappa
-from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.scores.probe import accuracy_change
+from steelyard.metrics.scores.probe import accuracy_change, unchanged_estimates
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.verdicts.observations import Observation, Observations
 from strategies import make

@@ -14,9 +14,9 @@ from calibration.until import simulate_until
 from commands import Command, StartedCommand
 from servers import ScriptedServer
 from steelyard.datasheet.sequential import ERROR
-from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_alpha
+from steelyard.metrics.proportions import DARK_CURRENT
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import score
 from steelyard.run_folder import resume

@@ -27,9 +27,9 @@ from calibration.judges import EXCELLENT, LETTERS, RIGHT, USELESS, PlantedJudge
 from calibration.words import LETTER
 from calibration.worlds import KINDS, LONGER, Kind, World, stream
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.findings import CLEAR
 from steelyard.metrics.merit import merit_estimates
+from steelyard.metrics.proportions import MERIT
 
 WRONG = {USELESS: "CN", EXCELLENT: "U"}
 """Letters of the words that are wrong at every size, by class."""

@@ -15,8 +15,8 @@ from steelyard.datasheet.questions.question import Answer, State
 from steelyard.datasheet.render.clauses import text
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.instrument.areas import AREA_WORTH, DEALS, Areas, AreaTest, with_area_words, with_areas
+from steelyard.metrics.instrument.crossing import Moves, Ratings
 from steelyard.metrics.instrument.level_worth import area_worths, level_worth
-from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import WORTH, pair_worths
 
 PLACES = np.linspace(-4, 4, 33)

@@ -20,7 +20,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render.clauses import fact_text, sentence
 from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.metrics.comparison.worths import compare_worths
+from steelyard.metrics.comparison.comparison import compare_worths
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.instrument.crossing import shift_estimates
 from steelyard.stimuli.cues import PADDING

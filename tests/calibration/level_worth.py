@@ -14,8 +14,8 @@ import numpy as np
 from calibration.worth import CONTEXT, WorthTally
 from steelyard.core.arrays import Floats
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument.crossing import Moves, Ratings
 from steelyard.metrics.instrument.level_worth import level_worth
-from steelyard.metrics.instrument.moves import Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, WORTH
 from steelyard.metrics.multiplicity import adjust_estimates
 

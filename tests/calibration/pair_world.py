@@ -11,9 +11,8 @@ import numpy as np
 from calibration.urn import shared
 from steelyard.probes.catalogue import controls, ladder_arm, vacuum_arm
 from steelyard.probes.probe import Design, Showing
-from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.original import natural_pair
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Prefers, Stimulus
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.task import Item
 from steelyard.trials.trial import ORDERS

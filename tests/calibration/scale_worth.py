@@ -15,8 +15,8 @@ import numpy as np
 from calibration.circumstances import circumstances
 from calibration.results import load, save
 from calibration.worth import CONTEXT, WorthTally
+from steelyard.metrics.instrument.crossing import Moves, Ratings
 from steelyard.metrics.instrument.level_worth import level_worth
-from steelyard.metrics.instrument.moves import Moves, Ratings
 
 SHAPES: dict[str, dict[str, tuple[float, ...]]] = {
     "1–5": {

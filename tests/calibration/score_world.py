@@ -13,9 +13,8 @@ from functools import cache
 import numpy as np
 
 from calibration.urn import shared
-from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Label, Lineage, Stimulus, Unknown
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable, Verdict

@@ -31,8 +31,7 @@ from steelyard.core.arrays import Ints
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.probes.probe import AuthoredProbe, Showing
 from steelyard.stimuli.authored.brief import is_in_pack
-from steelyard.stimuli.expectation import Label, Prefers
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Prefers, Stimulus
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import parse_scale

@@ -20,9 +20,8 @@ from steelyard.metrics import (
     share_of_calls,
 )
 from steelyard.probes.probe import Design, Showing, both_orders, select
-from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.ladder import compose
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Lineage, NoPreference, Stimulus
 from steelyard.tasks.checklist import Checklist
 from steelyard.verdicts.observations import Observation
 

@@ -20,9 +20,8 @@ from steelyard.tasks.scale import Binary
 from steelyard.tasks.transcripts.transcript import Transcript
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Exchange
-from steelyard.verdicts.answers import find_answers, find_object
 from steelyard.verdicts.readers import JsonReader, without_reasoning
-from steelyard.verdicts.verdict import Decided
+from steelyard.verdicts.verdict import Decided, find_answers, find_object
 
 OnAuthorReply = Callable[[str, Reply], None]
 

@@ -16,8 +16,7 @@ def probes(names: tuple[str, ...]) -> None:
 
     With names it lists only these probes, with their metrics.
     """
-    from steelyard.probes.probe import PROBES
-    from steelyard.probes.suites import SUITES
+    from steelyard.probes.probe import PROBES, SUITES
 
     for name in names:
         if name not in SUITES:

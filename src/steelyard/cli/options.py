@@ -167,8 +167,7 @@ def complete_judges(context: click.Context, parameter: click.Parameter, start: s
 
 def complete_probes(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
     del context, parameter
-    from steelyard.probes.probe import PROBES
-    from steelyard.probes.suites import SUITES
+    from steelyard.probes.probe import PROBES, SUITES
 
     return [name for name in (*SUITES, *PROBES.names()) if name.startswith(start)]
 
@@ -282,7 +281,7 @@ def data_overrides(options: StudyOptions) -> dict[str, Any]:
     from steelyard.core.validation import parse_map
     from steelyard.study.study_file import read_yaml
     from steelyard.tasks.sources.items import parse_columns
-    from steelyard.verdicts.answers import ABSTAIN
+    from steelyard.verdicts.verdict import ABSTAIN
 
     names = ("columns", "labels", "adapter", "stratify", "sample")
     data = {name: value for name in names if (value := getattr(options, name)) is not None}

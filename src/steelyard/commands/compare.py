@@ -15,9 +15,8 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
-from steelyard.metrics.comparison.comparison import Comparison, compare
+from steelyard.metrics.comparison.comparison import Comparison, compare, compare_worths
 from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
-from steelyard.metrics.comparison.worths import compare_worths
 from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.findings import MARGIN
 from steelyard.metrics.instrument.crossing import TRADEOFF

@@ -26,7 +26,7 @@ from steelyard.runner.run_messages import (
 )
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunResult, RunSession
-from steelyard.stimuli.allocation import PROFILES
+from steelyard.stimuli.ladder import PROFILES
 from steelyard.study.study import Study
 
 

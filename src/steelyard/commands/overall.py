@@ -11,7 +11,7 @@ from typing import Any
 from steelyard.commands.report import current_datasheet
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError
-from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.run.cost import (
     COST_PER_POINT,
     COST_PER_POINT_MEAN,

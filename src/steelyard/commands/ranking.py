@@ -9,9 +9,9 @@ from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.errors import DataError
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.equals import TIE_RATE
+from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.sample_size import detectable_difference, items_total, sum_limits

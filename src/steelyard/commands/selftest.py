@@ -10,7 +10,6 @@ from pathlib import Path
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.likelihood import (
@@ -27,8 +26,8 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.probes.probe import PROBES, reads_runs
-from steelyard.probes.suites import SUITES
+from steelyard.metrics.proportions import DARK_CURRENT
+from steelyard.probes.probe import PROBES, SUITES, reads_runs
 from steelyard.providers.planted.decision_model import expected_pair_rates, expected_rates
 from steelyard.providers.planted.planted_judges import DUMMY_SCORER, PROBIT, Planted
 from steelyard.run_folder.run_folder import RunFolder

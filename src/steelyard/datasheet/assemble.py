@@ -14,7 +14,6 @@ from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.more_data import with_own_checklists
-from steelyard.metrics.common import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.comparison import against_baselines
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.faults import Faults
@@ -25,13 +24,19 @@ from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.panel.juries import JuryReference, panel_estimates
 from steelyard.metrics.panel.panel_metrics import PANEL
+from steelyard.metrics.proportions import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
-from steelyard.metrics.run import agent_runs, confidence, cost, losses, strata, unchanged, volatility
+from steelyard.metrics.run import agent_runs, confidence, cost, losses, strata, volatility
 from steelyard.metrics.run.strata import AREA_MERIT
-from steelyard.metrics.scores.invariance import EXCESS_FLIP
-from steelyard.metrics.scores.probe import POOLED_METRICS, POOLED_PROBE, pooled_estimates
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, suspect_texts, with_suspects
+from steelyard.metrics.scores.probe import (
+    OF_UNCHANGED,
+    POOLED_METRICS,
+    POOLED_PROBE,
+    pooled_estimates,
+    unchanged_estimates,
+)
 from steelyard.metrics.scores.shares import FOLLOWED
-from steelyard.metrics.scores.written import suspect_texts, with_suspects
 from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.tasks.checklist import Checklist
@@ -162,7 +167,7 @@ OVER_PROBES = (
 )
 """Made one after the other, of the calls, of the figures of probes and of the aggregates before."""
 BESIDE_PROBES = (
-    Aggregate(ORIGINAL, "unchanged items", unchanged.METRICS, _of_calls(unchanged.unchanged_estimates)),
+    Aggregate(ORIGINAL, "unchanged items", OF_UNCHANGED, _of_calls(unchanged_estimates)),
     Aggregate(
         losses.PROBE,
         "reasons",

@@ -42,12 +42,12 @@ from steelyard.datasheet.questions.runs_and_best_of import ROTATION
 from steelyard.datasheet.questions.stated import Statement, statements, unless_stated
 from steelyard.datasheet.sections.remedies import recommended_kind, repeats_for
 from steelyard.datasheet.words.numbers import defined
-from steelyard.metrics.common import MERIT as MERIT_METRIC
 from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.length import LENGTH_LEAN
-from steelyard.metrics.scores.written import authorship
+from steelyard.metrics.proportions import MERIT as MERIT_METRIC
+from steelyard.metrics.scores.edited_texts import authorship
 from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.original import NATURAL_PROBE
 

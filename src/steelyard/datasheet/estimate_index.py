@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import OVER, STEPS, merit_limits, merit_test_status
 from steelyard.metrics.pairs.choices import WEIGHED
+from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
+from steelyard.metrics.scores.probe import COMMONEST_ANSWER
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
 from steelyard.stimuli.original import ORIGINAL
 

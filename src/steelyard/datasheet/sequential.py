@@ -28,11 +28,11 @@ from steelyard.datasheet.questions.question import UNDEFINED, Decision, Severity
 from steelyard.datasheet.questions.questions import FAULTS
 from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, ProfileLook
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.merit import merit_estimates
+from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.stats.intervals import ALPHA
-from steelyard.stimuli.allocation import PROFILES
+from steelyard.stimuli.ladder import PROFILES
 from steelyard.verdicts.observations import Observations
 
 ERROR = ALPHA / len(PROFILES)

@@ -13,9 +13,8 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats
+from steelyard.estimation.estimators import ENOUGH, bins, greg, has_rare_labels, post_stratified, ppi
 from steelyard.estimation.frame import Figure, Frame
-from steelyard.estimation.post_stratified import ENOUGH, bins, has_rare_labels, post_stratified
-from steelyard.estimation.random_draw import greg, ppi
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.stats.distributions import normal_probability
 from steelyard.metrics.stats.intervals import FEW, score_of_few

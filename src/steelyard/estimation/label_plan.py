@@ -15,9 +15,8 @@ from math import ceil, inf, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats
+from steelyard.estimation.estimators import allocation, bins
 from steelyard.estimation.frame import Frame
-from steelyard.estimation.post_stratified import bins
-from steelyard.estimation.rogan_gladen import allocation
 from steelyard.metrics.stats.intervals import ALPHA, SHARE, Span, Z, score, sequence_limits
 
 FLOOR, SCORE_FLOOR = 10, 5

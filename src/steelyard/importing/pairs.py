@@ -26,9 +26,18 @@ from steelyard.core.arrays import Ints, encode_values
 from steelyard.errors import DataError
 from steelyard.importing.jsonl import Body, LineFormat, Lines, Name, RecordedLine, Sureness, parse
 from steelyard.importing.reader import Members, RecordedTable, read_recorded
-from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
 from steelyard.stimuli.original import NATURAL_PROBE
-from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus, StimulusSet
+from steelyard.stimuli.stimulus import (
+    RECORDED,
+    Expectation,
+    Lineage,
+    NoPreference,
+    Prefers,
+    RecordedText,
+    Stimulus,
+    StimulusSet,
+    Unknown,
+)
 from steelyard.verdicts.call_answers import answer_word
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns

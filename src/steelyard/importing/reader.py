@@ -43,8 +43,8 @@ from steelyard.importing.jsonl import (
     parse_object,
     text_lines,
 )
-from steelyard.verdicts.confidence import COLUMN, Confidence
 from steelyard.verdicts.observations import coded
+from steelyard.verdicts.readers import COLUMN, Confidence
 
 HEAD = 6
 """Fields of a line that are of the call; those behind them are of its subject."""

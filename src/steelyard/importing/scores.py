@@ -25,10 +25,18 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.catalogue import vacuum_arm_estimates
 from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, forms_of, shows_unchanged
-from steelyard.stimuli.expectation import Expectation, Label, Unknown
+from steelyard.stimuli.ladder import TEXTS
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.stimuli.stimulus import RECORDED, Lineage, RecordedText, Stimulus, StimulusSet
-from steelyard.stimuli.vacuum import TEXTS
+from steelyard.stimuli.stimulus import (
+    RECORDED,
+    Expectation,
+    Label,
+    Lineage,
+    RecordedText,
+    Stimulus,
+    StimulusSet,
+    Unknown,
+)
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, parse_scale, scale_name
 from steelyard.verdicts.observations import Observations, coded
 from steelyard.verdicts.stimulus_columns import StimulusColumns

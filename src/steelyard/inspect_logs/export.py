@@ -16,8 +16,7 @@ from steelyard.run_folder.call_examples import RunCalls
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunRecord
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import Stimulus, StimulusSet
+from steelyard.stimuli.stimulus import Label, Stimulus, StimulusSet
 from steelyard.tasks.transcripts.transcript import Block, Turn
 
 NO_MODEL = "none/none"

@@ -25,8 +25,7 @@ from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.confidence import Confidence, confidence_of
-from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.readers import READERS, Confidence, confidence_of
 from steelyard.verdicts.verdict import Failed, Verdict
 from steelyard.verdicts.vote import RULES, swap_slots
 

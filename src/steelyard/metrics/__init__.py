@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
     from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
     from steelyard.metrics.metric import Limit, Metric, ShownAs
     from steelyard.metrics.pairs.columns import (
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
         share_of_calls,
         tally,
     )
-    from steelyard.metrics.proportions import proportion
+    from steelyard.metrics.proportions import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE, proportion
     from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores
     from steelyard.metrics.stats.clusters import Tally
 
@@ -61,12 +60,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "common": "ACCURACY DARK_CURRENT FAILED_RATE UNREADABLE_RATE",
     "estimate": "Estimate EstimateContext Interval",
     "metric": "Limit Metric ShownAs",
     "pairs.columns": "Answer Pairs collect count_answers count_calls count_wins decided missing_rates "
     "neither readable share_of_calls tally",
-    "proportions": "proportion",
+    "proportions": "ACCURACY DARK_CURRENT FAILED_RATE UNREADABLE_RATE proportion",
     "scores.columns": "Outcome Scores collect_scores",
     "stats.clusters": "Tally",
 }

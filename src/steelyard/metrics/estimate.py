@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, Required, TypedDict, Unpack
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, to_body
 from steelyard.core.rng import seed_for
-from steelyard.metrics.basis import Group
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import Group, Limit, Metric
 
 DECIDES = "decides"
 """Method of the interval that a word is read from, where that is not the recommended one."""

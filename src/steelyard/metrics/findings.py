@@ -35,7 +35,7 @@ from steelyard.metrics.stats.distributions import (
 from steelyard.metrics.stats.intervals import ALPHA, DIFFERENCE, Span, clipped, clopper_pearson, score
 from steelyard.metrics.stats.sample_size import (
     POWER,
-    calls_by_width,
+    calls_by_interval,
     smallest_sufficient,
     trials_total,
     unlucky_share,
@@ -48,8 +48,6 @@ WITHIN_MARGIN = (-MARGIN, MARGIN)
 SURE = 1 - ALPHA / 2
 """One-sided probability of the ends of the interval that every word rests on."""
 _NORMAL = normal_quantile(SURE)
-POWER_REACH = 1 + normal_quantile(POWER) / _NORMAL
-"""What a 95 % interval with 80 % power takes, in reaches of such an interval."""
 TOLERATED_LOSS = 0.02
 """Share of calls without a verdict that a figure without bounds may have and still be clear."""
 MISSING_DECIDE = "the missing verdicts decide"
@@ -339,7 +337,8 @@ def _calls_for(estimate: Estimate, limit: Limit) -> int | None:
     size, reach = estimate.effective_size, estimate.quantile
     value, clusters = estimate.value or 0.0, estimate.n_clusters
     if size is None or reach is None:
-        return _by_width(estimate, limit)
+        ends = (None, None) if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
+        return calls_by_interval(estimate.n_calls, value, ends, limit.value)
     if clusters < 2 or estimate.probe == WHOLE_RUN:
         trials, made = trials_total(value, limit.value, _NORMAL, POWER), size * (_NORMAL / reach) ** 2
         return None if trials is None else ceil(max(trials, made + 1) / made * estimate.n_calls - _ROUNDING)
@@ -353,13 +352,3 @@ def _calls_for(estimate: Estimate, limit: Limit) -> int | None:
 
     count = smallest_sufficient(decided, clusters)
     return None if count is None else ceil(count / clusters * estimate.n_calls)
-
-
-def _by_width(estimate: Estimate, limit: Limit) -> int | None:
-    """The same of a figure that is no share: its interval narrows with the root of the calls."""
-    value, interval = estimate.value or 0.0, estimate.interval
-    apart = value - limit.value
-    end = None if interval is None else interval.low if apart > 0 else interval.high
-    if end is None or abs(apart) < 1e-3:
-        return None
-    return calls_by_width(estimate.n_calls, abs(value - end) * POWER_REACH, apart)

@@ -28,11 +28,9 @@ from math import inf, isfinite
 import numpy as np
 
 from steelyard.core.arrays import distinct
-from steelyard.metrics.basis import LABELLED, LARGE, LARGE_STEPS
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, calls_total
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import LABELLED, LARGE, LARGE_STEPS, Limit, Metric
 from steelyard.metrics.pairs.choices import (
     CHANCE_OF_PAIRS,
     NO_VERDICT,
@@ -44,6 +42,7 @@ from steelyard.metrics.pairs.choices import (
     gain_over,
 )
 from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.run.agent_runs import (
     FALSE_ALARMS,
     MISSED_FAILURES,
@@ -56,9 +55,7 @@ from steelyard.metrics.run.strata import area_estimates, outside
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
 from steelyard.metrics.scores.best_of import beyond_chance, right_choices
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
-from steelyard.metrics.scores.probe import probe_scores
-from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.scores.written import (
+from steelyard.metrics.scores.edited_texts import (
     ACCEPTED,
     BY_RULE,
     EDITED_RUNS,
@@ -69,6 +66,8 @@ from steelyard.metrics.scores.written import (
     acceptance,
     accepted_texts,
 )
+from steelyard.metrics.scores.probe import probe_scores
+from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.distributions import cluster_quantile

@@ -9,10 +9,9 @@ from random import Random
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE, acceptance
 from steelyard.metrics.scores.probe import METRICS, probe_scores
 from steelyard.metrics.scores.shares import FOLLOWED, run_followed
-from steelyard.metrics.scores.written import acceptance
 from steelyard.probes.edits import EditProbe, GivenSample
 from steelyard.probes.probe import Design
 from steelyard.stimuli.agent_edits import (

@@ -10,7 +10,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.merit import LEVEL_AGREEMENT, level_agreement
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE, acceptance, accuracy_by_target
 from steelyard.metrics.scores.probe import (
     ACCURACY_CHANGE,
     BORDER_METRICS,
@@ -19,7 +19,6 @@ from steelyard.metrics.scores.probe import (
     probe_scores,
 )
 from steelyard.metrics.scores.shares import FOLLOWED, followed, run_followed
-from steelyard.metrics.scores.written import acceptance, accuracy_by_target
 from steelyard.probes.edits import GivenSample, ItemProbe
 from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
 from steelyard.probes.unchanged_items import REPLICATES, check_replicates

@@ -12,23 +12,15 @@ from functools import cache
 
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError
-from steelyard.metrics.basis import LARGE
-from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.metric import LARGE
 from steelyard.metrics.pairs.columns import Pairs, collect
-from steelyard.metrics.pairs.criterion import (
-    CRITERION_SHIFT,
-    SENSITIVITY_SHIFT,
-    criterion_estimates,
-    sensitivity_shifts,
-)
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
     POSITIONAL_FALSE_PREFERENCE,
     STABLE_CROSS_SENSITIVITY,
 )
-from steelyard.metrics.pairs.dprime import DPRIME, DPRIME_2AFC
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE, vacuum_estimates
 from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.ladder import (
@@ -41,7 +33,16 @@ from steelyard.metrics.pairs.ladder import (
     ladder_estimates,
 )
 from steelyard.metrics.pairs.length import LENGTH_LEAN
+from steelyard.metrics.pairs.signal_detection import (
+    CRITERION_SHIFT,
+    DPRIME,
+    DPRIME_2AFC,
+    SENSITIVITY_SHIFT,
+    criterion_estimates,
+    sensitivity_shifts,
+)
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.scores.probe import MEAN_SCORE, score_vacuum_estimates
 from steelyard.probes.probe import (
     PAIRWISE,
@@ -52,10 +53,17 @@ from steelyard.probes.probe import (
     pointwise,
     with_checklist_task,
 )
-from steelyard.stimuli.allocation import Kind
-from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
+from steelyard.stimuli.ladder import (
+    TEXTS,
+    Kind,
+    different_subset_pair,
+    filler_pair,
+    prefix_pair,
+    same_subset_pair,
+    vacuum_pair,
+    vacuum_response,
+)
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.vacuum import TEXTS, vacuum_pair, vacuum_response
 from steelyard.tasks.sources.items import draw_items
 from steelyard.tasks.task import Item
 from steelyard.trials.builtin_prompts import GRADED

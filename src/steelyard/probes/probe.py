@@ -1,22 +1,26 @@
-"""What a probe is: one question about a judge, the stimuli that put it, the figures that answer it."""
+"""What a probe is: one question about a judge, the stimuli that put it, the figures that answer it.
+
+A suite is a name that stands for several probes; a study holds the probes, never the name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cache
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from steelyard.core.registry import Registry, Spec
+from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
-from steelyard.stimuli.allocation import Kind, Pair, allocate
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.stimuli.ladder import order_checklists
+from steelyard.stimuli.ladder import Kind, Pair, allocate, order_checklists
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
-from steelyard.tasks.scale import BestOf, Pairwise
+from steelyard.tasks.scale import BestOf, Ordinal, Pairwise, Scale
 from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation, Observations
@@ -243,3 +247,128 @@ def covers(spec: Spec, held: Spec) -> bool:
 def select(observations: Iterable[Observation], probe: str, protocol: str) -> Observations:
     """The observations of one probe's stimuli under one protocol."""
     return Observations.of(observations).filter(probe, protocol)
+
+
+ProbeEntry: TypeAlias = str | dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A name that stands for several probes."""
+
+    name: str
+    question: str
+    probes: tuple[str, ...]
+    ordinal: tuple[str, ...] = ()
+    """Further probes where an ordinal scale is among those measured."""
+    built_in: tuple[str, ...] = ()
+    """Further probes on what ships inside, where somebody has written for them."""
+
+    def members(self, scales: Collection[Scale], packed: bool = False) -> tuple[str, ...]:
+        """The probes that these scales admit; on the built-in pack, padding stands in for explanation."""
+        graded = any(isinstance(scale, Ordinal) for scale in scales)
+        every = self.probes + (self.ordinal if graded else ()) + (self.built_in if packed else ())
+        return tuple(dict.fromkeys(_ON_PACK.get(name, name) for name in every)) if packed else every
+
+
+_ON_PACK = {"verbosity_bias_long": "verbosity_padding"}
+"""Probes whose texts the built-in pack does not hold, and the nearest whose texts it does."""
+
+_RELIABILITY = (
+    *("label_flip", "format_invariance_1", "format_invariance_2", "format_invariance_3"),
+    *("semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short", "stochastic_stability"),
+)
+
+_BEYOND = (
+    *("verbosity_padding", "answer_ambiguity", "typos", "markdown", "rubric_order", "authority"),
+    *("bandwagon", "injection", "vacuum"),
+)
+
+_AGENTIC = (
+    *("reasoning_rewrite", "step_order", "injected_instruction", "forged_result", "invented_call"),
+    *("truncated_tail", "evidence_deletion", "stochastic_stability"),
+)
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "reliability",
+            "Does the verdict on single texts follow the rubric, and nothing else?",
+            _RELIABILITY,
+            ("synthetic_ordinal",),
+        ),
+        Suite(
+            "reliability_full",
+            "The same, at the border of the rubric and under typing errors, claims and injections as well?",
+            (*_RELIABILITY, *_BEYOND),
+            ("synthetic_ordinal", "score_range"),
+        ),
+        Suite(
+            "agentic",
+            "Does the verdict on an agent's run follow what the agent did?",
+            _AGENTIC,
+            built_in=("agent_perturbation", "agent_positives"),
+        ),
+        Suite(
+            "agentic_full",
+            "The same, on runs that models edit to fail, to pass and to earn each score as well?",
+            (*_AGENTIC, "agent_perturbation", "agent_positives"),
+            ("agent_levels",),
+        ),
+    )
+}
+
+
+def expand_suites(
+    given: Iterable[ProbeEntry], scales: Collection[Scale], *, packed: bool = False
+) -> Iterator[ProbeEntry]:
+    """Every suite replaced by its probes; a probe that is named beside a suite stays where it is named.
+
+    `packed` says that the items are those of the built-in pack.
+    """
+    listed = list(given)
+    named = probe_names(listed)
+    for one in listed:
+        suite = SUITES.get(_name(one))
+        if suite is None:
+            name, known = _name(one), PROBES.names()
+            close = [] if name in known else get_close_matches(name, [*SUITES, *known], n=1)
+            if close and close[0] in SUITES:
+                raise UnknownNameError(f"unknown probe {name!r}: did you mean the suite {close[0]!r}?")
+            yield one
+        elif not isinstance(one, str):
+            raise ConfigError(
+                f"probes: {suite.name!r} is a suite and takes no options; name the probe that has the option."
+            )
+        else:
+            fresh = [probe for probe in suite.members(scales, packed) if probe not in named]
+            named |= set(fresh)
+            yield from fresh
+
+
+def probe_names(given: Iterable[ProbeEntry]) -> set[str]:
+    """Names of probes and suites, without their options."""
+    return {_name(one) for one in given}
+
+
+def asks_for_scores(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
+    """True where a probe or suite is named that pairs cannot answer; `build` makes a probe of its name."""
+    return any(PAIRWISE not in forms_of(probe) for probe in _members(given, build))
+
+
+def asks_for_runs(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
+    """Whether any of these probes reads runs of agents."""
+    return any(map(reads_runs, _members(given, build)))
+
+
+def _members(given: Iterable[ProbeEntry], build: Callable[[Spec], Probe]) -> Iterator[Probe]:
+    """Every probe that is named, or that a named suite holds; unknown names are left out."""
+    for name in map(_name, given):
+        for each in SUITES[name].probes if name in SUITES else (name,):
+            if each in PROBES.names():
+                yield build(Spec(each))
+
+
+def _name(given: ProbeEntry) -> str:
+    return given if isinstance(given, str) else next(iter(given), "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from steelyard.metrics.common import ABSTENTION_RATE, CONTRADICTION_RATE, MERIT
 from steelyard.metrics.comparison.against_baselines import METRICS as OF_GAINS
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.estimates import INSTRUMENT
@@ -14,6 +13,7 @@ from steelyard.metrics.panel.juries import ERROR_METRICS as OF_JURY_ERRORS
 from steelyard.metrics.panel.juries import METRICS as OF_JURIES
 from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.panel.panel_metrics import METRICS as OVER_JUDGES
+from steelyard.metrics.proportions import ABSTENTION_RATE, CONTRADICTION_RATE, MERIT
 from steelyard.metrics.remedies.mitigations import COST_PER_VERDICT
 from steelyard.metrics.remedies.targets import HALF_TIES
 from steelyard.metrics.run.agent_runs import METRICS as OF_AGENTS
@@ -23,9 +23,9 @@ from steelyard.metrics.run.cost import RUN_METRICS as OF_RUN_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
 from steelyard.metrics.run.strata import AREA_MERIT
 from steelyard.metrics.run.strata import METRICS as OF_STRATA
-from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
 from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 from steelyard.metrics.scores.probe import METRICS as OF_SCORES
+from steelyard.metrics.scores.probe import OF_UNCHANGED
 from steelyard.probes.probe import EDITS, PROBES, Probe
 from steelyard.stimuli.original import ORIGINAL
 

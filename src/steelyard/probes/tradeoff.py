@@ -12,7 +12,6 @@ from steelyard.core.arrays import distinct
 from steelyard.core.foreign_code import may_run_code
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
-from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.instrument.areas import AREA_WORTH
 from steelyard.metrics.instrument.crossing import CROSSING, CUE_SHIFT, shift_estimates
@@ -25,6 +24,7 @@ from steelyard.metrics.instrument.worth_estimates import (
     worth_estimates,
 )
 from steelyard.metrics.pairs.columns import collect, missing_rates
+from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE
 from steelyard.probes.catalogue import ladder_arm
 from steelyard.probes.probe import (
     PAIRWISE,
@@ -35,7 +35,6 @@ from steelyard.probes.probe import (
     pointwise,
     with_checklist_task,
 )
-from steelyard.stimuli.allocation import Kind
 from steelyard.stimuli.cues import (
     CUES,
     DOUBLED,
@@ -48,7 +47,7 @@ from steelyard.stimuli.cues import (
     cued_text,
     own_cue,
 )
-from steelyard.stimuli.ladder import compose
+from steelyard.stimuli.ladder import Kind, compose
 from steelyard.stimuli.original import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observations import Observations

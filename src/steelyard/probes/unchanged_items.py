@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from steelyard.errors import ConfigError
-from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
@@ -21,6 +20,7 @@ from steelyard.metrics.pairs.natural import (
     prompt_family,
 )
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.run.self_preference import (
     NO_FAMILY,
     SELF_PREFERENCE,
@@ -80,15 +80,9 @@ class Position:
         longer = mine.shown.longer_by_name
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
-            labelled = collect(rows.filter(labelled=True))
-            test = family.get(protocol)
-            estimates += natural_estimates(
-                EstimateContext.for_protocol(judge, "position", protocol, seed),
-                pairs[protocol],
-                labelled,
-                test,
-                longer,
-            )
+            context = EstimateContext.for_protocol(judge, "position", protocol, seed)
+            labelled, test = collect(rows.filter(labelled=True)), family.get(protocol)
+            estimates += natural_estimates(context, pairs[protocol], labelled, test, longer)
         return estimates
 
 

@@ -11,9 +11,18 @@ from steelyard.core.content_hash import canonical_json
 from steelyard.core.files import atomic_write_text
 from steelyard.errors import DataError
 from steelyard.stimuli.authored.brief import LABEL_FLIP
-from steelyard.stimuli.expectation import Label, reference_label
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus, StimulusSet
+from steelyard.stimuli.stimulus import (
+    ACCEPTED,
+    EDITED,
+    PENDING,
+    REVIEWS,
+    Label,
+    Lineage,
+    Stimulus,
+    StimulusSet,
+    reference_label,
+)
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.transcripts.transcript import (
     ToolCall,

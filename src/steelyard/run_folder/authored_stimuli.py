@@ -11,8 +11,7 @@ from typing import Any
 from steelyard.core.content_hash import canonical_json
 from steelyard.stimuli.authored.brief import BY_A_PERSON, BY_LEVEL, Bucket, ProbeReport
 from steelyard.stimuli.authored.checks import Rejection
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus
+from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Label, Stimulus
 from steelyard.store.authoring import AuthoredRow
 from steelyard.tasks.scale import parse_scale
 

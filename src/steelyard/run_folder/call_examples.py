@@ -20,9 +20,8 @@ from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
 from steelyard.runner.planner import Plan
 from steelyard.runner.record import RunRecord
-from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.original import response_in_slot
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredCall
 from steelyard.trials.reply import Reply

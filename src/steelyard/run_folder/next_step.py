@@ -23,16 +23,15 @@ from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.scores.written import BY_RULE, EDITED_RUNS, UNACCEPTED, WRITTEN
-from steelyard.probes.probe import POINTWISE, form_of
-from steelyard.probes.suites import SUITES
+from steelyard.metrics.scores.edited_texts import BY_RULE, EDITED_RUNS, UNACCEPTED, WRITTEN
+from steelyard.probes.probe import POINTWISE, SUITES, form_of
 from steelyard.run_folder.remedy_judge import RemedyJudge
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import SampleSizeHint, sample_size_hint
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
-from steelyard.stimuli.allocation import PROFILES
+from steelyard.stimuli.ladder import PROFILES
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.study.composite_judges import address_of
 from steelyard.study.study import Study

@@ -6,9 +6,9 @@ from steelyard.datasheet.conclusion import CARE, UNFIT, Conclusion, NextStep, St
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.questions.causes import Advice
-from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
+from steelyard.metrics.proportions import ACCURACY, MERIT
 from steelyard.run_folder.next_step import ACCEPTED_HERE, GATE, OWN_DATA, unaccepted_step, with_steps
 from steelyard.run_folder.sample_size_hint import sample_size_hint
 from steelyard.stimuli.original import NATURAL_PROBE

@@ -39,8 +39,8 @@ from steelyard.runner.costs import AuthoringCost, Costs, lost_cost
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import price_of
 from steelyard.runner.record import RunRecord, submitted
-from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
+from steelyard.stimuli.stimulus import Unknown
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study
 from steelyard.tasks.scale import scale_name

@@ -11,19 +11,19 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.more_data import LABELLED, MOST_ROWS
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import decimal, defined
-from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.merit import LEVEL_AGREEMENT
 from steelyard.metrics.pairs.choices import LONGER_ONLY, SHORTER_ONLY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, CONSTANT_LABELS, QWK
+from steelyard.metrics.scores.edited_texts import ACCEPTED, EDITED_RUNS, FEW_TEXTS, LEAST_ACCEPTED, WRITTEN
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, FOLLOWED
-from steelyard.metrics.scores.written import ACCEPTED, EDITED_RUNS, FEW_TEXTS, LEAST_ACCEPTED, WRITTEN
 from steelyard.metrics.stats.sample_size import half_width
 from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL

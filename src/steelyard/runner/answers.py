@@ -18,8 +18,8 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.reply import CommonUsage, Reply, Usage
 from steelyard.trials.trial import ORDERS, Trial, members_of
 from steelyard.trials.trials import Calls, Composed, Trials
-from steelyard.verdicts.confidence import Confidence
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.readers import Confidence
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Failed, Verdict
 from steelyard.verdicts.vote import RULES, swap_slots

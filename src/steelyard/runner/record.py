@@ -18,9 +18,8 @@ from steelyard.store.trials import StoredReply
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Calls, Trials
-from steelyard.verdicts.confidence import Confidence, confidence_of
 from steelyard.verdicts.observations import Observation, Observations
-from steelyard.verdicts.readers import READERS, Reader
+from steelyard.verdicts.readers import READERS, Confidence, Reader, confidence_of
 from steelyard.verdicts.verdict import Failed, Verdict
 
 

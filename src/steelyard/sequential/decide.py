@@ -32,8 +32,8 @@ from steelyard.sequential.decision import (
     write_decisions,
 )
 from steelyard.stimuli.cues import CUES
-from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.stimulus import Label
 from steelyard.study.study import Study
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge

@@ -14,10 +14,9 @@ from random import Random
 from steelyard.core.foreign_code import import_place, may_run_code
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
-from steelyard.stimuli.expectation import NoPreference, Prefers, Unknown
 from steelyard.stimuli.ladder import checklist_pair, compose
 from steelyard.stimuli.original import edited_stimulus, natural_pair
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import NoPreference, Prefers, Stimulus, Unknown
 from steelyard.stimuli.text_edits import AUTHORITIES, CROWDS, typos
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.task import Item, Task

@@ -1,15 +1,87 @@
-"""The quality ladder and its same-quality controls: answers composed from the elements of a checklist."""
+"""Pairs composed from the elements of a checklist: the quality ladder, its controls, the vacuum; how many.
+
+A vacuum pair has two equal texts; a vacuum response has no content at all.
+
+A design is a table of kinds of pairs with their numbers in the quick, standard and full profile. It is
+allocated to checklists, one pair each before a second. Smaller profiles come first, so the pairs of `quick`
+are among those of `standard`, and these among those of `full`: a run can grow without a call being paid
+twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Generic, TypeVar
 
 from steelyard.core.rng import rng_for
-from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.original import original_of
+from steelyard.stimuli.stimulus import Expectation, Label, Lineage, NoPreference, Prefers, Stimulus
 from steelyard.tasks.checklist import Checklist
+from steelyard.tasks.task import Item, Task
+
+PROFILES = ("quick", "standard", "full")
+
+Pair = TypeVar("Pair", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Pair]):
+    pairs: tuple[Pair, ...]
+    """What a checklist can contribute, each once; a number of pairs is spread evenly over them."""
+    sizes: tuple[int, int, int]
+    """Pairs in the quick, standard and full profile."""
+
+    def added(self, pair: Pair, level: int) -> int:
+        """How often a profile builds this pair beyond what the profile below it does."""
+        return self._count(pair, level) - (self._count(pair, level - 1) if level else 0)
+
+    def _count(self, pair: Pair, level: int) -> int:
+        share, rest = divmod(self.sizes[level], len(self.pairs))
+        return share + (self.pairs.index(pair) < rest)
+
+
+@cache
+def allocate(
+    kinds: tuple[Kind[Pair], ...], profile: str, checklists: int, start: int = 0
+) -> tuple[tuple[int, Pair], ...]:
+    """Every pair of a profile with the number of its checklist, the first of them on number `start`.
+
+    The next pair goes to the checklist with the fewest pairs, of these to the one with the fewest of the same
+    kind. Where every checklist has contributed all that it can, the design ends there.
+    """
+    places = [_ChecklistUse((start + turn) % checklists) for turn in range(checklists)]
+    allocated: list[tuple[int, Pair]] = []
+    for level in range(PROFILES.index(profile) + 1):
+        for kind in kinds:
+            wanted = Counter({pair: kind.added(pair, level) for pair in kind.pairs})
+            for place in places:
+                place.of_kind = sum(pair in place.pairs for pair in kind.pairs)
+            while (found := _next(places, wanted)) is not None:
+                place, pair = found
+                place.pairs.add(pair)
+                place.of_kind += 1
+                wanted[pair] -= 1
+                allocated.append((place.number, pair))
+    return tuple(allocated)
+
+
+@dataclass
+class _ChecklistUse:
+    number: int
+    pairs: set[Hashable] = field(default_factory=set)
+    of_kind: int = 0
+
+
+def _next(places: list[_ChecklistUse], wanted: Counter[Pair]) -> tuple[_ChecklistUse, Pair] | None:
+    """The checklist that is due, and of the pairs that it lacks the one that is wanted most."""
+    for place in sorted(places, key=lambda place: (len(place.pairs), place.of_kind)):
+        for pair, count in wanted.most_common():
+            if count > 0 and pair not in place.pairs:
+                return place, pair
+    return None
 
 
 @dataclass(frozen=True)
@@ -153,4 +225,59 @@ def checklist_pair(
         lineage=Lineage(parent=checklist.id, edit=edit),
         delta=delta,
         base_level=base_level,
+    )
+
+
+BLANKS = ("   ", "\n\n")
+
+
+def vacuum_pair(checklist: Checklist, kind: str, which: int, seed: int) -> Stimulus:
+    """A vacuum pair of one kind; `which` (0 or 1) picks the blank or the text, and is 0 for empty."""
+    if kind == "identical":
+        text = compose(checklist, seed)[which].prefix((3, checklist.depth)[which])
+    else:
+        text = BLANKS[which] if kind == "blank" else ""
+    texts, edit = (text, text), f"both candidates {kind}"
+    return checklist_pair(checklist, "vacuum", f"{kind}-{which}", kind, texts, edit)
+
+
+TEXTS: dict[str, tuple[str, ...]] = {
+    "empty": ("",),
+    "blank": BLANKS,
+    "off_topic": (
+        "The tram museum opens at ten on weekdays and shows forty restored cars in its main hall.",
+        "Larches are conifers that shed their needles in autumn, after the needles have turned gold.",
+        "In a string quartet the viola sits between the second violin and the cello.",
+    ),
+    "dont_know": (
+        "I don't know.",
+        "I have no idea, sorry.",
+        "I cannot say anything about that.",
+    ),
+    "master_key": (
+        ":",
+        ".",
+        "Solution",
+        "Thought process:",
+        "Let's solve this step by step.",
+        "Answer:",
+        "Final answer",
+        "Lösung:",
+    ),
+}
+"""Kind to its responses. Master keys open an answer and give none."""
+
+
+def vacuum_response(item: Item, task: Task, kind: str, which: int) -> Stimulus:
+    edit = f"{kind.replace('_', ' ')} in place of the response"
+    return replace(
+        original_of(item, task),
+        id=f"{item.id}/vacuum/{kind}-{which}",
+        probe="vacuum",
+        kind=kind,
+        texts=(TEXTS[kind][which],),
+        expectation=Label((item.scale or task.scale).answers[0]),
+        lineage=Lineage(parent=item.id, edit=edit, author="catalogue"),
+        authors=None,
+        transcript=None,
     )

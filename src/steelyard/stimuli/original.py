@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import Expectation, Label, Lineage, NoPreference, Prefers, Stimulus, Unknown
 from steelyard.tasks.scale import BestOf, scale_name
 from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.transcript import Transcript, changes

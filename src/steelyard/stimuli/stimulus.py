@@ -1,4 +1,4 @@
-"""An item as it is shown to a judge, with where it came from."""
+"""An item as it is shown to a judge, with where it came from and what a sound judge does with it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,51 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from steelyard.core.content_hash import content_hash, plain
 from steelyard.errors import DataError
-from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.tasks.pack import is_pack_run
 from steelyard.tasks.transcripts.transcript import Transcript, TurnChange, changed_words
+
+
+@dataclass(frozen=True)
+class Label:
+    """The verdict that is right for a single text."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class Prefers:
+    """This content of the pair, `u` or `v`, whichever slot it stands in."""
+
+    content: str
+
+
+@dataclass(frozen=True)
+class NoPreference:
+    """A tie."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Nobody has said: the stimulus counts towards consistency, never towards accuracy."""
+
+
+Expectation: TypeAlias = Label | Prefers | NoPreference | Unknown
+
+
+def reference_label(expectation: Expectation) -> str | None:
+    """The reference as files spell it: a score, `u` or `v`, `tie`; None where nobody has said."""
+    match expectation:
+        case Label(value=value):
+            return value
+        case Prefers(content=content):
+            return content
+        case NoPreference():
+            return "tie"
+    return None
 
 
 @dataclass(frozen=True)

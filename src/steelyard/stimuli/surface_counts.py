@@ -87,12 +87,6 @@ class Surface:
     def among(self, listed: Collection[str]) -> float:
         return float(sum(word in listed for word in self.words))
 
-    def ending(self, *ends: str) -> float:
-        return float(sum(len(word) > _STEM and word.endswith(ends) for word in self.words))
-
-    def opening(self, listed: Collection[str]) -> float:
-        return float(sum(word in listed for word in self.openers))
-
 
 _STEM = 5
 """Letters by which a word is known in another form."""
@@ -109,11 +103,11 @@ def _among(listed: Collection[str]) -> Count:
 
 
 def _ending(*ends: str) -> Count:
-    return lambda surface: surface.ending(*ends)
+    return lambda surface: float(sum(len(word) > _STEM and word.endswith(ends) for word in surface.words))
 
 
 def _opening(listed: Collection[str]) -> Count:
-    return lambda surface: surface.opening(listed)
+    return lambda surface: float(sum(word in listed for word in surface.openers))
 
 
 def _initials(letters: str) -> Count:

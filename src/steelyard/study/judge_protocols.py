@@ -42,8 +42,8 @@ from steelyard.trials.prompt import (
     PromptTemplate,
 )
 from steelyard.trials.template_reader import DataColumns, TemplateNames, read_template
-from steelyard.verdicts.answers import ABSTAIN, normalize, strip_wrapping
 from steelyard.verdicts.readers import READERS, json_key
+from steelyard.verdicts.verdict import ABSTAIN, normalize, strip_wrapping
 
 ANSWER_MAP = 'a map from the judge\'s words to answers of the scale, such as {pass: "1", fail: "0"}'
 

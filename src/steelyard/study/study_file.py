@@ -17,8 +17,16 @@ from steelyard.core.files import read_problem
 from steelyard.core.validation import Expected, StrictModel, checked
 from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
-from steelyard.probes.probe import PAIRWISE, POINTWISE, arms_of, form_of
-from steelyard.probes.suites import asks_for_runs, asks_for_scores, expand_suites, probe_names
+from steelyard.probes.probe import (
+    PAIRWISE,
+    POINTWISE,
+    arms_of,
+    asks_for_runs,
+    asks_for_scores,
+    expand_suites,
+    form_of,
+    probe_names,
+)
 from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.stimuli.shallow_reader import read_checklists as shallow_reading

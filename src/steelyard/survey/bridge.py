@@ -14,9 +14,9 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
-from steelyard.estimation.bridge import Channel, offset, strata_p
+from steelyard.estimation.estimators import MOST_LEVELS
 from steelyard.estimation.frame import Figure
-from steelyard.estimation.post_stratified import MOST_LEVELS
+from steelyard.estimation.raters import Channel, offset, strata_p
 from steelyard.importing.ratings import RatingsTable
 from steelyard.survey.judged_items import (
     JudgedItem,

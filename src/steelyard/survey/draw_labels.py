@@ -18,7 +18,7 @@ from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
 from steelyard.estimation.designs import LabelDesign
-from steelyard.estimation.post_stratified import MOST_LEVELS, bins
+from steelyard.estimation.estimators import MOST_LEVELS, bins
 from steelyard.importing.inspect_scores import holds_log
 from steelyard.importing.rating_exports import export_of
 from steelyard.importing.rating_reader import item_texts
@@ -37,9 +37,8 @@ from steelyard.review.label_draw import (
 from steelyard.review.labelling import LabelSession
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
-from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.original import NATURAL, ORIGINAL
-from steelyard.stimuli.stimulus import Lineage, Stimulus, StimulusSet
+from steelyard.stimuli.stimulus import Lineage, Stimulus, StimulusSet, Unknown
 from steelyard.survey.judged_items import Subject, choose, choose_judge, score_scale
 from steelyard.survey.labels import SHEET, copy_labels, sheet_text
 from steelyard.survey.options import DrawOptions, RatingOptions

@@ -21,10 +21,9 @@ from steelyard.estimation.designs import (
     two_sided_p,
     worth,
 )
+from steelyard.estimation.estimators import effective_counts, ppi_weight, rogan_gladen, separates, slope
 from steelyard.estimation.frame import CONFIDENCE, Figure, Frame
 from steelyard.estimation.label_plan import sequence_limits_of
-from steelyard.estimation.random_draw import ppi_weight, slope
-from steelyard.estimation.rogan_gladen import effective_counts, rogan_gladen, separates
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.multiplicity import benjamini_hochberg
 from steelyard.metrics.stats.intervals import SHARE, Span

@@ -15,8 +15,8 @@ from steelyard.core.arrays import Ints
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError, UnknownNameError
 from steelyard.estimation.designs import LabelDesign, recorded_design
+from steelyard.estimation.estimators import MOST_LEVELS
 from steelyard.estimation.frame import Frame, clustered_variance
-from steelyard.estimation.post_stratified import MOST_LEVELS
 from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
 from steelyard.metrics.stats.distributions import normal_probability
 from steelyard.metrics.stats.intervals import SHARE, Span

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.frame import Figure
-from steelyard.estimation.people import (
+from steelyard.estimation.raters import (
     AnnotatorTest,
     agreement_with,
     alternative_annotator,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from steelyard.core.text import pluralize
 from steelyard.estimation.frame import CONFIDENCE
-from steelyard.estimation.people import FEWEST_ITEMS
+from steelyard.estimation.raters import FEWEST_ITEMS
 from steelyard.importing.ratings import RatingsTable
 from steelyard.survey.options import PeopleOptions
 from steelyard.survey.people import (

@@ -19,7 +19,7 @@ from steelyard.verdicts.call_answers import (
     agreement_signals,
     item_answers,
 )
-from steelyard.verdicts.confidence import COLUMN, STATED, TOKEN
+from steelyard.verdicts.readers import COLUMN, STATED, TOKEN
 
 PERCENT, RECORDED = "stated percent", "confidence"
 """Kinds: a confidence that is stated in percent, and the column of an import."""

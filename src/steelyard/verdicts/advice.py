@@ -11,9 +11,9 @@ from dataclasses import replace
 from steelyard.core.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import ABSTAIN, strip_wrapping
 from steelyard.verdicts.readers import LEAST_PROBABILITY, READERS, LogprobReader, json_key, without_reasoning
 from steelyard.verdicts.verdict import (
+    ABSTAIN,
     BROKEN_OFF,
     EMPTY,
     IMPROBABLE,
@@ -26,6 +26,7 @@ from steelyard.verdicts.verdict import (
     Tie,
     Unreadable,
     Verdict,
+    strip_wrapping,
 )
 
 LONGEST = 200
@@ -88,8 +89,7 @@ def find_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> tuple[S
     for spec, _ in _attempts(reader, scale, [replace(one, text=one.text[-MAX_PARSED:]) for one in replies]):
         key = {"key": json_key(scale)} if spec.name == "json" else {}
         named = Spec(spec.name, {**answers, **key, **spec.args})
-        read = READERS.build(named)
-        count = sum(not isinstance(read(reply, scale), Unreadable) for reply in replies)
+        count = _readable(named, scale, replies)
         if 2 * count >= len(replies) and count > (0 if best is None else best[1]):
             best = named, count
     return best
@@ -101,11 +101,7 @@ def suggest_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
         return "correct the function, or say what its words mean with answers"
     replies = [replace(reply, text=reply.text[-MAX_PARSED:]) for reply in replies]
     attempts = _attempts(reader, scale, replies)
-    counts = []
-    for spec, words in attempts:
-        read = READERS.build(spec)
-        readable = sum(not isinstance(read(reply, scale), Unreadable) for reply in replies)
-        counts.append((readable, words))
+    counts = [(_readable(spec, scale, replies), words) for spec, words in attempts]
     most = max((count for count, _ in counts), default=0)
     if 2 * most >= len(replies) and most:
         best = next(words for count, words in counts if count == most)
@@ -124,6 +120,11 @@ def suggest_reader(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
         "correct the prompt, or where the server gives log-probabilities try reader: logprob, which reads "
         "only replies whose first token most probably is an answer"
     )
+
+
+def _readable(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> int:
+    read = READERS.build(reader)
+    return sum(not isinstance(read(reply, scale), Unreadable) for reply in replies)
 
 
 def _improbable(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.arrays import Floats, Mask
-from steelyard.stimuli.expectation import reference_label
 from steelyard.stimuli.original import NATURAL, ORIGINAL
 from steelyard.stimuli.rubric_edits import at_same_place
+from steelyard.stimuli.stimulus import reference_label
 from steelyard.trials.trial import ORDERS
-from steelyard.verdicts.confidence import TOKEN, in_percent
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.readers import TOKEN, in_percent
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 NEITHER = 0.0

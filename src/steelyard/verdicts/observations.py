@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -17,7 +18,7 @@ from steelyard.core.arrays import Ints, Mask, chosen_rows, distinct, in_order, w
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
-from steelyard.verdicts.confidence import Confidence
+from steelyard.verdicts.readers import Confidence
 from steelyard.verdicts.reasons import answer_named
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Decided, Verdict
@@ -95,35 +96,17 @@ class Observations(Sequence[Observation]):
         if isinstance(observations, Observations):
             return observations
         rows = list(observations)
-        judges, judge = coded([row.judge for row in rows])
-        protocols, protocol = coded([row.protocol for row in rows])
-        verdicts, verdict = coded([row.verdict for row in rows])
-        usages, usage = coded([row.usage for row in rows])
-        prompts, prompt = coded([row.prompt for row in rows])
-        names, named = coded([row.named for row in rows])
-        confidences, confidence = coded([row.confidence for row in rows])
-        shown = StimulusColumns.of(row.stimulus for row in rows)
+        columns: dict[str, Any] = {}
+        for name, values in _VALUES.items():
+            columns[values], columns[name] = coded(list(map(attrgetter(name), rows)))
         return cls(
-            judges=judges,
-            protocols=protocols,
-            verdicts=verdicts,
-            usages=usages,
-            prompts=prompts,
-            names=names,
-            confidences=confidences,
-            shown=shown,
+            **columns,
+            shown=StimulusColumns.of(row.stimulus for row in rows),
             symmetric=frozenset(row.judge for row in rows if row.mirrored),
-            judge=judge,
-            protocol=protocol,
             stimulus=coded([row.stimulus.id for row in rows])[1],
             order=np.array([ORDERS.index(row.order) for row in rows], dtype=np.int64),
             replicate=np.array([row.replicate for row in rows], dtype=np.int64),
-            verdict=verdict,
-            usage=usage,
-            prompt=prompt,
             own_label=np.array([row.own_label for row in rows], dtype=np.bool_),
-            named=named,
-            confidence=confidence,
         ).in_order()
 
     @classmethod
@@ -313,6 +296,16 @@ _COLUMNS = (
     *("verdict", "usage", "prompt", "own_label", "named", "confidence"),
 )
 """Fields that have a value in each row, in the order in which `__iter__` takes them."""
+_VALUES = {
+    "judge": "judges",
+    "protocol": "protocols",
+    "verdict": "verdicts",
+    "usage": "usages",
+    "prompt": "prompts",
+    "named": "names",
+    "confidence": "confidences",
+}
+"""Those of them that are places in a field of distinct values."""
 
 
 def _rows_of(column: Any, rows: slice | Ints) -> Any:

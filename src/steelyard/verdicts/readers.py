@@ -1,7 +1,8 @@
-"""Parse the judge's reply: readers turn raw text into a verdict, or say why there is none.
+"""Parse the judge's reply: readers turn raw text into a verdict, or say why there is none; how sure it was.
 
 A reader never raises and never guesses: exactly one distinct answer must be found. The reasons of an
-unreadable reply are those of `reasons` and no others, since the datasheet counts them.
+unreadable reply are those of `verdict.REASONS` and no others, since the datasheet counts them. Confidence is
+stated in the reply, the probability of the answer's token, or a column.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Protocol
 
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import BestOf, Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import find_answers, is_unfinished, normalize, strip_wrapping, word_verdict
 from steelyard.verdicts.reasons import json_reason, stated_answer, thought_of
 from steelyard.verdicts.verdict import (
     AMBIGUOUS,
@@ -33,6 +34,11 @@ from steelyard.verdicts.verdict import (
     Tie,
     Unreadable,
     Verdict,
+    find_answers,
+    is_unfinished,
+    normalize,
+    strip_wrapping,
+    word_verdict,
 )
 
 
@@ -292,3 +298,56 @@ def without_reasoning(text: str) -> str:
         return text
     _, closing, answer = text.rpartition("</think>")
     return answer if closing else ""
+
+
+STATED, TOKEN, COLUMN = "stated", "token", "column"
+"""Kinds: a field of the reply, the probability of the answer's token, a column of recorded verdicts."""
+FIELD = "confidence"
+"""Field of a JSON reply that holds the stated confidence."""
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """From 0 to 1 or in percent: a judge with one above 1 speaks in percent throughout."""
+
+    value: float
+    kind: str
+
+
+def confidence_of(reader: Reader, reply: Reply, scale: Scale) -> Confidence | None:
+    if isinstance(reader, LogprobReader):
+        chance = token_probability(reader, reply, scale)
+        return None if chance is None else Confidence(chance, TOKEN)
+    stated = stated_confidence(reply.text)
+    return None if stated is None else Confidence(stated, STATED)
+
+
+def stated_confidence(text: str) -> float | None:
+    """The one number under `confidence`, from 0 to 100; None where there is none, or several."""
+    if FIELD not in text:
+        return None
+    values = set(map(_number, find_answers(without_reasoning(text), FIELD) or ()))
+    return values.pop() if len(values) == 1 else None
+
+
+def _number(value: object) -> float | None:
+    text = value.strip().removesuffix("%") if isinstance(value, str) else value
+    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) and 0 <= number <= 100 else None
+
+
+def token_probability(reader: LogprobReader, reply: Reply, scale: Scale) -> float | None:
+    """The answer's share of the probability that all answers hold together."""
+    held = reader.probabilities(reply, scale)
+    total = sum(held.values())
+    return max(held.values()) / total if total else None
+
+
+def in_percent(values: Iterable[float]) -> bool:
+    """Whether a judge's confidences are meant in percent: one is above 1."""
+    return any(value > 1 for value in values)

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from steelyard.tasks.scale import BINARY_WORDS, BestOf, Binary, Ordinal, Pairwise, Scale
-from steelyard.verdicts.answers import ABSTAIN, Words, find_object, meanings
-from steelyard.verdicts.verdict import Decided, Tie, Verdict
+from steelyard.verdicts.verdict import ABSTAIN, Decided, Tie, Verdict, Words, find_object, meanings
 
 REASON_KEYS = (
     *("reason", "reasoning", "rationale", "explanation", "justification"),

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Ints, Mask, Names
-from steelyard.stimuli.expectation import Label, Prefers, reference_label
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Prefers, Stimulus, reference_label
 from steelyard.tasks.scale import parse_scale
 
 Value = TypeVar("Value")

@@ -21,9 +21,9 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
-from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison, ComparisonFamily, adjust_comparisons
 from steelyard.metrics.findings import CLEAR, FLAGGED
+from steelyard.metrics.proportions import FAILED_RATE
 
 RESULTS = {"clear": PASS, "flagged": FAIL, "inconclusive": GATE_INCONCLUSIVE}
 

@@ -36,7 +36,6 @@ from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 from steelyard.estimation.designs import METRICS as CORRECTED
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import (
     BY_CHANCE,
@@ -50,8 +49,8 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.slot import slot_imbalance_note
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.written import authorship, rests_on_author
+from steelyard.metrics.proportions import MERIT
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE, authorship, rests_on_author
 from steelyard.probes.probe_metadata import label_changing_probes
 
 PASS, FAIL, GATE_INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"

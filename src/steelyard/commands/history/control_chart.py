@@ -31,8 +31,7 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.unit_events import Units
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.multiplicity import holm
-from steelyard.metrics.stats.intervals import ALPHA
-from steelyard.metrics.stats.significance import sign_flip
+from steelyard.metrics.stats.intervals import ALPHA, sign_flip
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.stamp import plug_ins_installed, program_digest, stored_digests
 

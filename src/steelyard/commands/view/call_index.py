@@ -24,7 +24,7 @@ from steelyard.datasheet.examples.selection import (
     ExampleSelector,
 )
 from steelyard.run_folder.call_examples import RunCalls
-from steelyard.stimuli.expectation import reference_label
+from steelyard.stimuli.stimulus import reference_label
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Failed, Unreadable

@@ -8,8 +8,7 @@ import numpy as np
 
 from steelyard.commands.view.viewed_run import LoadedRun, ViewedRun
 from steelyard.core.arrays import Floats, Ints
-from steelyard.stimuli.expectation import reference_label
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.verdicts.call_answers import answer_word
 
 

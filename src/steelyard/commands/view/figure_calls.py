@@ -12,10 +12,9 @@ from steelyard.core.arrays import Mask, numbered, widen
 from steelyard.core.content_hash import content_hash
 from steelyard.datasheet.examples.selection import CONTRADICTION, FAILED, UNREADABLE
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.metrics.basis import Items, labelled
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.merit import COUNTED
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import Items, Metric, labelled
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.stimuli.original import ORIGINAL, ROTATION

@@ -29,8 +29,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import fitted
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.pairs.choices import WEIGHED
-from steelyard.metrics.stats.intervals import ALPHA
-from steelyard.metrics.stats.significance import PAIRS
+from steelyard.metrics.stats.intervals import ALPHA, PAIRS
 
 MOST_ROWS = 8
 """Figures that differ which the first screen shows; others are counted."""

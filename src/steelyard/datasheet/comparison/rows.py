@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import NOT_MEASURED
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.choices import WEIGHED
-from steelyard.metrics.stats.significance import PAIRS
+from steelyard.metrics.proportions import MERIT
+from steelyard.metrics.stats.intervals import PAIRS
 from steelyard.probes.probe import EDITS
 from steelyard.probes.probe_metadata import probes_in
 

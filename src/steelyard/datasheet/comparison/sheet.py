@@ -25,10 +25,10 @@ from steelyard.datasheet.run_facts import describe_reference
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.numbers import NOT_MEASURED
 from steelyard.datasheet.words.text import escape_fields
-from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.faults import FigureFault
+from steelyard.metrics.proportions import FAILED_RATE
 from steelyard.metrics.stats.intervals import ALPHA
 
 LONG_NAME = 32

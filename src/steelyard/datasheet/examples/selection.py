@@ -12,9 +12,8 @@ from steelyard.core.arrays import Floats, Ints, Mask, widen
 from steelyard.core.rng import rng_for, shuffled
 from steelyard.core.text import plural, pluralize
 from steelyard.probes.probe_metadata import label_changing_probes
-from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.original import PERTURBED, ROTATION, response_in_slot
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, NoPreference, Prefers, Stimulus
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.reasons import answer_named

@@ -35,7 +35,7 @@ from steelyard.metrics.run.confidence import (
     WRONG_BUT_SURE,
 )
 from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS
-from steelyard.verdicts.confidence import TOKEN
+from steelyard.verdicts.readers import TOKEN
 
 SIGNALS = {
     TOKEN: "probability of the token",

@@ -45,7 +45,6 @@ from steelyard.datasheet.questions.robustness import constant_answer
 from steelyard.datasheet.words.cue_names import cue_carrier, cue_name, text_cue_name
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import decimal, defined, steps_apart
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH
@@ -55,7 +54,8 @@ from steelyard.metrics.instrument.worth_estimates import BEATS_PADDED, DECIDES_A
 from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, LONGER_CHOSEN
-from steelyard.metrics.scores.length import LENGTH_GAP
+from steelyard.metrics.proportions import MERIT
+from steelyard.metrics.scores.leniency import LENGTH_GAP
 from steelyard.stimuli.cues import LENGTH_PROBE
 from steelyard.stimuli.cues import PADDED as PADDED_KIND
 from steelyard.stimuli.original import NATURAL, NATURAL_PROBE, ORIGINAL

@@ -28,18 +28,18 @@ from steelyard.datasheet.questions.question import (
 )
 from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import abstentions, defined
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import LEVEL_AGREEMENT
-from steelyard.metrics.scores.shares import FOLLOWED
-from steelyard.metrics.scores.written import (
+from steelyard.metrics.proportions import ACCURACY
+from steelyard.metrics.scores.edited_texts import (
     EDITED_RUNS,
     LEAST_ACCEPTED,
     SUSPECT,
     accepted_texts,
     rests_on_author,
 )
+from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.authored.brief import LABEL_FLIP as FLIP
 from steelyard.stimuli.authored.brief import ORDINAL as LEVELS

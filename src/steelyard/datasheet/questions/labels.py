@@ -35,11 +35,11 @@ from steelyard.datasheet.questions.question import (
 from steelyard.datasheet.questions.robustness import constant_answer
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, reason
-from steelyard.metrics.common import ACCURACY as ACCURACY_METRIC
-from steelyard.metrics.common import KAPPA
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, best_baseline_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN
+from steelyard.metrics.proportions import ACCURACY as ACCURACY_METRIC
+from steelyard.metrics.proportions import KAPPA
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN
 from steelyard.metrics.run.strata import AREA_MERIT, STRATUM_GAP

@@ -30,25 +30,25 @@ from steelyard.datasheet.questions.question import (
 )
 from steelyard.datasheet.words.glossary import probe_label
 from steelyard.datasheet.words.numbers import decimal, defined
-from steelyard.metrics.basis import LARGE_STEPS
-from steelyard.metrics.common import ACCURACY
-from steelyard.metrics.common import MERIT as MERIT_METRIC
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MISSING_DECIDE
 from steelyard.metrics.merit import LADDER, STEPS
+from steelyard.metrics.metric import LARGE_STEPS
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.ladder import DELTA75, MISS_BY_TIE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import ACCURACY
+from steelyard.metrics.proportions import MERIT as MERIT_METRIC
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
-from steelyard.metrics.scores.written import (
+from steelyard.metrics.scores.edited_texts import (
     BY_RULE,
     FEW_TEXTS,
     UNACCEPTED,
     rests_on_author,
 )
+from steelyard.metrics.scores.probe import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.stimuli.authored.brief import LABEL_FLIP as FLIP
 from steelyard.stimuli.authored.brief import ORDINAL as LEVELS
 from steelyard.stimuli.authored.brief import RUN_LEVEL

@@ -8,13 +8,13 @@ from functools import cache
 
 from steelyard.core.registry import Spec
 from steelyard.core.text import pluralize, round_up
-from steelyard.metrics.common import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE, MISSING_DECIDE, WHOLE_RUN
 from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
 from steelyard.metrics.pairs.slot import slot_imbalance_note
+from steelyard.metrics.proportions import ACCURACY, KAPPA, MERIT
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
@@ -26,8 +26,7 @@ from steelyard.metrics.scores.against_labels import (
     QWK,
     SPEARMAN,
 )
-from steelyard.metrics.scores.length import LENGTH_GAP
-from steelyard.metrics.scores.leniency import LENIENCY
+from steelyard.metrics.scores.leniency import LENGTH_GAP, LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
 from steelyard.probes.probe import PROBES, Design
 from steelyard.stimuli.cues import LENGTH_PROBE

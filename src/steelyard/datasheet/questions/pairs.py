@@ -27,7 +27,6 @@ from steelyard.datasheet.questions.question import (
 )
 from steelyard.datasheet.words.glossary import KINDS
 from steelyard.datasheet.words.numbers import abstentions, defined
-from steelyard.metrics.common import DARK_CURRENT as CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
@@ -35,6 +34,7 @@ from steelyard.metrics.pairs.equals import ONE_VERDICT, RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.natural import FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import DARK_CURRENT as CURRENT
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import AVERAGE, MAJORITY, ORDERS, PROTOCOL
 from steelyard.stimuli.original import NATURAL, NATURAL_PROBE

@@ -19,13 +19,13 @@ from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import defined
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, LENGTH_WORTH, WORTH
 from steelyard.metrics.metric import HIGH, Metric
-from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.metrics.proportions import MERIT
+from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 

@@ -36,9 +36,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, TOLERATED_LOSS
 from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE
 from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.probe import ACCURACY_CHANGE
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.probe import ACCURACY_CHANGE, COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
 from steelyard.probes.probe import EDITS
 from steelyard.probes.probe_metadata import label_keeping_probes, probes_in

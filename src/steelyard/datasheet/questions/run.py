@@ -28,7 +28,6 @@ from steelyard.datasheet.questions.question import (
     worst,
 )
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, interval
-from steelyard.metrics.common import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO, SAME_WITHIN
@@ -40,7 +39,8 @@ from steelyard.metrics.instrument.likelihood import (
     TIE_THRESHOLD,
 )
 from steelyard.metrics.instrument.likelihood import RESOLUTION as RESOLVES
-from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
+from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT, SENSITIVITY_SHIFT
+from steelyard.metrics.proportions import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.run.cost import COST_PER_CALL, COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED

@@ -24,7 +24,7 @@ from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.run.cost import COST_PER_CALL
-from steelyard.metrics.scores.written import EDITED_RUNS
+from steelyard.metrics.scores.edited_texts import EDITED_RUNS
 
 MOST = 6
 """Rows of one judge, unless it has more faults that are named or more probes that were asked for by name."""

@@ -12,20 +12,11 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label, probe_title
 from steelyard.datasheet.words.numbers import steps_apart
 from steelyard.datasheet.words.text import capital
-from steelyard.metrics.common import (
-    ACCURACY,
-    CONTRADICTION_RATE,
-    DARK_CURRENT,
-    FAILED_RATE,
-    KAPPA,
-    UNREADABLE_RATE,
-)
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_FIT, LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION, TIE_THRESHOLD
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
@@ -37,12 +28,21 @@ from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FL
 from steelyard.metrics.pairs.ladder import DELTA75, PADDED_PREFERENCE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH, FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
+from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import (
+    ACCURACY,
+    CONTRADICTION_RATE,
+    DARK_CURRENT,
+    FAILED_RATE,
+    KAPPA,
+    UNREADABLE_RATE,
+)
 from steelyard.metrics.run.cost import PROBE as COST
 from steelyard.metrics.run.losses import PROBE as RUN
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.probe import BORDER_NOISE, MEAN_SCORE
-from steelyard.metrics.scores.repeats import SELF_AGREEMENT
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.probe import MEAN_SCORE
+from steelyard.metrics.scores.repeats import BORDER_NOISE, SELF_AGREEMENT
 from steelyard.probes.probe import EDITS, REPEATS
 from steelyard.probes.probe_metadata import is_reported_whole, probes_in, section_of
 from steelyard.stimuli.original import ORIGINAL

@@ -20,8 +20,8 @@ from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import MARKS
 from steelyard.datasheet.words.text import escape_control_chars, escape_fields
-from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.remedies.mitigations import MitigatedJudge
 from steelyard.metrics.run.losses import PROBE as RUN
 

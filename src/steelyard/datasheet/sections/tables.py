@@ -14,13 +14,13 @@ from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import capital, short_names
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel import juries
 from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
+from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
-from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.stimuli.original import NATURAL, ORIGINAL, PERTURBED, ROTATION
 from steelyard.tasks.scale import BestOf, parse_scale
 

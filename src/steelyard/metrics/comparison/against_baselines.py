@@ -24,7 +24,6 @@ from steelyard.metrics.findings import (
     CLEAR,
     FLAGGED,
     INCONCLUSIVE,
-    POWER_REACH,
     SURE,
     agreeing,
     decided_by,
@@ -38,7 +37,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.intervals import ALPHA, UNBOUNDED, Span
-from steelyard.metrics.stats.sample_size import calls_by_width
+from steelyard.metrics.stats.sample_size import calls_by_interval
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.observations import Observations
 
@@ -290,7 +289,7 @@ def _gain(
         bounds=(bounds[0], bounds[1]) if sum(outcomes.excluded.values()) else None,
         chance=0.0,
         details={"rival": best},
-        calls_needed=_needed(gap),
+        calls_needed=calls_by_interval(len(gap.judge), gap.value, gap.limits(SURE)),
         note=join(
             [
                 f"against {best}",
@@ -304,13 +303,6 @@ def _gain(
     (down, up), told = missingness_shift(gap.value, estimate.bounds), found.status or ""
     span = agreeing((low + down, high + up), told, gap.value, (0.0, inf))
     return decided_by(found, told, span, 1 - (ALPHA + alpha) / 2)
-
-
-def _needed(gap: _Gap) -> int | None:
-    """Calls that would tell the gain from none in four runs of five, if it stays; None for none."""
-    low, high = gap.limits(SURE)
-    reach = (gap.value - low if gap.value > 0 else high - gap.value) * POWER_REACH
-    return calls_by_width(len(gap.judge), reach, gap.value) if abs(gap.value) > 1e-3 else None
 
 
 def _rules(outcomes: ReferenceOutcomes, baselines: Mapping[str, ReferenceOutcomes]) -> dict[str, Floats]:

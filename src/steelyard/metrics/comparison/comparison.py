@@ -1,24 +1,27 @@
 """Two judges on the units that both answered: difference, limits, tests and missing data of each figure.
 
 Then all figures together, for multiple testing: one global test, and the adjusted p of each finding.
+
+The worth of a cue in steps of quality is no mean over pairs, so no unit of it can be flipped. The limits of
+both worths are combined instead (MOVER, variance recovered from the limits). That both judges were shown the
+same pairs is not used, so that the interval is rather too long. Holm's method adjusts over the cues.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import inf
+from math import hypot, inf
 from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints
-from steelyard.metrics.common import ABSTENTION_RATE, ACCURACY, CONTRADICTION_RATE, MERIT
+from steelyard.core.arrays import Floats
 from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.comparison.rows import ComparisonCriterion, Figure, UnitEvent
+from steelyard.metrics.comparison.rows import ComparisonCriterion, Figure, UnitEvent, criterion_for
 from steelyard.metrics.comparison.unit_events import UNSURE, Dropped, UnitEvents, Units
-from steelyard.metrics.estimate import DECIDES, Interval
+from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import (
     CLEAR,
@@ -29,14 +32,14 @@ from steelyard.metrics.findings import (
     SURE,
     missingness_shift,
 )
+from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
 from steelyard.metrics.metric import Amount
-from steelyard.metrics.multiplicity import JointSignFlip, Sums
+from steelyard.metrics.multiplicity import JointSignFlip, Sums, bonferroni_alpha, holm
 from steelyard.metrics.pairs.choices import WEIGHED
-from steelyard.metrics.proportions import join
-from steelyard.metrics.stats.distributions import normal_probability
-from steelyard.metrics.stats.intervals import ALPHA, Span
+from steelyard.metrics.proportions import ABSTENTION_RATE, ACCURACY, CONTRADICTION_RATE, MERIT, join
+from steelyard.metrics.stats.distributions import normal_probability, t_probability, t_quantile
+from steelyard.metrics.stats.intervals import ALPHA, CLUSTERS, Span, mcnemar_exact, mcnemar_mid_p
 from steelyard.metrics.stats.sample_size import POWER
-from steelyard.metrics.stats.significance import CLUSTERS, mcnemar_exact, mcnemar_mid_p
 
 WITHIN, BEYOND = "within", "beyond"
 LENGTH = "length"
@@ -131,9 +134,6 @@ class Comparison:
         return cls(question.probe, question.metric, question.condition, question.unit, note=note)
 
 
-THESE_CLUSTERS = "these clusters only"
-NO_SHARED = "no unit has a verdict of both judges"
-ONE_OUTCOME = "all shared answers of one are right, or all are wrong: nothing to tell apart"
 ADDS_NOTHING = {"abstained", UNSURE}
 """Why a unit that has a verdict has no value."""
 
@@ -151,16 +151,17 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
         dropped_second=other.dropped(mine, shown),
     )
     if not answered:
-        return replace(head, note=NO_SHARED)
+        return replace(head, note="no unit has a verdict of both judges")
     rows = [
         (first[key].happened or 0, second[key].happened or 0, first[key].cluster, first[key].pair)
         for key in answered
     ]
     paired = Paired.of(rows)
     if amount is not None and amount.among is not None:
-        found = _among(amount.among, paired, [(first[key].side, second[key].side) for key in answered])
+        found = paired.among(amount.among, [(first[key].side, second[key].side) for key in answered])
         if found is None:
-            return replace(head, note=ONE_OUTCOME)
+            why = "all shared answers of one are right, or all are wrong: nothing to tell apart"
+            return replace(head, note=why)
         paired = found
     elif amount is not None:
         weight = _weights(amount, [first[key] for key in answered])
@@ -193,23 +194,8 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
         mcnemar_mid_p=mcnemar_mid_p(paired.gained, paired.lost) if paired.of_events else None,
         sums=_sums(rows, paired.flippable.tolist(), flipped),
         paired=paired,
-        note=None if flipped == CLUSTERS else THESE_CLUSTERS,
+        note=None if flipped == CLUSTERS else "these clusters only",
     )
-
-
-def _among(
-    parts: Callable[[Floats, Ints], Floats], paired: Paired, sides: Sequence[tuple[int, int]]
-) -> Paired | None:
-    """What units add among the others of their judge, and among those of both; None where nothing is told."""
-    side = np.array(sides, dtype=np.int64)
-    values = np.stack([paired.first, paired.second], axis=1).astype(np.float64)
-    first, second = (parts(values[:, judge], side[:, judge]) for judge in (0, 1))
-    if np.isnan(first).any() or np.isnan(second).any():
-        return None
-    both = parts(values.T.ravel(), side.T.ravel())
-    ones = np.ones(paired.size)
-    exchanged = both[paired.size :] - both[: paired.size]
-    return replace(paired, first=first, second=second, weight=ones, exchanged=exchanged)
 
 
 def _sums(rows: Sequence[tuple[float, float, str, str]], changes: Sequence[float], flipped: str) -> Sums:
@@ -274,7 +260,7 @@ def compare(
     whole = {question for question in (*first, *second) if question.figure not in figures}
     rows = {question: _guarded(faults, question, first, second) for question in whole}
     rows |= {question: Comparison.undefined(question, fault.note) for question, fault in broken.items()}
-    places = sorted(rows, key=lambda question: _place(question, order))
+    places = sorted(rows, key=lambda question: question.sort_key(order))
     ordered = [rows[question] for question in places if _is_told(rows[question])]
     family = faults.guarded(
         "",
@@ -369,18 +355,68 @@ def with_word(row: Comparison, q: float, margin: float, joint: Span) -> Comparis
     )
 
 
-def _place(question: ComparisonCriterion, order: Sequence[str]) -> tuple[Any, ...]:
-    """Base before other protocols, probes and metrics as a reader meets them, losses last."""
-    group = question.condition
-    protocol = str(group.get("protocol", ""))
-    return (
-        question.probe == "run",
-        protocol != "base",
-        protocol,
-        order.index(question.probe) if question.probe in order else len(order),
-        question.probe,
-        question.place,
-        float(group.get("delta", inf)),
-        question.metric,
-        repr(question.group),
+OPEN = "one worth has an open end: their difference is not known"
+
+
+def compare_worths(first: Sequence[Estimate], second: Sequence[Estimate]) -> list[Comparison]:
+    """One row for each cue that both judges were shown, B less A."""
+    others = {e.group.get("cue"): e for e in second if e.metric == WORTH.id}
+    mine = (e for e in first if e.metric == WORTH.id and e.group.get("cue") in others)
+    both = [(e, others[e.group.get("cue")]) for e in mine]
+    rows = [_compared_worths(mine, other) for mine, other in both]
+    adjusted = holm([row.p for row in rows if row.p is not None])
+    sure, after = 1 - bonferroni_alpha(max(1, len(adjusted))) / 2, iter(adjusted)
+    return [row if row.p is None else _with_word(row, next(after), sure) for row in rows]
+
+
+def _compared_worths(mine: Estimate, other: Estimate) -> Comparison:
+    group = {key: value for key, value in mine.group.items() if key != "protocol"}
+    head = Comparison.undefined(criterion_for(mine.probe, "base", WORTH, group, 0))
+    head = replace(
+        head,
+        n_shared=min(mine.n_units, other.n_units),
+        n_pairs=min(mine.n_units, other.n_units),
+        n_clusters=min(mine.n_clusters, other.n_clusters),
+        first=mine.value,
+        second=other.value,
     )
+    if mine.value is None or other.value is None:
+        why = mine.note if mine.value is None else other.note
+        return replace(head, note=f"not known of both: {why}")
+    reaches = _reaches(mine), _reaches(other)
+    if mine.censored or other.censored or None in reaches:
+        return replace(head, note=OPEN)
+    (down_a, up_a), (down_b, up_b) = (reach or (0.0, 0.0) for reach in reaches)
+    difference, down, up = other.value - mine.value, hypot(down_b, up_a), hypot(up_b, down_a)
+    freedom = max(1, head.n_clusters - 1)
+    usual, inner = (t_quantile(sure, freedom) for sure in (1 - ALPHA / 2, 1 - ALPHA))
+    toward_zero = down if difference > 0 else up
+    shown = usual * abs(difference) / toward_zero if toward_zero > 0 else 0.0
+    spans = ((1.0, 1 - ALPHA), (inner / usual, 1 - 2 * ALPHA))
+    return replace(
+        head,
+        difference=difference,
+        intervals=tuple(
+            Interval("mover_profiles", difference - part * down, difference + part * up, confidence=level)
+            for part, level in spans
+        ),
+        p=2 * t_probability(-shown, freedom),
+        flipped=CLUSTERS,
+        minimum_detectable=(down + up) / 2 * (1 + t_quantile(0.8, freedom) / usual),
+        note=f"in {'levels of the scale' if mine.unit == 'item' else 'steps of quality'}, margin {FAULT:g}",
+    )
+
+
+def _reaches(estimate: Estimate) -> tuple[float, float] | None:
+    """How far the limits lie below and above the value; None where one is open."""
+    limits, value = estimate.interval, estimate.value or 0.0
+    if limits is None or limits.low is None or limits.high is None:
+        return None
+    return value - limits.low, limits.high - value
+
+
+def _with_word(row: Comparison, q: float, sure: float) -> Comparison:
+    """The word, with limits that are as far from the difference as all cues at once take."""
+    freedom, (low, high), value = max(1, row.n_clusters - 1), row.decides, row.difference or 0.0
+    times = t_quantile(sure, freedom) / t_quantile(1 - ALPHA / 2, freedom)
+    return with_word(row, q, FAULT, (value - times * (value - low), value + times * (high - value)))

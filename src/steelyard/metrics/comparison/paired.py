@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 
@@ -13,9 +13,18 @@ from steelyard.core.arrays import Floats, Ints, distinct
 from steelyard.metrics.multiplicity import JointSignFlip
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.distributions import cluster_quantile
-from steelyard.metrics.stats.intervals import ALPHA, Span, clipped, score, tango
+from steelyard.metrics.stats.intervals import (
+    ALPHA,
+    CLUSTERS,
+    ENOUGH_CLUSTERS,
+    PAIRS,
+    Span,
+    clipped,
+    score,
+    sign_flip,
+    tango,
+)
 from steelyard.metrics.stats.sample_size import POWER
-from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 
 _ROUNDING = 1e-9
 
@@ -41,6 +50,19 @@ class Paired:
         if values.dtype == np.bool_:
             values = values.astype(np.int64)
         return cls(values[:, 0], values[:, 1], _numbers([r[2] for r in rows]), _numbers([r[3] for r in rows]))
+
+    def among(
+        self, parts: Callable[[Floats, Ints], Floats], sides: Sequence[tuple[int, int]]
+    ) -> Paired | None:
+        """What units add among the others of their judge, and of both judges; None where nothing is told."""
+        side = np.array(sides, dtype=np.int64)
+        values = np.stack([self.first, self.second], axis=1).astype(np.float64)
+        first, second = (parts(values[:, judge], side[:, judge]) for judge in (0, 1))
+        if np.isnan(first).any() or np.isnan(second).any():
+            return None
+        both = parts(values.T.ravel(), side.T.ravel())
+        exchanged = both[self.size :] - both[: self.size]
+        return replace(self, first=first, second=second, weight=np.ones(self.size), exchanged=exchanged)
 
     @property
     def size(self) -> int:

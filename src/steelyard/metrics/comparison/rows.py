@@ -10,20 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
-from math import isnan
-from typing import NamedTuple
+from math import inf, isnan
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.metrics.basis import Group
-from steelyard.metrics.metric import LEFT_OUT, Amount, Metric
+from steelyard.metrics.metric import LEFT_OUT, Amount, Group, Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
-from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
@@ -57,6 +55,22 @@ class ComparisonCriterion:
     @property
     def title(self) -> str:
         return f"comparison of {self.metric} in {self.probe}"
+
+    def sort_key(self, order: Sequence[str]) -> tuple[Any, ...]:
+        """Base before other protocols, probes and metrics as a reader meets them, losses last."""
+        group = self.condition
+        protocol = str(group.get("protocol", ""))
+        return (
+            self.probe == "run",
+            protocol != "base",
+            protocol,
+            order.index(self.probe) if self.probe in order else len(order),
+            self.probe,
+            self.place,
+            float(group.get("delta", inf)),
+            self.metric,
+            repr(self.group),
+        )
 
 
 class UnitEvent(NamedTuple):

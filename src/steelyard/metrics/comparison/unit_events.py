@@ -14,10 +14,7 @@ from math import isnan
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Ints
-from steelyard.metrics import common
-from steelyard.metrics.basis import Group
-from steelyard.metrics.common import ABSTENTION_RATE, CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
+from steelyard.core.arrays import Ints
 from steelyard.metrics.comparison.rows import (
     ComparisonCriterion,
     Entry,
@@ -32,17 +29,24 @@ from steelyard.metrics.comparison.rows import (
     score_rows,
 )
 from steelyard.metrics.faults import Faults, FigureFault
-from steelyard.metrics.metric import LEFT_OUT, Amount, Lengths, Metric
+from steelyard.metrics.metric import LEFT_OUT, Amount, Group, Lengths, Metric
 from steelyard.metrics.pairs.choices import LONGEST, WEIGHED
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.length import longer_text
+from steelyard.metrics.proportions import (
+    ABSTENTION_RATE,
+    CONTRADICTION_RATE,
+    FAILED_RATE,
+    MERIT,
+    UNREADABLE_RATE,
+)
 from steelyard.metrics.run.confidence import AUROC, BRIER, OVERCONFIDENCE, RIGHT, WRONG
 from steelyard.metrics.run.confidence import PROBE as CONFIDENCE
-from steelyard.metrics.scores.columns import Scores, rescaled_to_original
+from steelyard.metrics.scores.columns import rescaled_to_original
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.call_answers import CallAnswers, as_they_are, call_confidence
-from steelyard.verdicts.confidence import TOKEN
 from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.readers import TOKEN
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 
@@ -53,16 +57,6 @@ def _by_length(pairs: Pairs, lengths: Lengths) -> Ints:
     side = np.where(longer == 0, 0, np.where(pairs.better == longer, 2, 1))
     side = np.where((pairs.better > 0) & (longer != LEFT_OUT) & (longer > 0).any(), side, LEFT_OUT)
     return np.where(side > 0, LEFT_OUT, side) if {0} < set(side.tolist()) - {LEFT_OUT} < {0, 1, 2} else side
-
-
-def _right(scores: Scores, _: Lengths) -> Floats:
-    """Of yes/no verdicts 1 for right, −1 for wrong."""
-    return np.where(scores.decided, 2.0 * scores.right - 1, np.nan)
-
-
-def _label(scores: Scores, _: Lengths) -> Ints:
-    """Both labels weigh alike, which makes Youden's J; ranks have no calls to pair."""
-    return np.where(scores.binary, np.where(scores.expected == 0, 1, 2), LEFT_OUT)
 
 
 _CHOICES = Amount(
@@ -77,9 +71,15 @@ _WEIGHED = replace(
     group={WEIGHED: LONGEST},
     one_side="people prefer the longer text in every pair, or the shorter in every pair",
 )
-_VERDICTS = Amount(_right, side=_label, labelled=True)
+_VERDICTS = Amount(
+    lambda scores, _: np.where(scores.decided, 2.0 * scores.right - 1, np.nan),
+    side=lambda scores, _: np.where(scores.binary, np.where(scores.expected == 0, 1, 2), LEFT_OUT),
+    labelled=True,
+)
+"""Of yes/no verdicts 1 for right, −1 for wrong; both labels weigh alike, which makes Youden's J. Ranks have
+no calls to pair."""
 MERITS = {
-    probe: tuple(replace(common.MERIT, amount=amount) for amount in amounts)
+    probe: tuple(replace(MERIT, amount=amount) for amount in amounts)
     for probe, amounts in {
         "ladder": (_CHOICES,),
         NATURAL_PROBE: (_CHOICES, _WEIGHED),

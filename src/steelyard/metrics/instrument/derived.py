@@ -20,14 +20,13 @@ from math import exp, inf, log, nan, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.metrics.basis import Basis, fitted
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, decided_by
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Fits, Reparameterization, fit
 from steelyard.metrics.instrument.likelihood import NAMES, density
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance, held_at, reaches, spread_of
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import Basis, Metric, fitted
 from steelyard.metrics.stats.distributions import (
     normal_law,
     normal_probability,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from steelyard.metrics.basis import FITTED
 from steelyard.metrics.estimate import (
     NO_CALLS,
     NO_VERDICTS,
@@ -31,7 +30,7 @@ from steelyard.metrics.instrument.likelihood import (
 )
 from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
 from steelyard.metrics.instrument.profile import SPREAD_FROM
-from steelyard.metrics.metric import Metric, ShownAs
+from steelyard.metrics.metric import FITTED, Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect, excluded
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.distributions import t_quantile

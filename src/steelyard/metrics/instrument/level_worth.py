@@ -33,8 +33,7 @@ from steelyard.metrics.instrument.areas import (
     with_area_words,
     with_areas,
 )
-from steelyard.metrics.instrument.crossing import CUE_SHIFT
-from steelyard.metrics.instrument.moves import Moves, Ratings
+from steelyard.metrics.instrument.crossing import CUE_SHIFT, Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH, with_worth_word
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.proportions import join, sampling_notes, with_difference_word

@@ -20,10 +20,8 @@ from itertools import pairwise
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, numbered
-from steelyard.metrics.basis import FITTED
-from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import Pairs, as_tie, readable
-from steelyard.metrics.pairs.ladder import on_ladder
+from steelyard.metrics.metric import FITTED, Metric
+from steelyard.metrics.pairs.columns import Pairs, as_tie, on_ladder, readable
 from steelyard.metrics.stats.distributions import normal_law
 
 RESOLUTION = Metric(

@@ -59,9 +59,9 @@ from steelyard.metrics.pairs.columns import (
     excluded,
     missing_rates,
     neither,
+    on_ladder,
     readable,
 )
-from steelyard.metrics.pairs.ladder import on_ladder
 from steelyard.metrics.pairs.slot import first_replicates
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.intervals import ALPHA, Span

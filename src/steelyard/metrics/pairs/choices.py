@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, widen
-from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import DECIDES, Estimate, EstimateContext, Interval, Reason, Sample, Why
 from steelyard.metrics.pairs.columns import Pairs, excluded, readable
+from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.stats.intervals import Span, joint_reach
 from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
 
@@ -22,7 +22,6 @@ CHANCE_OF_PAIRS = 0.5
 SURER = 0.1
 """Share of the error that merit on natural pairs may take: no floor but chance parts a coin from a judge."""
 
-NO_BETTER = "no pair has a better text"
 ONE_SLOT = "the better text stood in one slot only"
 LONGER_ONLY = Reason(
     "longer_only", "people prefer the longer text in every pair whose texts differ in length"
@@ -77,7 +76,7 @@ class Choices:
     @property
     def reason(self) -> Why:
         if not len(self.points):
-            return NO_VERDICT if sum(self.excluded.values()) else NO_BETTER
+            return NO_VERDICT if sum(self.excluded.values()) else "no pair has a better text"
         return ONE_SLOT
 
     @property

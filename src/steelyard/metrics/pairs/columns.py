@@ -11,11 +11,10 @@ from typing import Any, cast
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache, widen
-from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import CLEAR
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import proportion
+from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE, proportion
 from steelyard.metrics.stats.clusters import Tally
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
@@ -233,6 +232,14 @@ def _collect(seen: Observations) -> Pairs:
 def _shared_texts(words: Words) -> Words:
     """The same texts as objects, so that a row holds 8 bytes of one and not 60."""
     return cast(Words, words.astype(np.object_))
+
+
+def on_ladder(pairs: Pairs) -> Pairs:
+    return pairs.where((pairs.delta > 0) & (pairs.better > 0))
+
+
+def steps(pairs: Pairs) -> list[float]:
+    return [float(value) for value in np.unique(pairs.delta)]
 
 
 def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:

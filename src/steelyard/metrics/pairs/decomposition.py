@@ -17,9 +17,8 @@ import numpy as np
 
 from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import NO_CALLS, Reason, Why
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import WHOLE_PAIRS, Limit, Metric
 from steelyard.metrics.pairs.columns import Answer, Pairs, count_calls, decided, neither, readable, was_shown
 
 SAME_QUALITY = ("same_subset",)

@@ -13,11 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.core.text import plural, pluralize
-from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED, with_limit_word
-from steelyard.metrics.metric import LOW, Metric
+from steelyard.metrics.metric import LOW, WHOLE_PAIRS, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.columns import (
     Pairs,
@@ -41,7 +39,7 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.flips import order_test
 from steelyard.metrics.pairs.slot import position_test, two_sided_counts
-from steelyard.metrics.proportions import designed_bounds, join, proportion
+from steelyard.metrics.proportions import DARK_CURRENT, designed_bounds, join, proportion
 
 RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",

@@ -21,10 +21,9 @@ from math import lgamma
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, weak_cache
-from steelyard.metrics.basis import COMPARED
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import MARGIN, SURE
-from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Lengths, Limit, Metric
+from steelyard.metrics.metric import COMPARED, LEFT_OUT, ZERO, Amount, Lengths, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY

@@ -15,14 +15,22 @@ from math import inf, isinf
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
-from steelyard.metrics.basis import CLIMBS, Basis, Ends, climbs
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample, Why
-from steelyard.metrics.metric import Limit, Metric, ShownAs, step
-from steelyard.metrics.pairs.columns import Pairs, by_cluster, excluded, missing_rates, share_of_calls, tally
-from steelyard.metrics.pairs.dprime import dprime_estimates
+from steelyard.metrics.metric import CLIMBS, Basis, Ends, Limit, Metric, ShownAs, climbs, step
+from steelyard.metrics.pairs.columns import (
+    Pairs,
+    by_cluster,
+    excluded,
+    missing_rates,
+    on_ladder,
+    share_of_calls,
+    steps,
+    tally,
+)
 from steelyard.metrics.pairs.equals import ORDER, direction_estimates, equals_tests, tie_rate
 from steelyard.metrics.pairs.flips import flip_estimates
 from steelyard.metrics.pairs.length import FILLER, length_lean
+from steelyard.metrics.pairs.signal_detection import dprime_estimates
 from steelyard.metrics.pairs.slot import (
     DECLARED_PROTOCOL,
     Count,
@@ -68,14 +76,6 @@ WRONG_CHOICE = _of_steps(
     compared=False,
     behind="wrong",
 )
-
-
-def on_ladder(pairs: Pairs) -> Pairs:
-    return pairs.where((pairs.delta > 0) & (pairs.better > 0))
-
-
-def steps(pairs: Pairs) -> list[float]:
-    return [float(value) for value in np.unique(pairs.delta)]
 
 
 def sensitivity_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:

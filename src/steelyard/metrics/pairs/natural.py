@@ -15,11 +15,9 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
-from steelyard.metrics.basis import WHOLE_PAIRS
-from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE, with_finding, with_word_over
-from steelyard.metrics.metric import HIGH, LOW, Metric
+from steelyard.metrics.metric import HIGH, LOW, WHOLE_PAIRS, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.columns import (
     Answer,
@@ -50,7 +48,15 @@ from steelyard.metrics.pairs.slot import (
     position_test,
     with_slot_imbalance,
 )
-from steelyard.metrics.proportions import ONE_CLUSTER, designed_bounds, join, limit_note, proportion
+from steelyard.metrics.proportions import (
+    ACCURACY,
+    KAPPA,
+    ONE_CLUSTER,
+    designed_bounds,
+    join,
+    limit_note,
+    proportion,
+)
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.two_class import LimitTest
@@ -86,8 +92,11 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
     if limit is None:
         return figure
     seen = replace(with_finding(replace(figure, excluded={}), limit), excluded=figure.excluded)
-    some = (False, True) if pairs.lost_calls.any() else ()
-    cases = [_beyond(table + _missing(pairs, right=right)).limits(SURE) for right in some]
+    # The calls without a verdict, as if each had been another than people's choice, or that choice.
+    other = np.where(pairs.wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
+    lost = pairs.lost_calls
+    given = (other, pairs.wanted) if lost.any() else ()
+    cases = [_beyond(table + _table(pairs, each, lost)).limits(SURE) for each in given]
     return with_word_over(seen, limit, cases)
 
 
@@ -95,12 +104,6 @@ def _beyond(table: Floats) -> LimitTest:
     """What a table tells; units without a call in it are none."""
     units = table[table.any(axis=(1, 2))]
     return LimitTest(units, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(table.sum()))
-
-
-def _missing(pairs: Pairs, *, right: bool) -> Floats:
-    """The calls without a verdict, as if each had been people's choice, or another."""
-    other = np.where(pairs.wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
-    return _table(pairs, pairs.wanted if right else other, pairs.lost_calls)
 
 
 def _table(pairs: Pairs, given: Ints, calls: Mask) -> Floats:

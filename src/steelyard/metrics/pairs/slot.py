@@ -16,19 +16,26 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, weak_cache
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import CLEAR, MARGIN, SURE, judge_limit, with_limit_word
-from steelyard.metrics.metric import ZERO, Amount, Limit, Metric
+from steelyard.metrics.metric import WHOLE_PAIRS, ZERO, Amount, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Answer, Pairs, by_cluster, by_construction, excluded, tally
 from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, stable, undecomposed
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds, with_difference_word
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, effective_size, wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
+from steelyard.metrics.stats.intervals import (
+    CLUSTERS,
+    DIFFERENCE,
+    ENOUGH_CLUSTERS,
+    PAIRS,
+    Span,
+    clipped,
+    score,
+    sign_flip,
+)
 from steelyard.metrics.stats.sample_size import calls_to_decide, detectable_errors
-from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 from steelyard.stimuli.original import NATURAL
 
 

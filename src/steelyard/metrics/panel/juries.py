@@ -14,7 +14,6 @@ from itertools import combinations
 import numpy as np
 
 from steelyard.core.arrays import numbered
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.panel_metrics import (
@@ -25,7 +24,7 @@ from steelyard.metrics.panel.panel_metrics import (
     panel_metrics,
     vote_matrix,
 )
-from steelyard.metrics.proportions import join, proportion
+from steelyard.metrics.proportions import ACCURACY, join, proportion
 from steelyard.metrics.remedies.jury_selection import (
     MOST_JUDGES,
     SIZE,

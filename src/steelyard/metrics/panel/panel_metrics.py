@@ -11,7 +11,6 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import (
     NO_VERDICTS,
     Estimate,
@@ -21,7 +20,7 @@ from steelyard.metrics.estimate import (
     over_estimates,
 )
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.proportions import ACCURACY, ONE_CLUSTER, join
 from steelyard.metrics.run.volatility import (
     accuracy_column,
     invariance_column,
@@ -31,7 +30,7 @@ from steelyard.metrics.run.volatility import (
     spread_figures,
 )
 from steelyard.metrics.scores.columns import Outcome, Scores
-from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.stats.clusters import around, left_out, left_out_error, ratio, sum_rows
 from steelyard.metrics.stats.distributions import t_quantile
@@ -133,13 +132,11 @@ def vote_matrix(scores: Mapping[str, Scores]) -> VoteMatrix:
         clusters[rows[columns.stimulus]] = np.array(columns.clusters, dtype=np.object_)[columns.cluster]
         ends[rows[columns.stimulus]] = np.stack([columns.low, columns.high], axis=1)
     scales = [f"{low}-{high}" for low, high in ends.tolist()]
-    held = np.where(own, np.nan, labels)
-    return VoteMatrix(votes, held, _numbers(clusters.tolist()), judges, _numbers(scales), tuple(inputs))
-
-
-def _numbers(names: Sequence[str]) -> Ints:
-    order = {name: number for number, name in enumerate(sorted(set(names)))}
-    return np.array([order[name] for name in names], dtype=np.int64)
+    cluster, scale = (
+        np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1].astype(np.int64)
+        for names in (clusters.tolist(), scales)
+    )
+    return VoteMatrix(votes, np.where(own, np.nan, labels), cluster, judges, scale, tuple(inputs))
 
 
 _UNASKED, _LOST, _ABSTAINED = -3, -2, -1

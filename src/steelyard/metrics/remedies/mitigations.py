@@ -11,10 +11,9 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import Group
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.metric import Metric, ShownAs
+from steelyard.metrics.metric import Group, Metric, ShownAs
 from steelyard.metrics.remedies.jury_selection import JURY, NEEDS, SIZE, choose_jury_of_three, jury_of
 from steelyard.metrics.remedies.targets import (
     Change,

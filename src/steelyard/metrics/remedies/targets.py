@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, weak_cache
-from steelyard.metrics.basis import KNOWN_ANSWER, Group
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
-from steelyard.metrics.metric import HIGH, Metric
+from steelyard.metrics.metric import HIGH, KNOWN_ANSWER, Group, Metric
 from steelyard.metrics.pairs.choices import NO_VERDICT
 from steelyard.metrics.pairs.columns import Answer, Pairs, collect, excluded, readable, share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE, net_slot_preference
-from steelyard.metrics.proportions import proportion
+from steelyard.metrics.proportions import ACCURACY, DARK_CURRENT, proportion
 from steelyard.metrics.scores.against_labels import MAE
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.probe import by_scale, dark_current

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.core.arrays import Floats, Mask, Words, distinct
-from steelyard.metrics.basis import Basis, Group, Items, labelled
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.metric import LOW, Limit, Metric
+from steelyard.metrics.metric import LOW, Basis, Group, Items, Limit, Metric, labelled
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.run.strata import MOST
 from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.edited_texts import RUNS
 from steelyard.metrics.scores.shares import NO_LABELS, score_tally
-from steelyard.metrics.scores.written import RUNS
 from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_LEVEL, RUN_PASS
 from steelyard.verdicts.observations import Observations

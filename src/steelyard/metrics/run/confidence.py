@@ -15,11 +15,10 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import Basis, Ends, Group, Items
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE as LEVEL
 from steelyard.metrics.findings import with_finding
-from steelyard.metrics.metric import HIGH, LOW, Amount, Limit, Metric
+from steelyard.metrics.metric import HIGH, LOW, Amount, Basis, Ends, Group, Items, Limit, Metric
 from steelyard.metrics.proportions import join, limit_note, proportion
 from steelyard.metrics.stats.clusters import ClusterMean, Tally
 from steelyard.metrics.stats.confidence import (
@@ -48,8 +47,8 @@ from steelyard.verdicts.call_answers import (
     call_confidence,
     item_answers,
 )
-from steelyard.verdicts.confidence import TOKEN
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.readers import TOKEN
 
 PROBE = "confidence"
 RECALIBRATED = "recalibrated"
@@ -264,7 +263,7 @@ def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
         return context.undefined(AUROC, ONE_OUTCOME.format(compared, outcome))
     constant = len(rows.signal) >= ENOUGH and bool(rows.signal.min() == rows.signal.max())
     limits = (0.5, 0.5) if constant else auroc_limits(rows.signal, rows.right, rows.clusters, LEVEL)
-    limit = context.limit(AUROC)
+    limit, left_out = context.limit(AUROC), pluralize(rows.left_out, "labelled answer")
     estimate = context.estimate(
         AUROC,
         rows.sample,
@@ -276,17 +275,12 @@ def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
                 CONSTANT if constant else None,
                 f"wrong: {int((~rows.right).sum())} of {pluralize(len(rows.right), 'answer')}",
                 None if limits else "fewer than two clusters with a right and with a wrong answer",
-                _left_out(rows),
+                f"left out for want of a confidence: {left_out}" if rows.left_out else None,
                 limit_note(limit),
             ]
         ),
     )
     return with_finding(estimate, limit)
-
-
-def _left_out(rows: SureAnswers) -> str | None:
-    noun = pluralize(rows.left_out, "labelled answer")
-    return f"left out for want of a confidence: {noun}" if rows.left_out else None
 
 
 def _mean(

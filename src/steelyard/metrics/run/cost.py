@@ -12,8 +12,6 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import (
     NO_CALLS,
     NO_VERDICTS,
@@ -23,8 +21,8 @@ from steelyard.metrics.estimate import (
     Why,
     over_estimates,
 )
-from steelyard.metrics.metric import Metric, ShownAs
-from steelyard.metrics.proportions import join
+from steelyard.metrics.metric import EVERY_CALL, Basis, Ends, Items, Metric, ShownAs, labelled_items
+from steelyard.metrics.proportions import ACCURACY, join
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
 from steelyard.metrics.scores.shares import Sums, resampled, unlabelled
@@ -233,16 +231,12 @@ def total_estimates(
     if price is None or why:
         missing = [context.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, COST_PER_CALL)]
         return [*([] if why == NO_TOKENS else token_sums), *missing]
-    prompts = [_of_the_prompt(usage, price) for usage in used]
+    # The prompts behind a verdict call by call: each at the price of who was asked.
+    prompts = [fsum(_prompt_share(call, price) for call in usage.parts) for usage in used]
     # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
     paid = (fsum(prompts), fsum(price(u) - prompt for u, prompt in zip(used, prompts, strict=True)))
     each = per_call(context, scores, _dollars_of_rows(scores, observations, price))
     return [*token_sums, *_totals(context, scores, DOLLARS, paid), each]
-
-
-def _of_the_prompt(usage: Usage, price: Dollars) -> float:
-    """Dollars for the prompts behind a verdict, call by call: each at the price of who was asked."""
-    return fsum(_prompt_share(call, price) for call in usage.parts)
 
 
 def _prompt_share(call: Usage, price: Dollars) -> float:

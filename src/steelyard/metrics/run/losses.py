@@ -21,12 +21,11 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, widen
 from steelyard.core.rng import seed_for
 from steelyard.core.text import pluralize
-from steelyard.metrics.common import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import FLAGGED, SURE, WHOLE_RUN, detectable_beyond, with_finding
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.proportions import sample_of
+from steelyard.metrics.proportions import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE, sample_of
 from steelyard.metrics.stats.clusters import Tally, design_effect, effective_size, quantile, wilson_cluster
 from steelyard.metrics.stats.intervals import Z, wilson
 from steelyard.metrics.stats.sample_size import detectable_errors

@@ -23,7 +23,7 @@ from steelyard.metrics.scores.shares import intervals
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, score
-from steelyard.stimuli.expectation import Label, Prefers
+from steelyard.stimuli.stimulus import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable

@@ -19,15 +19,14 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import LABELLED
-from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate, EstimateContext, Sample
 from steelyard.metrics.findings import FLAGGED, WITHIN_MARGIN, agreeing, decided_by
-from steelyard.metrics.metric import HIGH, Metric
+from steelyard.metrics.metric import HIGH, LABELLED, Metric
 from steelyard.metrics.multiplicity import PERMUTATION, AdjustedTest
 from steelyard.metrics.pairs.choices import CHANCE_OF_PAIRS, Choices
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.natural import stratum_estimates as of_pairs
+from steelyard.metrics.proportions import ACCURACY, KAPPA
 from steelyard.metrics.scores.against_labels import MAE, QWK
 from steelyard.metrics.scores.best_of import kappa
 from steelyard.metrics.scores.columns import collect_scores
@@ -121,14 +120,16 @@ def low_areas(points: Floats, calls: Ints, area: Ints, seed: int) -> Mapping[int
 
 def _means(points: Floats, calls: Ints, deals: Ints) -> Floats:
     """The mean of each area in each deal of areas to tasks; NaN for one without tasks."""
-    areas = int(deals.max(initial=0)) + 1
-    place = (deals + areas * np.arange(len(deals))[:, None]).ravel()
-    sums, sizes = (
-        np.bincount(place, np.tile(each, len(deals)), len(deals) * areas).reshape(len(deals), areas)
-        for each in (points, calls)
-    )
+    sums, sizes = _dealt_sums(deals, int(deals.max(initial=0)) + 1, points, calls)
     with np.errstate(invalid="ignore"):
         return np.asarray(sums / sizes)
+
+
+def _dealt_sums(deals: Ints, parts: int, *columns: Floats | Ints) -> list[Floats]:
+    """Each column summed within every part of each deal (deals × parts)."""
+    place, count = (deals + parts * np.arange(len(deals))[:, None]).ravel(), len(deals)
+    sums = (np.bincount(place, np.tile(each, count), count * parts) for each in columns)
+    return [each.reshape(count, parts).astype(np.float64) for each in sums]
 
 
 STRATUM_GAP = Metric(
@@ -233,13 +234,8 @@ class Pieces:
 
         `stratum` may hold many deals, one a row.
         """
-        deals = np.atleast_2d(stratum)
-        place = (deals + self.strata * np.arange(len(deals))[:, None]).ravel()
-        shape = (*stratum.shape[:-1], self.strata)
-        right, calls = (
-            np.bincount(place, np.tile(each, len(deals)), len(deals) * self.strata).reshape(shape)
-            for each in (self.right, self.calls)
-        )
+        sums = _dealt_sums(np.atleast_2d(stratum), self.strata, self.right, self.calls)
+        right, calls = (each.reshape(*stratum.shape[:-1], self.strata) for each in sums)
         others, rest = self.right.sum() - right, self.calls.sum() - calls
         with np.errstate(divide="ignore", invalid="ignore"):
             # The share of all calls is the same in every deal, and so is the variance of one call.

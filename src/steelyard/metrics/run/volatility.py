@@ -18,12 +18,11 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.text import pluralize
-from steelyard.metrics.basis import OVER_PROBES
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, over_estimates
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import OVER_PROBES, Metric
+from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.invariance import compare_items, same_verdict_expected
+from steelyard.metrics.scores.edited_texts import compare_items, same_verdict_expected
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.shares import intervals
 from steelyard.metrics.stats.clusters import ratio
@@ -124,7 +123,6 @@ ACCURACY_MAX = _described("accuracy_max", "best probe", "Greatest accuracy of an
 
 PROBE = "volatility"
 METRICS = (ACCURACY_MEAN, ACCURACY_SD, ACCURACY_SD_SAMPLING, ACCURACY_MIN, ACCURACY_MAX)
-NO_REFERENCE = "what sampling gives takes the calls of at least two items"
 
 
 def spread_figures(
@@ -135,7 +133,7 @@ def spread_figures(
     `over` is what has a share each: a probe or a judge.
     """
     among = f"over {pluralize(len(values), over)}"
-    beside, alone = "", NO_REFERENCE
+    beside, alone = "", "what sampling gives takes the calls of at least two items"
     if sampling is not None:
         beside = f"; sampling alone would give {sampling:.2f}"
         alone = f"{among}; items that {over}s share count once"

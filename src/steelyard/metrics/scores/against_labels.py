@@ -9,11 +9,10 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, numbered
-from steelyard.metrics.basis import LABELLED
-from steelyard.metrics.common import KAPPA, WEIGHTED_FLOOR
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Reason, Why
 from steelyard.metrics.findings import SURE, with_word_over
-from steelyard.metrics.metric import LEFT_OUT, LOW, Amount, Limit, Metric, ShownAs
+from steelyard.metrics.metric import LABELLED, LEFT_OUT, LOW, Amount, Limit, Metric, ShownAs
+from steelyard.metrics.proportions import KAPPA, WEIGHTED_FLOOR
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
@@ -165,7 +164,6 @@ UNUSED_LEVELS = _detail(
 )
 
 NOT_SCORED = "no call of a labelled item ended in a score"
-CONSTANT_SCORES = "the judge gave every item the same score"
 AGREE_CONSTANT = Reason("same_label_and_score", "every label and every score is the same")
 
 BINARY: dict[Metric, Formula] = {
@@ -301,7 +299,7 @@ def _why(metric: Metric, sums: Sums) -> Why:
     constant = [np.count_nonzero(table.sum(axis)) < 2 for axis in (-1, -2)]
     if all(constant) and metric in (KAPPA, QWK, KRIPPENDORFF_ALPHA):
         return AGREE_CONSTANT
-    return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
+    return CONSTANT_LABELS if constant[0] else "the judge gave every item the same score"
 
 
 def error_bounds(metric: Metric, labelled: Scores) -> Span | None:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Ints, Mask, distinct, numbered, widen
-from steelyard.metrics.basis import Basis, Ends
-from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import (
     CLEAR,
@@ -28,8 +26,12 @@ from steelyard.metrics.findings import (
     decided_by,
     with_limit_word,
 )
-from steelyard.metrics.metric import HIGH, ZERO, Limit, Metric
+from steelyard.metrics.metric import HIGH, ZERO, Basis, Ends, Limit, Metric
 from steelyard.metrics.proportions import (
+    ACCURACY,
+    FAILED_RATE,
+    KAPPA,
+    UNREADABLE_RATE,
     designed_bounds,
     proportion,
     sample_of,

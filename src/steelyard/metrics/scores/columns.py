@@ -11,10 +11,9 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable, weak_cache
 from steelyard.metrics.estimate import Sample
-from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.rubric_edits import rescale
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Expectation, Label, Stimulus
 from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict

@@ -1,12 +1,18 @@
-"""Leniency: do errors go one way? Passes given too freely, or scores above the references.
+"""Leniency and length: do errors on single texts go one way, and do longer texts score higher?
 
-For yes/no verdicts it is half of (false positive rate − false negative rate), items counting once: a judge
-that errs both ways alike shows 0, however many items should pass, and one that passes everything +0.5. For
-scores it is the mean distance above the label, as a share of the scale. Where high answers fail, as with a
-score of 1 for harm, everything is turned round first: lenient is who passes too much, whatever passing is.
+Leniency is whether passes are given too freely, or scores above the references. For yes/no verdicts it is
+half of (false positive rate − false negative rate), items counting once: a judge that errs both ways alike
+shows 0, however many items should pass, and one that passes everything +0.5. For scores it is the mean
+distance above the label, as a share of the scale. Where high answers fail, as with a score of 1 for harm,
+everything is turned round first: lenient is who passes too much, whatever passing is. It is flagged where the
+test shows it and it lies beyond the margin. The test alone would blame good judges: where one label is rare,
+a judge that passes as many texts as people do errs more often on the rare label.
 
-It is flagged where the test shows it and it lies beyond the margin. The test alone would blame good judges:
-where one label is rare, a judge that passes as many texts as people do errs more often on the rare label.
+For length, items of each label are halved by their number of words, those at the median left out. The figure
+is the mean score of the longer half less that of the shorter, as a share of the scale, labels weighed by how
+much they tell (n₁·n₂/(n₁ + n₂)). A judge that is right throughout shows 0, and so does one whose errors do
+not ask for length. It is an association: people may have let longer texts pass by less, or a label may be
+coarse.
 """
 
 from __future__ import annotations
@@ -19,8 +25,15 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, difference_word
-from steelyard.metrics.metric import LOW, ZERO, Amount, Lengths, Metric
-from steelyard.metrics.proportions import join, proportion, sampling_notes, share_bounds, with_tested_word
+from steelyard.metrics.metric import LEFT_OUT, LOW, ZERO, Amount, Lengths, Metric
+from steelyard.metrics.proportions import (
+    join,
+    proportion,
+    sampling_notes,
+    share_bounds,
+    with_difference_word,
+    with_tested_word,
+)
 from steelyard.metrics.scores.against_labels import BIAS, CONSTANT_LABELS, NOT_SCORED, error_bounds
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import (
@@ -33,10 +46,9 @@ from steelyard.metrics.scores.shares import (
     unlabelled,
 )
 from steelyard.metrics.stats.clusters import ClusterMean, ratio
-from steelyard.metrics.stats.directional_bias import DirectionalBias
-from steelyard.metrics.stats.distributions import normal_quantile
+from steelyard.metrics.stats.directional_bias import DirectionalBias, Halves, halves_of
 from steelyard.metrics.stats.intervals import Span
-from steelyard.metrics.stats.sample_size import POWER, calls_by_width
+from steelyard.metrics.stats.sample_size import calls_by_width, detectable_errors
 
 
 def _above_label(scores: Scores, _: Lengths) -> Floats:
@@ -167,8 +179,8 @@ def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
 def _needed(mean: ClusterMean) -> int | None:
     """Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays."""
     apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
-    reach = (normal_quantile(SURE) + normal_quantile(POWER)) * mean.error
-    return calls_by_width(mean.total, reach, apart) if mean.error and apart > 1e-9 else None
+    known = mean.error and apart > 1e-9
+    return calls_by_width(mean.total, detectable_errors() * mean.error, apart) if known else None
 
 
 def _leniency(
@@ -249,3 +261,80 @@ def _bounds(scores: Scores) -> Span | None:
         ends.append(share_bounds(counts))
     (least_up, most_up), (least_down, most_down) = ends
     return (least_up - most_down) / 2, (most_up - least_down) / 2
+
+
+def _shares(scores: Scores, lengths: Lengths) -> Floats:
+    """What each call adds to the gap: its score as a share of the scale, taken off in the shorter half."""
+    share = (scores.score - scores.low) / np.maximum(1, scores.high - scores.low)
+    sign = 2 * (_halves(scores, lengths) % 2) - 1
+    return np.where(scores.decided, sign * share, np.nan)
+
+
+def _halves(scores: Scores, lengths: Lengths) -> Ints:
+    """Twice the number of each call's label, and one more in the longer half; left out at the median."""
+    firsts = np.unique(scores.item, return_index=True)[1]
+    words = np.array([(lengths[row] or (0,))[0] for row in firsts], dtype=np.int64)
+    label, half = halves_of(scores.expected[firsts], words)
+    side = np.where(half == 0, LEFT_OUT, 2 * label + (half > 0))
+    return np.asarray(side[numbered(scores.item)[1]])
+
+
+def _half_weights(side: Ints) -> Floats:
+    """Weights by which the mean over all calls is the weighted difference of halves."""
+    weights = np.full(len(side), np.nan)
+    label = side // 2
+    shares = {
+        each: (short * long / (short + long), short, long)
+        for each in np.unique(label).tolist()
+        for short, long in [(np.count_nonzero(side == 2 * each), np.count_nonzero(side == 2 * each + 1))]
+        if short and long
+    }
+    total = sum(weight for weight, _, _ in shares.values())
+    for each, (weight, *counts) in shares.items():
+        for half, count in enumerate(counts):
+            weights[side == 2 * each + half] = weight / count / total * len(side)
+    return weights
+
+
+LENGTH_GAP = Metric(
+    "length_gap",
+    "longer scores higher",
+    "Mean score of the longer half of the texts less that of the shorter, within the same label, as a share "
+    "of the scale; for yes/no verdicts a difference of shares of passes.",
+    signed=True,
+    direction=ZERO,
+    amount=Amount(_shares, side=_halves, weigh=_half_weights, labelled=True),
+)
+
+
+def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimate:
+    """The gap between halves, with a test; `words` counts those of each item's text, 0 where not known."""
+    answer, label, cluster, _ = item_means(scores)
+    if not len(answer):
+        why = NOT_SCORED if np.any(scores.labelled) else unlabelled(scores)
+        return context.undefined(LENGTH_GAP, why, "item", scores.lost())
+    rows = scores.where(scores.labelled & scores.decided)
+    first = np.unique(rows.item, return_index=True)[1]
+    low, high = rows.low[first], rows.high[first]
+    halves = Halves.of(
+        (answer - low) / (high - low), (label - low) / (high - low), words[rows.item[first]], cluster
+    )
+    if not np.isfinite(halves.value):
+        return context.undefined(
+            LENGTH_GAP, "texts with the same label are all as long, or not known", "item", scores.lost()
+        )
+    p = halves.p(context.permutation_seed(LENGTH_GAP.id))
+    clusters = len(distinct(halves.cluster))
+    estimate = context.estimate(
+        LENGTH_GAP,
+        Sample(len(rows), halves.units, clusters, scores.lost()),
+        unit="item",
+        value=halves.value,
+        intervals=(Interval("jackknife_cluster", *halves.limits(SURE)),),
+        chance=0.0,
+        minimum_detectable=halves.detectable,
+        calls_needed=halves.calls_total(len(rows), MARGIN),
+        p=p,
+        note=join([f"margin {MARGIN:g}", *sampling_notes(clusters, even=halves.even)]),
+    )
+    return with_difference_word(estimate)

@@ -2,7 +2,8 @@
 
 A probe may edit some items only: hidden instructions are put into responses that should fail, and a judge
 that passes everything is right on none of them, edited or not. Its accuracy on the edits says nothing of the
-edits; the change from the same items unchanged does.
+edits; the change from the same items unchanged does. What a judge does with the items themselves is one
+question, whichever probe asked it: unchanged items of a whole run are read together, each call once.
 
 Empty responses (dark current) and texts at the border of the rubric have no right answer.
 """
@@ -10,27 +11,44 @@ Empty responses (dark current) and texts at the border of the rubric have no rig
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Mask
-from steelyard.metrics.basis import Basis, Items, labelled_items
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE
-from steelyard.metrics.metric import HIGH, Metric, step
-from steelyard.metrics.proportions import join, proportion, sampling_notes
+from steelyard.metrics.metric import HIGH, Basis, Items, Metric, labelled_items, on_items, step
+from steelyard.metrics.multiplicity import adjust_estimates
+from steelyard.metrics.proportions import (
+    ACCURACY,
+    DARK_CURRENT,
+    FAILED_RATE,
+    KAPPA,
+    UNREADABLE_RATE,
+    join,
+    proportion,
+    sampling_notes,
+)
 from steelyard.metrics.scores.against_labels import (
+    BALANCED_ACCURACY,
+    BIAS,
     CCC,
+    COMPRESSION,
+    F1,
     FIGURES,
     MAE,
     PEARSON,
+    PRECISION,
+    QWK,
+    RECALL,
     SPEARMAN,
     binary_figures,
     ordinal_figures,
 )
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
-from steelyard.metrics.scores.invariance import (
+from steelyard.metrics.scores.edited_texts import (
     EXCESS_FLIP,
     INVARIANCE,
     compare_items,
@@ -38,18 +56,23 @@ from steelyard.metrics.scores.invariance import (
     invariance_estimates,
     same_verdict_expected,
 )
+from steelyard.metrics.scores.leniency import LENGTH_GAP, length_gap, leniency_estimates
+from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
 from steelyard.metrics.scores.repeats import (
+    BORDER_NOISE,
     FLEISS_KAPPA,
     FLIP_RATE,
     ICC,
-    NO_REPEATS,
     NOISE_FLOOR,
     SELF_AGREEMENT,
-    item_noise,
+    border_noise,
     noise_floor,
     stability,
 )
 from steelyard.metrics.scores.shares import (
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    WITHIN_ONE,
     abstentions,
     accuracy,
     by_ordinal_scale,
@@ -58,8 +81,8 @@ from steelyard.metrics.scores.shares import (
     unlabelled,
 )
 from steelyard.metrics.stats.clusters import ClusterMean, ratio, wilson_cluster
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped
-from steelyard.stimuli.original import ORIGINAL
+from steelyard.metrics.stats.intervals import Span, clipped
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.verdicts.observations import Observation, Observations
 
 ACCURACY_CHANGE = Metric(
@@ -289,13 +312,6 @@ def _bounds(mean: ClusterMean, missing: int, low: int, high: int) -> Span:
     return (total + missing * low) / (size + missing), (total + missing * high) / (size + missing)
 
 
-BORDER_NOISE = Metric(
-    "border_noise",
-    meaning="Repeats that differ at the border of the rubric beyond those that differ on unchanged items.",
-    plain="wavers at the border",
-    signed=True,
-)
-
 BORDER = "answer_ambiguity"
 """The probe whose texts lie at the border: no verdict on them is right, or to be kept."""
 BORDER_METRICS = (SELF_AGREEMENT, BORDER_NOISE, FLIP_RATE, ICC, FLEISS_KAPPA, UNREADABLE_RATE, FAILED_RATE)
@@ -312,24 +328,69 @@ def border_estimates(context: EstimateContext, observations: Iterable[Observatio
     return [agreement, *unchanged, border_noise(context, scores), *others, *lost_rates(context, border)]
 
 
-def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
-    """Mean over items of (repeats that differ at the border − repeats of the unchanged item that differ)."""
-    border, plain = (item_noise(scores.where(mask)) for mask in (~scores.original, scores.original))
-    both = np.isfinite(border) & np.isfinite(plain)
-    if not both.any():
-        return context.undefined(BORDER_NOISE, NO_REPEATS, "comparison", scores.lost())
-    mean = ClusterMean.of(scores.by_item(scores.unit)[both], (border - plain)[both])
-    limits = mean.limits(0.975, DIFFERENCE)
-    used = scores.where(both[scores.item])
-    differ, floor = border[both].mean(), plain[both].mean()
-    means = f"repeats differ in {differ:.2f}, on the unchanged items in {floor:.2f}"
-    return context.estimate(
-        BORDER_NOISE,
-        Sample(int(np.count_nonzero(used.readable)), int(both.sum()), used.n_clusters, scores.lost()),
-        unit="comparison",
-        value=mean.mean,
-        intervals=(Interval("t_cluster", *limits),) if limits else (),
-        chance=0.0,
-        minimum_detectable=mean.detectable,
-        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
-    )
+COMMONEST_ANSWER = Metric(
+    "commonest_answer",
+    meaning="Share of the scores of items, edited or not, that are the judge's commonest one; at 1 it always "
+    "answers the same, and that an edit or a repeat changes nothing says nothing of it.",
+    detail=True,
+    basis=Basis(items=Items.RUN, only=on_items),
+)
+OF_ITEMS = (
+    *(ACCURACY, KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
+    *(PRECISION, RECALL, F1),
+    *(WITHIN_ONE, MAE, BIAS, QWK, COMPRESSION, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
+)
+OF_UNCHANGED = (*OF_ITEMS, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)
+
+
+def unchanged_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
+    estimates: list[Estimate] = []
+    for protocol in observations.protocols_seen:
+        rows = observations.filter(protocol=protocol)
+        plain = rows.filter(ORIGINAL)
+        if not len(plain):
+            continue
+        context = EstimateContext.for_protocol(judge, ORIGINAL, protocol, seed)
+        scores = collect_scores(plain)
+        figures = [accuracy(context, scores), *by_scale(context, scores, OF_ITEMS)]
+        if np.any(np.bincount(scores.stimulus) > 1):
+            figures += stability(context, scores)
+        estimates += [figure for figure in figures if figure.metric in {metric.id for metric in OF_ITEMS}]
+        estimates += directional_bias_estimates(context, scores, _words(scores, plain))
+        shown = rows.shown
+        items = rows.filter(stimuli=shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED)))
+        estimates.append(_commonest(context, collect_scores(rescaled_to_original(items))))
+    return estimates
+
+
+def _words(scores: Scores, plain: Observations) -> Ints:
+    shown = plain.shown
+    rows = distinct(plain.stimulus)
+    known = dict(zip(shown.items[shown.item[rows]].tolist(), shown.words[rows].tolist(), strict=True))
+    return np.array([known[item] for item in scores.items], dtype=np.int64)
+
+
+def directional_bias_estimates(context: EstimateContext, plain: Scores, words: Ints) -> list[Estimate]:
+    """Leniency, and length where texts are known: what errors lean to, tested as one family."""
+    estimates = leniency_estimates(context, plain)
+    estimates += [length_gap(context, plain, words)] if np.any(words) else []
+    return adjust_estimates(estimates, "leanings")
+
+
+def _commonest(context: EstimateContext, scores: Scores) -> Estimate:
+    levels, counts = np.unique(scores.score[scores.decided], return_counts=True)
+    answer = int(levels[np.argmax(counts)]) if len(levels) else 0
+    tally = score_tally(scores, scores.decided & (scores.score == answer), scores.decided)
+    if not len(levels):
+        return proportion(context, COMMONEST_ANSWER, tally)
+    found = proportion(context, COMMONEST_ANSWER, tally, notes=[f"answer {answer}"])
+    return replace(found, details={"answer": answer})
+
+
+def answer_in_words(commonest: Estimate) -> str:
+    return str(commonest.details.get("answer", "one score"))
+
+
+def never_varies(commonest: Estimate | None) -> TypeGuard[Estimate]:
+    """True where more than one call was scored, and all alike."""
+    return commonest is not None and commonest.value == 1 and (commonest.denominator or 0) > 1

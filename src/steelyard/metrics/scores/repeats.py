@@ -12,14 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
-from steelyard.metrics.basis import Basis, Items
-from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.metric import LEFT_OUT, Amount, Lengths, Limit, Metric
-from steelyard.metrics.proportions import designed_bounds, proportion
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
+from steelyard.metrics.metric import LEFT_OUT, Amount, Basis, Items, Lengths, Limit, Metric
+from steelyard.metrics.proportions import designed_bounds, join, proportion, sampling_notes
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import Sums, abstained, resampled, unit_tally
-from steelyard.metrics.stats.clusters import Tally, ratio, sum_rows
-from steelyard.metrics.stats.intervals import AGREEMENT, SHARE
+from steelyard.metrics.stats.clusters import ClusterMean, Tally, ratio, sum_rows
+from steelyard.metrics.stats.intervals import AGREEMENT, DIFFERENCE, SHARE
 from steelyard.stimuli.original import ORIGINAL
 
 
@@ -85,9 +84,6 @@ ICC = Metric(
 )
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
-NO_TWO_SCORES = "no input has two scores"
-ONE_VERDICT = "every verdict is the same"
-ONE_SCORE = "every score is the same"
 
 
 def verdict_counts(scores: Scores, groups: Ints, size: int) -> Ints:
@@ -122,7 +118,7 @@ def stability(context: EstimateContext, scores: Scores) -> list[Estimate]:
     if again.value is not None:
         again = replace(again, left_out=abstained(scores))
     elif np.bincount(scores.stimulus).max(initial=0) > 1:
-        again = context.undefined(SELF_AGREEMENT, NO_TWO_SCORES, "comparison", scores.lost())
+        again = context.undefined(SELF_AGREEMENT, "no input has two scores", "comparison", scores.lost())
     estimates = [again, _flip_rate(context, scores)]
     if not np.all(scores.binary):
         estimates.append(_intraclass(context, scores.where(~scores.binary)))
@@ -191,7 +187,7 @@ def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
     counts = input_counts(rows)
     repeated = counts.sum(-1) > 1
     sums = _input_sums(rows, repeated, fleiss_columns(counts[repeated]))
-    reason = ONE_VERDICT if repeated.any() else NO_REPEATS
+    reason = "every verdict is the same" if repeated.any() else NO_REPEATS
     return resampled(
         context,
         FLEISS_KAPPA,
@@ -225,7 +221,7 @@ def _intraclass(context: EstimateContext, scores: Scores) -> Estimate:
     repeated = np.asarray(calls > 1)
     columns = intraclass_columns(rows.stimulus, rows.score, len(scores.stimuli))[repeated]
     sums = _input_sums(scores, repeated, columns)
-    reason = ONE_SCORE if repeated.any() else NO_REPEATS
+    reason = "every score is the same" if repeated.any() else NO_REPEATS
     return resampled(
         context,
         ICC,
@@ -264,3 +260,34 @@ def _input_sums(scores: Scores, repeated: Mask, columns: Floats) -> Sums:
     table = sum_rows(_by_input(scores, scores.unit)[repeated], columns)
     used = scores.where(repeated[scores.stimulus] & scores.readable)
     return Sums(table, scores, len(used), used.n_items)
+
+
+BORDER_NOISE = Metric(
+    "border_noise",
+    meaning="Repeats that differ at the border of the rubric beyond those that differ on unchanged items.",
+    plain="wavers at the border",
+    signed=True,
+)
+
+
+def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
+    """Mean over items of (repeats that differ at the border − repeats of the unchanged item that differ)."""
+    border, plain = (item_noise(scores.where(mask)) for mask in (~scores.original, scores.original))
+    both = np.isfinite(border) & np.isfinite(plain)
+    if not both.any():
+        return context.undefined(BORDER_NOISE, NO_REPEATS, "comparison", scores.lost())
+    mean = ClusterMean.of(scores.by_item(scores.unit)[both], (border - plain)[both])
+    limits = mean.limits(0.975, DIFFERENCE)
+    used = scores.where(both[scores.item])
+    differ, floor = border[both].mean(), plain[both].mean()
+    means = f"repeats differ in {differ:.2f}, on the unchanged items in {floor:.2f}"
+    return context.estimate(
+        BORDER_NOISE,
+        Sample(int(np.count_nonzero(used.readable)), int(both.sum()), used.n_clusters, scores.lost()),
+        unit="comparison",
+        value=mean.mean,
+        intervals=(Interval("t_cluster", *limits),) if limits else (),
+        chance=0.0,
+        minimum_detectable=mean.detectable,
+        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
+    )

@@ -14,12 +14,19 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.core.rng import seed_for
-from steelyard.metrics.basis import LABELLED, Basis, should_fail, should_pass
-from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Reason, Sample, Why
 from steelyard.metrics.findings import SURE, with_finding
-from steelyard.metrics.metric import LOW, Limit, Metric
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_note, proportion
+from steelyard.metrics.metric import LABELLED, LOW, Basis, Limit, Metric, should_fail, should_pass
+from steelyard.metrics.proportions import (
+    ACCURACY,
+    FAILED_RATE,
+    NO_SPREAD,
+    ONE_CLUSTER,
+    UNREADABLE_RATE,
+    join,
+    limit_note,
+    proportion,
+)
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.stats.clusters import REPLICATES, Figure, Tally, jackknife, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span

@@ -1,4 +1,4 @@
-"""Directional bias: how far answers between 0 and 1 err to one side of what was expected.
+"""Directional bias: how far answers between 0 and 1 err to one side of what was expected, or to longer texts.
 
 Errors upward (of units where 0 was expected) against errors downward (where 1 was expected):
 
@@ -7,6 +7,8 @@ Errors upward (of units where 0 was expected) against errors downward (where 1 w
 the share of answers by which a judge would be too high if 0 and 1 were expected equally often. A coin has a
 bias of 0 whatever is expected more often; the plain difference of the two means has not. Units where one half
 was expected add their mean distance from it, each as much as one of the others.
+
+`Halves` compares answers on the longer and the shorter texts of each label.
 """
 
 from __future__ import annotations
@@ -28,9 +30,8 @@ from steelyard.metrics.stats.clusters import (
     sum_rows,
 )
 from steelyard.metrics.stats.distributions import t_quantile
-from steelyard.metrics.stats.intervals import ALPHA, Span, clipped, score
-from steelyard.metrics.stats.sample_size import POWER, detectable_errors, units_to_decide
-from steelyard.metrics.stats.significance import barnard
+from steelyard.metrics.stats.intervals import ALPHA, DIFFERENCE, Span, barnard, clipped, score
+from steelyard.metrics.stats.sample_size import POWER, detectable_errors, smallest_sufficient, units_to_decide
 
 HALF = (-0.5, 0.5)
 _SHUFFLES = 1999
@@ -252,3 +253,93 @@ class DirectionalBias(LeftOutFigure):
             drawn += len(sizes) * sides / 2
         signs = generator.choice((-1.0, 1.0), (_SHUFFLES, int(even.sum())))
         return self._dealt_p((drawn + signs @ self.distance[even]) / self.units)
+
+
+def halves_of(label: Floats, words: Ints) -> tuple[Ints, Ints]:
+    """The number of each item's label, and its half: 1 longer, −1 shorter, 0 for those that are left out."""
+    number = np.unique(label, return_inverse=True)[1].astype(np.int64)
+    half = np.zeros(len(label), dtype=np.int64)
+    for each in np.unique(number):
+        here = number == each
+        side = np.sign(words[here] - np.median(words[here])).astype(np.int64)
+        half[here] = side if {-1, 1} <= set(side.tolist()) else 0
+    return number, half
+
+
+@dataclass(frozen=True, eq=False)
+class Halves(LeftOutFigure):
+    """Items with a label: what they were scored, and the half of their label that they belong to."""
+
+    answer: Floats
+    label: Ints
+    longer: Ints
+    """1 in the longer half, 0 in the shorter."""
+    cluster: Ints
+
+    @classmethod
+    def of(cls, answer: Floats, label: Floats, words: Ints, cluster: Ints) -> Halves:
+        """Halves of each label; items at the median, and labels without both halves, are left out."""
+        number, half = halves_of(label, words)
+        kept = half != 0
+        return cls(answer[kept], number[kept], (half[kept] > 0).astype(np.int64), cluster[kept])
+
+    def limits(self, probability: float, clusters: int | None = None) -> Span:
+        """By t over units; without spread, what as many other scores as the data allow could make of it.
+
+        With `clusters`: as if there were so many units.
+        """
+        more = (clusters or self.clusters) / self.clusters
+        reach = t_quantile(probability, max(1, round(self.clusters * more) - 1))
+        least = score(0.0, self.units * more / 2, reach)[1]
+        width = reach * self.error / sqrt(more) if not self.even else least
+        return clipped((self.value - width, self.value + width), DIFFERENCE)
+
+    def p(self, seed: int) -> float:
+        """Two-sided p: halves dealt at random within labels; with several items a cluster, t has to agree."""
+        sums, sizes = np.bincount(self.label, weights=self.answer), np.bincount(self.label)
+        means = ratio(sums.astype(np.float64), sizes.astype(np.float64))
+        if float(np.ptp(self.answer - means[self.label])) < _ROUNDING:
+            return 1.0
+        return self._p(seed)
+
+    def calls_total(self, calls: int, margin: float) -> int | None:
+        """Calls that in four runs of five tell the gap from none, or keep it in the margin, if it stays."""
+        apart = max(abs(self.value), margin - abs(self.value))
+
+        def decided(clusters: int) -> bool:
+            luck = t_quantile(POWER, clusters - 1) * self.error * sqrt(self.clusters / clusters)
+            low, high = self.limits(1 - ALPHA / 2, clusters)
+            return (high - low) / 2 + luck < apart
+
+        clusters = smallest_sufficient(decided, max(2, self.clusters))
+        return None if clusters is None else ceil(calls * clusters / self.clusters)
+
+    def _columns(self) -> Floats:
+        """Per item, in the columns of its label: score and one, of the longer and of the shorter half."""
+        columns = np.zeros((self.units, int(self.label.max(initial=-1)) + 1, 4))
+        row = np.arange(self.units)
+        columns[row, self.label, 2 * self.longer] = self.answer
+        columns[row, self.label, 2 * self.longer + 1] = 1.0
+        return columns
+
+    def _exact_p(self, seed: int) -> float:
+        generator = np.random.default_rng(seed)
+        drawn, weights = np.zeros(_SHUFFLES), 0.0
+        for each in np.unique(self.label):
+            here = self.label == each
+            scores, longer = self.answer[here], int(self.longer[here].sum())
+            shorter = len(scores) - longer
+            weight = longer * shorter / len(scores)
+            dealt = generator.permuted(np.tile(scores, (_SHUFFLES, 1)), axis=1)
+            drawn += weight * (dealt[:, :longer].mean(1) - dealt[:, longer:].mean(1))
+            weights += weight
+        return self._dealt_p(drawn / weights)
+
+    @staticmethod
+    def _figure(sums: Floats) -> Floats:
+        """From sums (…, labels, 4): score and items of the shorter half, then of the longer."""
+        short, shorts, long, longs = np.moveaxis(sums, -1, 0)
+        weight = ratio(longs * shorts, longs + shorts)
+        apart = ratio(long, longs) - ratio(short, shorts)
+        filled = np.isfinite(apart)
+        return ratio(np.where(filled, weight * apart, 0.0).sum(-1), np.where(filled, weight, 0.0).sum(-1))

@@ -2,7 +2,7 @@
 
 Names say what is counted: `…_total` counts from the first call on, `…_missing` what is still to be made
 (`Estimate.calls_missing`). `metrics.findings.calls_total` applies these formulas to a share against a limit,
-`units_to_decide` and `calls_to_decide` to a difference from none, `calls_by_width` to any other figure.
+`units_to_decide` and `calls_to_decide` to a difference from none, `calls_by_interval` to any other figure.
 
 Wilson's interval at quantile z excludes a limit L exactly when
 
@@ -42,6 +42,8 @@ from steelyard.metrics.stats.intervals import ALPHA, Span, joint_reach, score
 
 POWER = 0.80
 """Chance of deciding that every plan is made for."""
+POWER_REACH = 1 + normal_quantile(POWER) / normal_quantile(1 - ALPHA / 2)
+"""What a 95 % interval with 80 % power takes, in reaches of such an interval."""
 LARGEST = 10**9
 """Numbers beyond this one are no plan."""
 
@@ -130,6 +132,20 @@ def calls_by_width(calls: int, reach: float, apart: float) -> int:
     It narrows with the root of the calls.
     """
     return ceil(calls * max(1.0, (reach / apart) ** 2))
+
+
+def calls_by_interval(
+    calls: int, value: float, ends: tuple[float | None, float | None], limit: float = 0.0
+) -> int | None:
+    """Calls in all after which an interval like this leaves the limit out in four runs of five.
+
+    None where the value lies on the limit, or where the interval is open towards it.
+    """
+    apart = value - limit
+    end = ends[0] if apart > 0 else ends[1]
+    if end is None or abs(apart) < 1e-3:
+        return None
+    return calls_by_width(calls, abs(value - end) * POWER_REACH, apart)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from steelyard.metrics.stats.distributions import cluster_quantile, t_quantile
 from steelyard.metrics.stats.intervals import (
     AGREEMENT,
     ALPHA,
+    ENOUGH_CLUSTERS,
     Ends,
     Span,
     clipped,
@@ -44,7 +45,6 @@ from steelyard.metrics.stats.intervals import (
     joint_reach,
     score,
 )
-from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
 
 _STEPS = 36
 """Directions to the half circle on which a figure is looked up."""

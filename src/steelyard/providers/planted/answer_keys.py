@@ -10,9 +10,8 @@ from functools import cache
 
 from steelyard.core.content_hash import content_hash
 from steelyard.stimuli.cues import CUES, LENGTH_PROBE, PROBE, SENTENCE_END, words
-from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Expectation, Label, Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
 from steelyard.tasks.pack import pack
 from steelyard.tasks.scale import parse_scale

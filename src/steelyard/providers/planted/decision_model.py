@@ -41,8 +41,7 @@ from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.stats.distributions import normal_probabilities
 from steelyard.providers.planted.answer_keys import KnownLabel, TextKey, builtin_key
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Label, Stimulus
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

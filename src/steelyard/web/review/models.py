@@ -13,8 +13,7 @@ from starlette.datastructures import QueryParams
 
 from steelyard.review.stimuli_file import before_edit, run_of
 from steelyard.review.votes import DECIDED, DEFERRED, DISPUTED, ReviewItem, ReviewStatus
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.stimulus import EDITED, PENDING, Stimulus
+from steelyard.stimuli.stimulus import EDITED, PENDING, Label, Stimulus
 from steelyard.store.review_log import Vote
 from steelyard.tasks.transcripts.transcript import Turn
 from steelyard.web.messages import LONG

@@ -37,7 +37,7 @@ from steelyard.datasheet.render.html.drawing.chart import Chart, chart_svg
 from steelyard.datasheet.render.html.drawing.forest_plot import limit_scale
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.errors import ConfigError, SteelyardError, UsageError
-from steelyard.stimuli.expectation import reference_label
+from steelyard.stimuli.stimulus import reference_label
 from steelyard.web.access import error_page
 from steelyard.web.messages import run_messages
 from steelyard.web.pages import application, download, page

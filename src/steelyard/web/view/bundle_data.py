@@ -19,8 +19,7 @@ from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.examples.selection import ExampleSelector, explain
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import capital, escape_keeping_lines
-from steelyard.stimuli.expectation import reference_label
-from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.web.messages import RunMessage, run_messages
 from steelyard.web.view.calls import figure_sentence

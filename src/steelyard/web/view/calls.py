@@ -25,7 +25,7 @@ from steelyard.datasheet.words.text import capital, escape_formula
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.remedies.mitigations import remedies
-from steelyard.stimuli.expectation import reference_label
+from steelyard.stimuli.stimulus import reference_label
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations
 

@@ -12,7 +12,7 @@ from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun,
 from steelyard.datasheet.comparison.page import DifferingAnswer, DifferingCall
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines
-from steelyard.stimuli.expectation import reference_label
+from steelyard.stimuli.stimulus import reference_label
 from steelyard.web.view.links import Links
 
 EXCERPT = 400

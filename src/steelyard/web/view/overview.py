@@ -15,7 +15,7 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.questions.question import Counts
 from steelyard.datasheet.sections.first_screen import Row
 from steelyard.datasheet.sections.summary import cost_summary
-from steelyard.metrics.common import UNREADABLE_RATE
+from steelyard.metrics.proportions import UNREADABLE_RATE
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.web.view.links import Links
 

@@ -25,8 +25,8 @@ from steelyard.datasheet.render.html.drawing.svg import Box, PixelPoint, draw_li
 from steelyard.datasheet.sections.rows import Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.metrics.common import ACCURACY as ACCURACY_OF
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.proportions import ACCURACY as ACCURACY_OF
 from steelyard.metrics.run.cost import COST_PER_CALL, CostRow, pareto_front
 from steelyard.metrics.run.cost import PROBE as COST_PROBE
 from steelyard.metrics.run.volatility import ACCURACY_MEAN

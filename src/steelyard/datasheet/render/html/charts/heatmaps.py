@@ -25,12 +25,12 @@ from steelyard.datasheet.sections.tables import judges_of
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import MARKS, metric_named, probe_title
 from steelyard.datasheet.words.text import capital
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
-from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.proportions import ACCURACY
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.probe import COMMONEST_ANSWER, never_varies
 from steelyard.probes.probe_metadata import label_changing_probes
 from steelyard.stimuli.original import ORIGINAL
 

@@ -23,13 +23,13 @@ from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.tables import by_stratum
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.cue_names import cue_name
-from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.worth import FARTHEST
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
+from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.run.agent_runs import MISSED_FAILURES, SIZES, THIRDS
 from steelyard.metrics.run.strata import STRATUM_GAP
 

@@ -21,7 +21,7 @@ from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.confidence import PROBE, RIGHT_AT
-from steelyard.verdicts.confidence import TOKEN
+from steelyard.verdicts.readers import TOKEN
 
 WIDTH, HEIGHT = 250, 190
 TITLE = "Reliability curves"

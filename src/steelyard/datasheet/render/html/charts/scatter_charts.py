@@ -31,12 +31,12 @@ from steelyard.datasheet.sections.rows import Text
 from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.metrics.common import DARK_CURRENT
-from steelyard.metrics.pairs.criterion import CRITERION_SHIFT
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import DARK_CURRENT
 from steelyard.trials.builtin_prompts import GRADED
 
 TARGET = TARGET_SENSITIVITY.name

@@ -1,9 +1,21 @@
-"""Labels by level of the judge: Σ W_h·mean(y in level h), with score intervals joined by MOVER.
+"""Estimators of what people would say of all items, each for one way in which the labels were drawn.
 
-W_h is the share of all items on which the judge gave level h. Where labels were drawn by verdict this is the
-only estimator; where they were drawn with other odds they weigh by these within a level (Hájek), and a judge
-that tells nothing does no harm. A normal interval covers .84 to .91
-where a level shows few misses, so each level gets a score interval: L = θ − √Σ W_h²(p_h − l_h)², and U alike.
+Drawn at random: the regression estimator for these items, PPI++ for the population behind them.
+GREG: λ·mean(f of all) + mean(y − λf), λ = s_yf/s_f², variance (1 − n/N)·s²_e/n with n − 2 degrees of freedom.
+PPI++: the same with the unlabelled mean and λ = s_yf/[(1 + n/N_u)·s_f²] within [0, 1]; the variance of the
+judged items is added, since another population sample would have other items. Items of one task are not
+independent: influences are summed within the task first. A task that is labelled in part is no problem, as
+both sums of its influence are added before they are squared.
+
+By level of the judge: Σ W_h·mean(y in level h), with score intervals joined by MOVER. W_h is the share of all
+items on which the judge gave level h. Where labels were drawn by verdict this is the only estimator; where
+they were drawn with other odds they weigh by these within a level (Hájek), and a judge that tells nothing
+does no harm. A normal interval covers .84 to .91 where a level shows few misses, so each level gets a score
+interval: L = θ − √Σ W_h²(p_h − l_h)², and U alike.
+
+Labels from elsewhere: Rogan and Gladen's correction with the interval of Lang and Reiczigel (2014),
+θ = (p + specificity − 1)/(sensitivity + specificity − 1). It is wide: with 60 labels about three times as
+wide as the labels alone would be, had they been drawn from the items themselves.
 """
 
 from __future__ import annotations
@@ -15,15 +27,67 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
 from steelyard.estimation.frame import (
+    CONFIDENCE,
     Figure,
     Frame,
     drawn_weight,
+    effective_size,
     limits_on_scale,
     mean_figure,
+    two_sided_quantile,
     unseen_residual,
     with_tasks,
 )
-from steelyard.metrics.stats.intervals import SHARE
+from steelyard.metrics.stats.intervals import SHARE, newcombe
+
+
+def slope(frame: Frame) -> float:
+    """λ of the regression of labels on scores; 0 where the judge gives one score alone."""
+    f = frame.f - frame.f.mean()
+    return float(f @ (frame.y - frame.y.mean()) / (f @ f)) if np.ptp(frame.f) > 0 else 0.0
+
+
+def greg(frame: Frame, weight: float | None = None) -> Figure:
+    """What people would say of these items; `weight` is λ, and 0 leaves the judge out."""
+    n, tuned = frame.labels, weight is None
+    lam = slope(frame) if weight is None else weight
+    apart = frame.y - lam * frame.f
+    value = lam * float(frame.judge.mean()) + float(apart.mean())
+    residual = apart - apart.mean()
+    freedom = n - 2 if tuned else n - 1
+    influence = residual / n * sqrt(frame.unlabelled_share)
+    plain = float(influence @ influence) * n / max(1, freedom)
+    method = "greg" if tuned else "labels_t"
+    return mean_figure(frame, value, *with_tasks(frame, plain, influence, freedom), method, residual)
+
+
+def ppi_weight(frame: Frame) -> float:
+    """λ of PPI++: the regression on scores, whose spread is that of all items, shrunk by n/N_u."""
+    n, spread = frame.labels, float(frame.judge.var(ddof=1))
+    if spread == 0 or n == frame.size:
+        return 0.0
+    shared = float(np.cov(frame.y, frame.f)[0, 1])
+    return min(1.0, max(0.0, shared / ((1 + n / (frame.size - n)) * spread)))
+
+
+def ppi(frame: Frame, weight: float | None = None) -> Figure:
+    """What people would say of the population that all judged items were drawn from."""
+    n, rest = frame.labels, ~frame.labelled
+    lam = ppi_weight(frame) if weight is None else weight
+    apart = frame.y - lam * frame.f
+    value = float(apart.mean())
+    influence: Floats = np.zeros(frame.size)
+    residual = apart - apart.mean()
+    influence[frame.labelled] = residual / n
+    variance = float(apart.var(ddof=1)) / n
+    if rest.any():
+        others = frame.judge[rest]
+        value += lam * float(others.mean())
+        influence[rest] = lam * (others - others.mean()) / len(others)
+        variance += lam**2 * float(frame.judge.var(ddof=1)) / len(others)
+    known = with_tasks(frame, variance, influence, n - 1, population=True)
+    return mean_figure(frame, value, *known, "ppi++" if weight is None else "labels_t", residual)
+
 
 MOST_LEVELS = 10
 FEWEST_LABELS = 5
@@ -167,3 +231,47 @@ def post_stratified(
         limits = min(limits[0], together[0]), max(limits[1], together[1])
     method = "post_stratified_mover" if judge else "wilson"
     return Figure(value, *limits, (limits[1] - limits[0]) / (2 * quantile), method)
+
+
+Counts = tuple[float, float]
+"""Events and trials; fewer than were counted, where items of one task say much the same."""
+
+
+def effective_counts(events: Floats, clusters: Ints) -> Counts:
+    """Events and trials of independent items that would know the share as well as these."""
+    size = effective_size(events, clusters)
+    return float(events.mean()) * size, size
+
+
+def separates(sensitivity: Counts, specificity: Counts) -> bool:
+    """Whether the judge is shown to pass good answers more often than bad ones."""
+    return newcombe(sensitivity, (specificity[1] - specificity[0], specificity[1]))[0] > 0
+
+
+def rogan_gladen(
+    passed: Counts, sensitivity: Counts, specificity: Counts, confidence: float = CONFIDENCE
+) -> Figure:
+    z = two_sided_quantile(confidence)
+    p, q1, q0 = (events / trials for events, trials in (passed, sensitivity, specificity))
+    value = (p + q0 - 1) / (q1 + q0 - 1)
+    size = passed[1] + z * z
+    p = (passed[0] + z * z / 2) / size
+    m1, m0 = sensitivity[1] + 2, specificity[1] + 2
+    q1, q0 = (sensitivity[0] + 1) / m1, (specificity[0] + 1) / m0
+    v1, v0 = q1 * (1 - q1) / m1, q0 * (1 - q0) / m0
+    centre = (p + q0 - 1) / (q1 + q0 - 1)
+    shift = 2 * z * z * (centre * v1 - (1 - centre) * v0)
+    error = sqrt(p * (1 - p) / size + centre**2 * v1 + (1 - centre) ** 2 * v0) / (q1 + q0 - 1)
+    middle = centre + shift
+    return Figure(value, middle - z * error, middle + z * error, error, "rogan_gladen")
+
+
+def allocation(labels: int, p: float, q0: float, q1: float, pilot: int) -> tuple[int, int]:
+    """Labels of people's fails and passes (m0, m1) with the narrowest interval, after Lee et al. (2025).
+
+    `q0` and `q1` were seen on `pilot` labels of each kind, and are smoothed by one event on either side.
+    """
+    q0, q1 = ((q * pilot + 1) / (pilot + 2) for q in (q0, q1))
+    m1 = round(labels / (1 + (1 / p - 1) * sqrt((1 - q0) / (1 - q1))))
+    m1 = min(max(m1, pilot), labels - pilot)
+    return labels - m1, m1

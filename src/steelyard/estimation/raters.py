@@ -1,13 +1,20 @@
-"""Agreement among people, and whether a judge may stand in for one of them.
+"""People and judges as raters: how far they agree, whether a judge may stand in for a person, or for a judge.
 
 Krippendorff's α takes missing raters; its interval is the jackknife over items. The alternative annotator
 test (Calderon et al. 2025) asks of each annotator whether the judge is closer to the others than the
 annotator is: W_f and W_h say on each item who is at least as close, and the judge wins where mean(W_h − W_f)
 is below ε. Both are compared with the same others: against a mean of several people any person would lose.
+
+The exchange rate between two judges comes from anchors that both rated. The channel is P(new gives level b |
+old gives level a). Shares r_a of the old levels translate to r′ = Σ r_a·μ_a, μ_a the mean of the new judge
+where the old one gave a; of yes or no, r·a + (1 − r)·b. Limits are the score intervals of μ_a joined by
+MOVER, widened by the items of the history that would have been judged anew. Where only the old mean is known,
+r′ = r + mean(new − old), with t over tasks. Both hold for items like the anchors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 
@@ -15,12 +22,23 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints
 from steelyard.estimation.designs import judge_only
-from steelyard.estimation.frame import Figure, Frame, independent_units, mean_difference, step_of
+from steelyard.estimation.frame import (
+    CONFIDENCE,
+    Figure,
+    Frame,
+    effective_size,
+    independent_units,
+    limits_on_scale,
+    mean_difference,
+    step_of,
+    two_sided_quantile,
+)
 from steelyard.metrics.multiplicity import benjamini_yekutieli
 from steelyard.metrics.stats.agreement import alpha, unit_coincidences
 from steelyard.metrics.stats.clusters import jackknife
 from steelyard.metrics.stats.distributions import t_probability
-from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Span
+from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Span, score
+from steelyard.tasks.scale import usual_ends
 
 FEWEST_ITEMS = 30
 """Items of an annotator, below which the test leaves the annotator out."""
@@ -125,3 +143,100 @@ def agreement_with(answers: Floats, others: Floats, clusters: Ints) -> Figure | 
     shares = np.full(len(answers), np.nan)
     shares[both] = _closeness(answers[both], others[both], nominal=True)
     return mean_on_scale(shares, clusters, SHARE)
+
+
+PERMUTATIONS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """Anchors by level of the old judge and of the new one."""
+
+    old: tuple[float, ...]
+    """Levels that occur, in order; `new` likewise."""
+    new: tuple[float, ...]
+    counts: Ints
+    """Old levels × new levels."""
+    sizes: tuple[float, ...]
+    """Independent anchors of each old level: fewer where anchors of one task say much the same."""
+    ends: Span
+    """Of the scale."""
+    confidence: float = CONFIDENCE
+
+    @classmethod
+    def of(cls, old: Floats, new: Floats, clusters: Ints, confidence: float = CONFIDENCE) -> Channel:
+        rows, columns = np.unique(old), np.unique(new)
+        counts = np.array([[((old == a) & (new == b)).sum() for b in columns] for a in rows])
+        sizes = tuple(effective_size(new[old == a], clusters[old == a]) for a in rows)
+        low, high = float(min(rows[0], columns[0])), float(max(rows[-1], columns[-1]))
+        ends = usual_ends(low, high)
+        return cls(tuple(rows.tolist()), tuple(columns.tolist()), counts, sizes, ends, confidence)
+
+    @property
+    def quantile(self) -> float:
+        return two_sided_quantile(self.confidence)
+
+    def means(self) -> tuple[Floats, Floats]:
+        """Mean and variance of the new judge's levels, at each level of the old one."""
+        shares = self.counts / self.counts.sum(axis=1, keepdims=True)
+        means = shares @ np.array(self.new)
+        return means, np.maximum(shares @ np.array(self.new) ** 2 - means**2, 0.0)
+
+    def mean_limits(self) -> list[Span]:
+        return [
+            limits_on_scale(float(mean), float(spread) / size, size, self.ends, self.quantile)
+            for mean, spread, size in zip(*self.means(), self.sizes, strict=True)
+        ]
+
+    def share_limits(self) -> list[list[Span]]:
+        """Of each cell: P(new = b | old = a)."""
+        totals = self.counts.sum(axis=1)
+        return [
+            [score(count / total, size, self.quantile) for count in row]
+            for row, total, size in zip(self.counts.tolist(), totals.tolist(), self.sizes, strict=True)
+        ]
+
+    def translate(self, shares: Mapping[float, float], items: int) -> Figure:
+        """Shares of the old levels over so many items, as the mean that the new judge would give."""
+        r = np.array([shares.get(level, 0.0) for level in self.old])
+        (means, spreads), ends = self.means(), np.array(self.mean_limits())
+        value, z = float(r @ means), self.quantile
+        chance = z * z * float(r @ spreads) / items
+        low = sqrt(float(((r * (means - ends[:, 0])) ** 2).sum()) + chance)
+        high = sqrt(float(((r * (ends[:, 1] - means)) ** 2).sum()) + chance)
+        figure = Figure(value, value - low, value + high, (low + high) / (2 * z), "channel")
+        return figure.within(self.ends)
+
+
+def offset(old: Floats, new: Floats, clusters: Ints, confidence: float = CONFIDENCE) -> Figure:
+    """Mean of new less old, with t over tasks."""
+    return mean_difference(new - old, clusters, step_of(old, new), "offset", confidence)
+
+
+def strata_p(old: Floats, new: Floats, strata: Ints, seed: int) -> float:
+    """p that one exchange rate serves all strata: strata are dealt out anew among anchors of one old level.
+
+    The statistic sums, over old levels and strata, the squared distance of a stratum's mean from the level's.
+    """
+    levels = [np.flatnonzero(old == level) for level in np.unique(old)]
+    rng = np.random.default_rng(seed)
+
+    def statistic(dealt: Ints) -> float:
+        total = 0.0
+        for rows in levels:
+            values = new[rows] - new[rows].mean()
+            counts = np.bincount(dealt[rows])
+            sums = np.bincount(dealt[rows], weights=values)
+            total += float((sums[counts > 0] ** 2 / counts[counts > 0]).sum()) / max(
+                float(values.var()), 1e-12
+            )
+        return total
+
+    seen = statistic(strata)
+    beyond = 0
+    for _ in range(PERMUTATIONS):
+        dealt = strata.copy()
+        for rows in levels:
+            dealt[rows] = rng.permutation(dealt[rows])
+        beyond += statistic(dealt) >= seen - 1e-9
+    return (beyond + 1) / (PERMUTATIONS + 1)

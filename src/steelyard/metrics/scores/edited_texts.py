@@ -1,23 +1,27 @@
-"""An edited item against the judge's own verdict on the unchanged one.
+"""Edited and written texts: edits that keep the label beside the unchanged item, and texts to earn another.
 
-Only edits that keep the label ask for the same verdict. What changes beyond the noise of asking twice
-is the edit's effect:
+Only edits that keep the label ask for the same verdict as on the unchanged item, which is the judge's own.
+What changes beyond the noise of asking twice is the edit's effect:
 
     excess flip = share of (original, edit) comparisons that differ
                 − share of (original, original) comparisons that differ
+
+Of a text that was changed or written to earn an answer one is expected because somebody says so. What is
+found on texts that nobody but their author accepted refutes no judge; a text that every judge of a run misses
+is suspect itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.basis import Basis, Items
-from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason, Sample
 from steelyard.metrics.findings import MARGIN, SURE, with_finding
-from steelyard.metrics.metric import LOW, Amount, Limit, Metric
+from steelyard.metrics.metric import LOW, Amount, Basis, Items, Limit, Metric
 from steelyard.metrics.proportions import (
     designed_bounds,
     join,
@@ -25,11 +29,15 @@ from steelyard.metrics.proportions import (
     sampling_notes,
     with_difference_word,
 )
-from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, item_noise, verdict_counts
-from steelyard.metrics.scores.shares import unit_tally
+from steelyard.metrics.scores.shares import accuracy, unit_tally
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, quantile, ratio
 from steelyard.metrics.stats.intervals import ALPHA, DIFFERENCE, Span, clipped, score
+from steelyard.stimuli.agent_edits import BREAKING
+from steelyard.stimuli.authored.brief import LABEL_FLIP, ORDINAL, RUN_FAIL, RUN_LEVEL, RUN_PASS
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.verdicts.observations import Observations
 
 INVARIANCE = Metric(
     "invariance",
@@ -54,7 +62,6 @@ EXCESS_FLIP = Metric(
 
 NO_ORIGINALS = "the unchanged items were not judged"
 NOT_BOTH = "no item has a verdict both unchanged and edited"
-NOISE_UNKNOWN = "no repeats: noise and edit are not told apart"
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +140,7 @@ def invariance(
     if known_noise or estimate.value is None:
         return estimate
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.
-    estimate = replace(estimate, note=join([estimate.note, NOISE_UNKNOWN]))
+    estimate = replace(estimate, note=join([estimate.note, "no repeats: noise and edit are not told apart"]))
     return replace(with_finding(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
 
 
@@ -218,3 +225,90 @@ def _excess_bounds(rows: Scores) -> Span | None:
 
 def _alike(counts: Ints, repeats: Ints) -> Floats:
     return np.asarray((counts * (counts - 1)).sum(axis=1) / (repeats * (repeats - 1)))
+
+
+WRITTEN = (LABEL_FLIP, ORDINAL)
+"""Probes whose texts are changed or written to earn an answer."""
+EDITED_RUNS = (RUN_FAIL, RUN_PASS, RUN_LEVEL, *BREAKING)
+"""Probes whose runs of agents are edited to earn an answer."""
+LEAST_ACCEPTED = 20
+"""Texts accepted by another than their author from which a judge that misses them is unfit."""
+ACCEPTED, SUSPECT = "accepted", "suspect"
+"""Details of a figure: texts that another accepted with all texts, and texts that every judge misses."""
+UNACCEPTED = Reason(
+    "unaccepted",
+    f"it fails on written texts of which fewer than {LEAST_ACCEPTED} were accepted by another than their "
+    "author",
+)
+FEW_TEXTS = Reason("few_texts", f"it fails on written texts that are fewer than {LEAST_ACCEPTED}")
+BY_RULE = Reason(
+    "by_rule", "it fails on runs that a rule edited, and nobody has said that the rubric fails such runs"
+)
+RUNS = "runs"
+"""Context of figures on runs of agents, whatever was done to them."""
+FAR = 2
+"""Levels between score and label from which a text on a scale counts as missed; yes and no are one apart."""
+
+
+def acceptance(texts: Sequence[Stimulus]) -> dict[str, tuple[int, int]]:
+    """How many of these texts somebody beside their author accepted, and how many they are."""
+    return {ACCEPTED: (sum(text.accepted for text in texts), len(texts))}
+
+
+def accepted_texts(estimate: Estimate) -> int:
+    accepted, _ = estimate.details.get(ACCEPTED, (0, 0))
+    return int(accepted)
+
+
+def rests_on_author(estimate: Estimate) -> bool:
+    """True for a figure of written texts that nobody but their author accepted, or too few of them."""
+    accepted, texts = estimate.details.get(ACCEPTED, (0, 0))
+    return bool(accepted < texts and accepted < LEAST_ACCEPTED)
+
+
+def authorship(estimate: Estimate) -> str:
+    """What is said of a figure that rests on texts or runs which nobody but their maker accepted."""
+    if estimate.probe in BREAKING:
+        return "a rule edited the runs that this rests on, and nobody has said that the rubric fails them"
+    made = "runs" if estimate.probe in (RUNS, *EDITED_RUNS) else "texts"
+    return f"nobody but their author is known to have accepted the {made} that this rests on"
+
+
+def accuracy_by_target(context: EstimateContext, scores: Scores) -> Iterator[Estimate]:
+    """Accuracy on the texts of each level, where texts were written for several."""
+    rows = scores.where(scores.labelled & ~scores.original)
+    targets = np.unique(rows.expected)
+    for target in targets.tolist() if len(targets) > 1 else ():
+        yield accuracy(context.for_subgroup(target=int(target)), rows.where(rows.expected == target))
+
+
+def suspect_texts(observations: Observations, judges: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Probe to the texts that every one of several judges misses in every call, by name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for probe in (*WRITTEN, *EDITED_RUNS) if len(judges) > 1 else ():
+        missed = [_missed(observations.of_judge(judge).filter(probe, protocol="base")) for judge in judges]
+        if names := set.intersection(*missed):
+            found[probe] = tuple(sorted(names))
+    return found
+
+
+def _missed(calls: Observations) -> set[str]:
+    if not len(calls):
+        return set()
+    scores = collect_scores(calls)
+    rows = scores.where(scores.labelled & scores.decided)
+    wrong: Mask = np.abs(rows.score - rows.expected) >= np.where(rows.binary, 1, FAR)
+    right = set(rows.stimulus[~wrong].tolist())
+    return {rows.stimuli[number] for number in rows.stimulus[wrong].tolist() if number not in right}
+
+
+def with_suspects(
+    estimates: Iterable[Estimate], metrics: Sequence[str], suspects: Mapping[str, tuple[str, ...]]
+) -> list[Estimate]:
+    """The estimates, those of these metrics with the texts of their probe that every judge misses."""
+    return [
+        replace(each, details={**each.details, SUSPECT: suspects[each.probe]})
+        if each.metric in metrics and each.probe in suspects
+        else each
+        for each in estimates
+    ]
