@@ -76,6 +76,7 @@ class OverviewRow:
         if self.sheet is None or self.judge is None:
             return "–"
         spent = cost_summary(self.sheet.facts)
+        spent = spent.removeprefix("price ")
         return f"{spent} for all judges" if spent and not self._is_alone else spent or "free"
 
     @property

@@ -167,13 +167,12 @@ def _ticks(domain: Span) -> list[float]:
 
 
 def _dates(points: Sequence[TrendPoint]) -> list[str]:
-    """Days of the runs; hours where all are of one day."""
+    """Days of the runs, or hours where all are of one day; each once."""
     known = [point.at for point in points if point.at is not None]
     within = len({at.date() for at in known}) < 2
-    return [
-        "" if at is None else f"{at:%H:%M}" if within else f"{at.day} {at:%b}"
-        for at in (point.at for point in points)
-    ]
+    named = [f"{at:%H:%M}" if within else f"{at.day} {at:%b}" for at in known]
+    news = iter(["" if text == before else text for before, text in pairwise(["", *named])])
+    return ["" if point.at is None else next(news) for point in points]
 
 
 def interval_text(value: str, interval: str, state: str) -> str:
