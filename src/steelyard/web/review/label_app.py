@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from steelyard.review.labelling import LabelSession, OpenedError, answer_words
-from steelyard.web.access import json_error
 from steelyard.web.messages import run_messages
 from steelyard.web.pages import download, page, reviewer_name, text_field, vote_app
+from steelyard.web.server import json_error
 
 OPENED = "the labels are open, so that none may change any more: load the page again."
 

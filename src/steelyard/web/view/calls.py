@@ -18,7 +18,7 @@ from steelyard.commands.view.figure_calls import calls_behind, counted_calls
 from steelyard.commands.view.viewed_run import LoadedRun, NotFoundError, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import capital, escape_formula
