@@ -37,6 +37,7 @@ from steelyard.web.server import error_page
 from steelyard.web.view.calls import (
     FILES,
     STEPS,
+    Links,
     accuracy_map,
     figure_sentence,
     of_outcome,
@@ -46,7 +47,6 @@ from steelyard.web.view.calls import (
 )
 from steelyard.web.view.comparisons import ComparisonPages
 from steelyard.web.view.history import HistoryPages
-from steelyard.web.view.links import Links
 from steelyard.web.view.overview import VERDICTS, OverviewRow, choose, overview_rows, together
 
 PAGE_SIZE = 50

@@ -36,8 +36,7 @@ from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.web.messages import RunMessage, run_messages
 from steelyard.web.pages import asset_text
 from steelyard.web.view.app import ViewPages
-from steelyard.web.view.calls import figure_sentence
-from steelyard.web.view.links import StillLinks
+from steelyard.web.view.calls import StillLinks, figure_sentence
 
 PROMPTS = 1000
 """Prompts of one file: a page reads only the file that it needs."""

@@ -25,7 +25,7 @@ from steelyard.errors import ConfigError, UsageError
 from steelyard.stimuli.expectation import reference_label
 from steelyard.web.pages import page, page_number
 from steelyard.web.server import error_page
-from steelyard.web.view.links import Links
+from steelyard.web.view.calls import Links
 
 SIDES = ("first", "second")
 SIDE_BY_SIDE = 8

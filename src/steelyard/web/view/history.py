@@ -48,8 +48,7 @@ from steelyard.errors import SteelyardError
 from steelyard.metrics.stats.intervals import ALPHA, Span
 from steelyard.web.pages import download, page
 from steelyard.web.server import error_page
-from steelyard.web.view.calls import csv_lines
-from steelyard.web.view.links import Links
+from steelyard.web.view.calls import Links, csv_lines
 
 MOST_NAMED = 3
 """Figures of a change that its sentence says; all are marked."""

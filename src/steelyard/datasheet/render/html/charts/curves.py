@@ -180,7 +180,7 @@ RELIABILITY_CAPTION = (
     "confidence is a chance of being right; below it the judge is surer than it is right. The bars of one "
     "curve hold together with 95 %. Hollow marks are probabilities of the answer's token."
 )
-HEADER = ("judge", "bin", "mean confidence", RIGHT_AT.label)
+RELIABILITY_HEADER = ("judge", "bin", "mean confidence", RIGHT_AT.label)
 
 
 def reliability(summary: Summary) -> Chart | None:
@@ -188,19 +188,17 @@ def reliability(summary: Summary) -> Chart | None:
     styles = series_styles(summary)
     for judge in summary.measured:
         for signal in (None, TOKEN):
-            curve = _curve(summary, judge.name, signal)
+            curve = _bins(summary, judge.name, signal)
             if curve:
-                told = [_row(summary, judge.name, each) for each in curve]
-                panels.append(_panel(curve, judge.name, styles[judge.name], told, hollow=signal is not None))
+                told = [_bin_row(summary, judge.name, each) for each in curve]
+                style = styles[judge.name]
+                panels.append(_reliability_panel(curve, judge.name, style, told, hollow=signal is not None))
                 rows += told
-    return (
-        Chart("Reliability curves", RELIABILITY_CAPTION, tuple(panels), HEADER, tuple(rows), wide=True)
-        if panels
-        else None
-    )
+    words = ("Reliability curves", RELIABILITY_CAPTION)
+    return Chart(*words, tuple(panels), RELIABILITY_HEADER, tuple(rows), wide=True) if panels else None
 
 
-def _curve(summary: Summary, judge: str, signal: str | None) -> list[Estimate]:
+def _bins(summary: Summary, judge: str, signal: str | None) -> list[Estimate]:
     found = summary.datasheet.of(judge, RIGHT_AT.id, PROBE)
     return [each for each in found if each.group.get("signal") == signal and numbers.defined(each)]
 
@@ -209,12 +207,12 @@ def _stated(estimate: Estimate) -> float:
     return float(estimate.details["confidence"])
 
 
-def _row(summary: Summary, judge: str, estimate: Estimate) -> tuple[Text, ...]:
+def _bin_row(summary: Summary, judge: str, estimate: Estimate) -> tuple[Text, ...]:
     stated = numbers.decimal(_stated(estimate))
     return judge, f"{estimate.group['bin']:g}", stated, data_cell(summary, estimate)
 
 
-def _panel(
+def _reliability_panel(
     curve: Sequence[Estimate],
     judge: str,
     style: SeriesStyle,
@@ -237,7 +235,7 @@ def _panel(
         width=WIDTH,
         height=HEIGHT,
         title=f"Reliability curves: {judge}",
-        label=aria_label(HEADER, rows),
+        label=aria_label(RELIABILITY_HEADER, rows),
         x=Axis(x, "confidence", QUARTERS),
         y=Axis(y, "right", QUARTERS),
     )

@@ -318,10 +318,10 @@ PARTS = (
         "none", _column(NO_PREFERENCE, NO_PREFERENCE.label), "no preference: tie in both orders", pale=True
     ),
 )
-COLUMNS = [part.column for part in PARTS]
-TITLE = "Same-quality pairs, taken apart"
-HEADER = ("judge", *(column.name for column in COLUMNS))
-CAPTION = (
+PARTS_COLUMNS = [part.column for part in PARTS]
+PARTS_TITLE = "Same-quality pairs, taken apart"
+PARTS_HEADER = ("judge", *(column.name for column in PARTS_COLUMNS))
+PARTS_CAPTION = (
     "Each bar is all pairs of equal quality, shown in both orders; the numbers are pairs. A sound judge is "
     "one bar of no preference."
 )
@@ -329,14 +329,14 @@ CAPTION = (
 
 @pairs_only
 def decomposition(summary: Summary) -> Chart:
-    bars = series(summary, all_judges(summary), COLUMNS)
+    bars = series(summary, all_judges(summary), PARTS_COLUMNS)
     drawn = [bar for bar in bars if any(map(numbers.defined, bar.figures))]
     half = len(drawn) if len(drawn) <= TALLEST else -(-len(drawn) // 2)
     return Chart(
-        TITLE,
-        CAPTION,
-        tuple(_panel(summary, part) for part in (drawn[:half], drawn[half:]) if part),
-        HEADER,
+        PARTS_TITLE,
+        PARTS_CAPTION,
+        tuple(_bars_panel(summary, part) for part in (drawn[:half], drawn[half:]) if part),
+        PARTS_HEADER,
         tuple(bar.row(summary) for bar in bars),
         legend=tuple(LegendEntry(part.role, part.meaning) for part in PARTS),
         omitted=tuple(bar.omission() for bar in bars if bar not in drawn),
@@ -344,11 +344,11 @@ def decomposition(summary: Summary) -> Chart:
     )
 
 
-def _panel(summary: Summary, bars: Sequence[Series]) -> Panel:
-    height, label = ROW * len(bars), aria_label(HEADER, (bar.row(summary) for bar in bars))
+def _bars_panel(summary: Summary, bars: Sequence[Series]) -> Panel:
+    height, label = ROW * len(bars), aria_label(PARTS_HEADER, (bar.row(summary) for bar in bars))
     elements = list(_bar_elements(bars, Scale(-0.6, len(bars) - 0.4, height)))
     axis = rate_axis("share of pairs", WIDTH, grid=False)
-    return Panel(draw(elements, width=WIDTH, height=height, title=TITLE, label=label, x=axis))
+    return Panel(draw(elements, width=WIDTH, height=height, title=PARTS_TITLE, label=label, x=axis))
 
 
 def _bar_elements(bars: Sequence[Series], y: Scale) -> Iterator[SvgElement]:

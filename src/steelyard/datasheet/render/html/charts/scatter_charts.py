@@ -230,15 +230,15 @@ def _points(arms: Sequence[Series], place: int) -> Iterator[ScatterPoint]:
             yield ScatterPoint(label, x, y, style, baseline=baseline, hollow=hollow, protocol=arm.protocol)
 
 
-WIDTH, HEIGHT = 430, 340
-TITLE = "What accuracy costs"
-COLUMNS = (
+COST_WIDTH, COST_HEIGHT = 430, 340
+COST_TITLE = "What accuracy costs"
+COST_COLUMNS = (
     Column(ACCURACY_MEAN.label, ACCURACY_MEAN.id, VOLATILITY),
     Column(COST_PER_CALL.label, COST_PER_CALL.id, COST_PROBE),
 )
 OVER_PROBES = f"{ACCURACY_MEAN.label} over probes"
-HEADER = ("judge", OVER_PROBES, COST_PER_CALL.label, "on the front")
-CAPTION = (
+COST_HEADER = ("judge", OVER_PROBES, COST_PER_CALL.label, "on the front")
+COST_CAPTION = (
     "Mean accuracy over probes against dollars per 1,000 calls, on a logarithmic axis; error bars are "
     "95 % intervals. The line is the best accuracy that each amount buys. A hollow marker is a judge that "
     "another beats at no higher price, by values; their intervals may overlap. Small dots are "
@@ -282,7 +282,7 @@ class DollarScale:
 
     @property
     def scale(self) -> Scale:
-        return Scale(self.low - (0.6 if self.free else 0.0), self.high, WIDTH)
+        return Scale(self.low - (0.6 if self.free else 0.0), self.high, COST_WIDTH)
 
     def __call__(self, dollars: float) -> float:
         return self.scale(log10(dollars) if dollars > 0 else self.low - 0.4)
@@ -300,7 +300,7 @@ class DollarScale:
 @scores_only
 def cost_curve(summary: Summary) -> Chart | None:
     """Judges by price and accuracy; None for fewer than two, or where all are known to cost nothing."""
-    judges = series(summary, summary.measured, COLUMNS, needed=0)
+    judges = series(summary, summary.measured, COST_COLUMNS, needed=0)
     free = all(cost is not None and cost.value == 0 for _, cost in (each.figures for each in judges))
     if free or sum(each.figures[0] is not None for each in judges) < 2:
         return None
@@ -319,7 +319,9 @@ def cost_curve(summary: Summary) -> Chart | None:
         for probe in offer.probes:
             cells = (data_cell(summary, figure) for figure in (probe.accuracy, probe.cost))
             rows.append((f"{offer.name}, {probe.name}", *cells, OF_A_PROBE))
-    return Chart(TITLE, CAPTION, panels, HEADER, tuple(rows), number_legend(summary), tuple(omitted))
+    return Chart(
+        COST_TITLE, COST_CAPTION, panels, COST_HEADER, tuple(rows), number_legend(summary), tuple(omitted)
+    )
 
 
 def _probes(summary: Summary, judge: Series) -> tuple[Offer, ...]:
@@ -362,10 +364,12 @@ def _cost_drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[
     anchors = [(*points[offer.name], offer.style.tag) for offer in offers]
     styles = [(offer.style.role, True) for offer in offers]
     avoid = [Box(bar.box.left - 2, bar.box.top, bar.box.right + 2, bar.box.bottom) for bar in bars]
-    labels = draw_labels(anchors, styles, WIDTH, HEIGHT, avoid)
+    labels = draw_labels(anchors, styles, COST_WIDTH, COST_HEIGHT, avoid)
     line = [draw_line(steps, role="accent", width=1.8, dash=(5, 4))] if steps else []
-    elements, label = [*line, *probes, *bars, *markers, *labels], aria_label(HEADER, rows)
-    return draw(elements, width=WIDTH, height=HEIGHT, title=TITLE, label=label, x=x.axis, y=y_axis)
+    elements, label = [*line, *probes, *bars, *markers, *labels], aria_label(COST_HEADER, rows)
+    return draw(
+        elements, width=COST_WIDTH, height=COST_HEIGHT, title=COST_TITLE, label=label, x=x.axis, y=y_axis
+    )
 
 
 def _accuracy_axis(offers: Sequence[Offer]) -> tuple[Axis, Scale]:
@@ -374,7 +378,7 @@ def _accuracy_axis(offers: Sequence[Offer]) -> tuple[Axis, Scale]:
     least = min([*ends, *(probe.place[1] for offer in offers for probe in offer.probes)])
     low = min(0.75, floor(4 * least) / 4)
     every = 5 if low < 0.5 else 2 if low < 0.75 else 1
-    scale = Scale(low, 1, HEIGHT, upward=True)
+    scale = Scale(low, 1, COST_HEIGHT, upward=True)
     return Axis(scale, OVER_PROBES, [n / 20 for n in range(round(20 * low), 21, every)]), scale
 
 
@@ -385,4 +389,4 @@ def _steps(front: Sequence[PixelPoint]) -> list[PixelPoint]:
         if places:
             places.append((x, places[-1][1]))
         places.append((x, y))
-    return [*places, (float(WIDTH), places[-1][1])] if places else []
+    return [*places, (float(COST_WIDTH), places[-1][1])] if places else []

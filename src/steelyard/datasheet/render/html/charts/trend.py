@@ -61,7 +61,7 @@ def trend_chart(
 ) -> Chart:
     """The figure over the runs, oldest first; time runs to the right, and runs keep a distance."""
     places = _places(points)
-    y = Scale(*domain, HEIGHT, upward=True)
+    y, (low, high) = Scale(*domain, HEIGHT, upward=True), domain
     drawn = _allowed(y, allowed)
     dates = _events(points, places, events)
     drawn += dates
@@ -85,7 +85,7 @@ def trend_chart(
         title=f"{title} over {len(points)} runs",
         label=aria_label(header, rows),
         x=axis,
-        y=Axis(y, None, _ticks(domain), signed=signed),
+        y=Axis(y, None, [low, (low + high) / 2, high], signed=signed),
     )
     used = dict.fromkeys(point.state for _, point in known)
     legend = tuple(LegendEntry(MARKS[each][0], each, MARKS[each][2]) for each in MARKS if each in used)
@@ -159,11 +159,6 @@ def _mark(x: float, y: Scale, point: TrendPoint) -> list[svg.SvgElement]:
 
 def _clip(y: Scale, value: float) -> float:
     return min(y.high, max(y.low, value))
-
-
-def _ticks(domain: Span) -> list[float]:
-    low, high = domain
-    return [low, (low + high) / 2, high]
 
 
 def _dates(points: Sequence[TrendPoint]) -> list[str]:
