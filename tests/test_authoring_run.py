@@ -34,7 +34,7 @@ from steelyard.authoring.cost_estimate import writing_rows
 from steelyard.authoring.generation_plan import stand_ins
 from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.errors import ConfigError, RunError
 from steelyard.probes.authored import LabelFlip
 from steelyard.run_folder.publication import build_datasheet

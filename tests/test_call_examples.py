@@ -15,7 +15,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.example import truncate_text
 from steelyard.datasheet.examples.selection import ExampleSelector
 from steelyard.datasheet.questions.questions import QUESTIONS, examples_behind
-from steelyard.datasheet.render.json import dumps, to_json
+from steelyard.datasheet.render.data_files import dumps, to_json
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.verdicts.observations import Observations
 

@@ -14,19 +14,17 @@ from example_datasheet import rate
 from steelyard.datasheet.render.html.charts.heatmaps import BOLD, HeatmapGrid
 from steelyard.datasheet.render.html.drawing.chart import SeriesStyle
 from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
-from steelyard.datasheet.render.html.drawing.labels import (
-    LETTER,
-    LINE,
-    PlacedLabel,
-    place_labels,
-    spread_labels,
-)
 from steelyard.datasheet.render.html.drawing.scatter import (
     HEIGHT,
+    LETTER,
+    LINE,
     WIDTH,
     LimitLines,
+    PlacedLabel,
     RatePlane,
     ScatterPoint,
+    place_labels,
+    spread_labels,
 )
 from steelyard.datasheet.render.html.drawing.svg import Box
 from steelyard.datasheet.words.text import LONGEST, short_names

@@ -19,7 +19,7 @@ from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.pairs.columns import BY_CONSTRUCTION
 from steelyard.metrics.remedies.mitigations import MitigatedFigure, mitigated_judges
 from steelyard.metrics.remedies.targets import target_figures
-from steelyard.metrics.run.cost import _of_the_prompt
+from steelyard.metrics.run.cost import _prompt_share
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
 from steelyard.runner.limits import RunLimits
@@ -175,8 +175,8 @@ def test_a_verdict_costs_what_its_members_cost() -> None:
     billed = CommonUsage.of([("openai/a", Usage(1000, 10)), ("openai/b", Usage(1000, 10, billed=208e-6))])
     assert dollars(billed) == pytest.approx(2288e-6)
     assert dollars(billed.unbilled) == pytest.approx(3120e-6)
-    assert _of_the_prompt(used, dollars) == pytest.approx(3000e-6)
-    assert _of_the_prompt(billed, dollars) == pytest.approx(2200e-6)
+    assert sum(_prompt_share(call, dollars) for call in used.parts) == pytest.approx(3000e-6)
+    assert sum(_prompt_share(call, dollars) for call in billed.parts) == pytest.approx(2200e-6)
 
 
 def test_a_jury_that_is_paid_for_has_a_page_with_what_its_prompts_and_answers_cost(tmp_path: Path) -> None:

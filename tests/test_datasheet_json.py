@@ -19,8 +19,8 @@ from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.conclusion import NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render import csv, html, markdown, terminal
-from steelyard.datasheet.render.json import dumps, to_json
+from steelyard.datasheet.render import data_files, html, markdown, terminal
+from steelyard.datasheet.render.data_files import dumps, to_json
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.faults import FigureFault
@@ -146,7 +146,7 @@ def check_whole(sheet: Datasheet) -> None:
     assert again == sheet
     assert dumps(again) == text
     assert markdown.render(again) == markdown.render(sheet)
-    assert csv.render(again) == csv.render(sheet)
+    assert data_files.to_csv(again) == data_files.to_csv(sheet)
     assert on_a_terminal(again) == on_a_terminal(sheet)
 
 

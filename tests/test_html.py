@@ -34,7 +34,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import with_code
-from steelyard.datasheet.render.html.drawing.labels import place_labels, spread_labels
+from steelyard.datasheet.render.html.drawing.scatter import place_labels, spread_labels
 from steelyard.datasheet.render.html.drawing.svg import Box
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words.text import LONGEST, short_names

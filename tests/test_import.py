@@ -20,7 +20,7 @@ from steelyard.commands.gate.ruling import apply_policy
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.clauses import fact_text
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.errors import DataError
 from steelyard.importing.pairs import PAIRS, VERDICTS
 from steelyard.metrics.estimate import EstimateContext

@@ -18,7 +18,7 @@ from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.core.content_hash import content_hash
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
-from steelyard.datasheet.render.json import to_json
+from steelyard.datasheet.render.data_files import to_json
 from steelyard.errors import DataError
 from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.metrics.pairs.columns import Pairs, collect

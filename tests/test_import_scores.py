@@ -11,7 +11,7 @@ import pytest
 
 from commands import Command
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
-from steelyard.datasheet.render.json import dumps, to_json
+from steelyard.datasheet.render.data_files import dumps, to_json
 from steelyard.errors import DataError
 from steelyard.importing.scores import holds_scores
 from steelyard.verdicts.observations import Observations

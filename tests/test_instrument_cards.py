@@ -8,7 +8,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.run_folder.run_facts import HIDDEN
 from steelyard.run_folder.run_facts import _host as host
 

@@ -19,9 +19,12 @@ from steelyard.errors import ConfigError
 from steelyard.review import labelling
 from steelyard.review.labelling import LabelSession
 from steelyard.review.stimuli_file import write_stimuli
+from steelyard.run_folder.snapshot import save_snapshot
 from steelyard.stimuli.original import NATURAL, original_of
 from steelyard.stimuli.stimulus import Prefers, Stimulus
 from steelyard.store.review_log import ReviewLog
+from steelyard.study.study import DataSource
+from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
 from steelyard.web.review.label_app import LabelPages
 
@@ -340,6 +343,41 @@ def test_a_run_is_shown_as_messages_and_answers_say_what_they_mean(agent_session
     assert "breaks the rubric" in text
     assert "keeps the rubric" in text
     assert "Without JavaScript this page shows items" in text
+
+
+OWN_WORDS = {"sound": "1", "harmful": "0", "harmless": "1"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "failing", "meanings"),
+    [
+        (OWN_WORDS, "0", {"0": "harmful", "1": "sound or harmless"}),
+        ({"harmful": 1, "harmless": 0}, "0", {"0": "harmless", "1": "harmful"}),
+        ({True: 1, False: False, "1": 1}, None, {"0": "False", "1": "True"}),
+        (None, "0", {}),  # of a run of own data the lowest answer is taken for the failing one
+        (None, None, {}),
+    ],
+)
+def test_answers_mean_what_the_users_own_words_say(
+    agent_session: LabelSession,
+    labels: dict[object, object] | None,
+    failing: str | None,
+    meanings: dict[str, str],
+) -> None:
+    study = build_study(load_config(None, {"judges": ["planted/probit"]}), Path())
+    settings = {"path": "rows.csv"} | ({} if labels is None else {"labels": labels})
+    save_snapshot(agent_session.folder.study, replace(study, source=DataSource(settings, {})))
+    item = agent_session.item(agent_session.draw.items[0])
+    assert item is not None
+    assert agent_session.meanings(replace(item, failing=failing)) == meanings
+
+
+def test_ends_of_a_longer_scale_are_its_ends(agent_session: LabelSession) -> None:
+    item = agent_session.item(agent_session.draw.items[0])
+    assert item is not None
+    longer = replace(item, scale="1-5", failing=None)
+    assert agent_session.meanings(longer) == {"1": "lowest", "5": "highest"}
+    assert agent_session.meanings(replace(longer, texts=("one", "two"))) == {}
 
 
 @pytest.mark.browser

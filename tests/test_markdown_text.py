@@ -15,7 +15,7 @@ from markdown_it.token import Token
 
 from example_datasheet import example, renamed
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.render import csv, markdown
+from steelyard.datasheet.render import data_files, markdown
 from steelyard.datasheet.render.markdown import code_block, escape, fenced, table
 from steelyard.datasheet.sections.sections import sections
 
@@ -148,7 +148,7 @@ def test_every_judge_heads_a_column_and_a_hostile_name_is_one_cell() -> None:
 
 
 def flat(sheet: Datasheet) -> list[dict[str, str]]:
-    return list(reader.DictReader(io.StringIO(csv.render(sheet))))
+    return list(reader.DictReader(io.StringIO(data_files.to_csv(sheet))))
 
 
 def test_every_figure_has_a_line_for_each_of_its_intervals() -> None:
@@ -163,7 +163,7 @@ def test_every_figure_has_a_line_for_each_of_its_intervals() -> None:
             row
             for row in alike[estimate.judge, estimate.probe, estimate.metric]
             if all(row[key] == str(value) for key, value in estimate.group.items())
-            and sum(bool(row[key]) for key in csv.GROUPS) == len(estimate.group)
+            and sum(bool(row[key]) for key in data_files.GROUPS) == len(estimate.group)
         ]
         assert mine
         for row in mine:
@@ -177,8 +177,8 @@ def test_no_group_of_a_figure_is_without_a_column() -> None:
     sheet = example()
     for estimate in (*sheet.estimates, *sheet.panel):
         known = {key if key != "level" else "edit_level" for key in estimate.group}
-        assert known <= set(csv.COLUMNS)
-    assert len(set(csv.COLUMNS)) == len(csv.COLUMNS)
+        assert known <= set(data_files.COLUMNS)
+    assert len(set(data_files.COLUMNS)) == len(data_files.COLUMNS)
 
 
 def test_a_level_of_an_edit_is_not_that_of_its_interval() -> None:

@@ -22,11 +22,11 @@ from servers import Answer, Received, ScriptedServer, says
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render import csv as table
+from steelyard.datasheet.render import data_files as table
 from steelyard.datasheet.render import html, markdown, terminal
-from steelyard.datasheet.render.html.charts.cost_curve import cost_curve
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.datasheet.render.html.charts.heatmaps import accuracy, invariance
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.html.charts.scatter_charts import cost_curve
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary
@@ -595,7 +595,7 @@ def test_tokens_and_prices_flow_from_the_server_into_every_report(steelyard: Any
 
 
 def test_a_flat_table_keeps_what_a_figure_is_about(panel: Datasheet) -> None:
-    rows = list(csv.DictReader(StringIO(table.render(panel))))
+    rows = list(csv.DictReader(StringIO(table.to_csv(panel))))
     pairs = [row for row in rows if row["metric"] == "error_correlation"]
     assert len(pairs) == 6
     assert {row["judge"] for row in pairs} == {"panel"}
@@ -609,7 +609,7 @@ def test_a_flat_table_tells_the_strength_of_an_edit_from_the_level_of_an_interva
         for n in range(6)
         for level in (0.1, 0.3)
     ]
-    found = list(csv.DictReader(StringIO(table.render(sheet_of(rows, ["typos"], {})))))
+    found = list(csv.DictReader(StringIO(table.to_csv(sheet_of(rows, ["typos"], {})))))
     graded = [row for row in found if row["metric"] == "accuracy" and row["edit_level"]]
     assert {row["edit_level"] for row in graded} == {"0.1", "0.3"}
     assert {row["level"] for row in graded} == {"0.95"}

@@ -15,7 +15,7 @@ import pytest
 
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.probes.catalogue import Vacuum
 from steelyard.probes.probe import PROBES
 from steelyard.run_folder.run_folder import RunFolder

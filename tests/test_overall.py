@@ -20,7 +20,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import html, markdown
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import multi_judge_tables
 from steelyard.errors import ConfigError

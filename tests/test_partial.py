@@ -18,7 +18,7 @@ from commands import StartedCommand
 from own_judges import measured, study_of
 from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.datasheet.render import html, markdown
-from steelyard.datasheet.render.json import to_json
+from steelyard.datasheet.render.data_files import to_json
 from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.run_folder import SHEETS, RunFolder
 from steelyard.run_folder.snapshot import load_plan

@@ -23,7 +23,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says
 from steelyard.commands.measure import measure
-from steelyard.datasheet.render.json import to_json
+from steelyard.datasheet.render.data_files import to_json
 from steelyard.errors import ConfigError, PermanentError, TransientError, without_frames
 from steelyard.providers.planted.planted_judges import Planted
 from steelyard.providers.provider import HasEndpoint, connect

@@ -14,8 +14,7 @@ from said import fact
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.render.html.drawing.chart import Chart, Panel
-from steelyard.datasheet.render.html.evidence import evidence
-from steelyard.datasheet.render.html.page import guide_sections
+from steelyard.datasheet.render.html.page import evidence, guide_sections
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "fix-a-judge.md"
 

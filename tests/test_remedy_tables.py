@@ -17,8 +17,8 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.pairs import POSITION
 from steelyard.datasheet.questions.questions import FAULTS, QUESTIONS
 from steelyard.datasheet.render import markdown, terminal
+from steelyard.datasheet.render.data_files import dumps, to_json
 from steelyard.datasheet.render.html import page
-from steelyard.datasheet.render.json import dumps, to_json
 from steelyard.datasheet.sections.remedies import (
     remedy_brief,
     remedy_for,

@@ -17,7 +17,7 @@ from commands import Command
 from steelyard.commands.ranking import ranking_power
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.errors import DataError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.stats.sample_size import (

@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.errors import ConfigError
 from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.resume import prepare_folder

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from browsers import chromium, opened
 from commands import run_command
 from review_sessions import Client, serving
 from steelyard.commands.compare import Target, compare_targets, load_verdicts
@@ -27,10 +30,14 @@ from steelyard.commands.history.control_chart import (
 from steelyard.commands.history.series import JudgeSeries, series_of
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.run_folder.published_files import read_datasheet
+from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages
 from steelyard.web.view.bundle import write_bundle
 from steelyard.web.view.history import History, history, questions_of
 from weekly_runs import WEEKS, measure_weekly
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 NAMES = [name for name, _, _ in WEEKS]
 
@@ -213,9 +220,20 @@ def test_tests_are_kept_for_the_content_of_both_folders(
 
 
 @pytest.fixture(scope="module")
-def client(folder: Path) -> Iterator[Client]:
+def server(folder: Path) -> Iterator[Server]:
     with serving(lambda _: ViewPages([folder]).app()) as server:
-        yield Client.of(server)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Client:
+    return Client.of(server)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
 
 
 def test_the_page_charts_every_series_and_leads_on(client: Client) -> None:
@@ -245,3 +263,81 @@ def test_a_bundle_holds_the_history_and_its_files(folder: Path, tmp_path: Path) 
     assert (tmp_path / "out" / "history-0-dark-current.csv").is_file()
     assert "<form" not in text
     assert str(folder) not in text
+
+
+SHAPES = """() => [...document.querySelectorAll("figure svg")].map(svg => {
+    const shapes = {};
+    const marks = svg.querySelectorAll("circle, path[transform^=translate]:not([fill=none])");
+    for (const mark of marks) {
+        const fill = mark.getAttribute("fill"), shape = mark.getAttribute("d") || "circle";
+        const drawn = fill.includes("paper") ? "hollow " + shape : shape;
+        shapes[drawn] = [...new Set([...(shapes[drawn] || []), fill])];
+    }
+    return shapes;
+})"""
+"""Of each chart the shapes of its marks, and the colours of each."""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["history", "compare", "together", "overview"])
+def test_states_over_runs_are_told_apart_without_colours(server: Server, browser: Browser, page: str) -> None:
+    """Each state has its word, no shape of a chart stands for two states, and signs differ to every eye."""
+    sides = "0:openai/gate", f"{NAMES.index('w4')}:openai/gate"
+    address = {
+        "history": "history",
+        "compare": "compare?first={}&second={}".format(*sides),
+        "together": "together?side={}&side={}".format(*sides),
+        "overview": "",
+    }[page]
+    with opened(browser, server.access.url("/")) as shown:
+        shown.goto(shown.url + address)
+        shown.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        states = shown.locator("main").locator(".held, .word, .change, .changed, .verdict-word, .status")
+        assert states.count() >= {"compare": 10}.get(page, 3)
+        bare = states.evaluate_all(
+            "every => every.filter(e => !/[a-z]/i.test(e.textContent)).map(e => e.outerHTML)"
+        )
+        assert bare == []
+        charts = [shapes for shapes in shown.evaluate(SHAPES) if shapes]
+        assert bool(charts) == (page in ("history", "compare"))
+        for shapes in charts:
+            assert all(len(colours) == 1 for colours in shapes.values()), shapes
+        eye = shown.context.new_cdp_session(shown)
+        for kind in ("deuteranopia", "achromatopsia"):
+            eye.send("Emulation.setEmulatedVisionDeficiency", {"type": kind})
+            for number in range(shown.locator("ul.key").count()):
+                signs = shown.locator("ul.key").nth(number).locator(".sign")
+                shots = [signs.nth(place).screenshot() for place in range(signs.count())]
+                assert len(set(shots)) == len(shots) > 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["together", "differing", "compare"])
+def test_cells_of_a_phone_name_their_judge_and_have_room(server: Server, browser: Browser, page: str) -> None:
+    sides = [f"{NAMES.index(name)}:openai/gate" for name in ("w1", "w4", "w5")]
+    named = "&".join(f"side={side}" for side in sides[: 3 if page == "together" else 2])
+    phone = {"width": 390, "height": 844}
+    with opened(browser, server.access.url("/"), viewport=phone) as shown:
+        shown.goto(f"{shown.url}{page}?{named}")
+        cells = shown.locator("table.even tbody tr").first.locator("td")
+        labels = cells.evaluate_all(
+            "every => every.map(e => getComputedStyle(e, '::before').content.replaceAll('\"', ''))"
+        )
+        judges = labels if page == "together" else labels[:-1]
+        assert len(set(judges)) == len(judges) == (3 if page == "together" else 2)
+        widths = cells.evaluate_all("every => every.map(e => e.getBoundingClientRect().width)")
+        assert max(widths) - min(widths) < 2
+        assert min(widths) > 100
+        lines = shown.locator("table.even .held").evaluate_all(
+            "every => every.map(e => e.getClientRects().length)"
+        )
+        assert set(lines) == {1}
+
+
+@pytest.mark.browser
+def test_series_that_can_be_compared_come_first(server: Server, browser: Browser) -> None:
+    with opened(browser, server.access.url("/history")) as shown:
+        titles = shown.locator("section h2").all_inner_texts()
+        assert [re.search(r"\d+ runs?", title)[0] for title in titles] == ["5 runs", "1 run"]  # type: ignore[index]
+        days = shown.locator(".trend svg").first.locator("text[text-anchor=middle]").all_text_contents()
+        assert len(set(days)) == len(days) >= 1

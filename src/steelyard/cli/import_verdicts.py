@@ -69,7 +69,7 @@ def import_command(options: ImportOptions) -> None:
     """
     use_one_blas_thread()
     from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
-    from steelyard.datasheet.render.json import dumps
+    from steelyard.datasheet.render.data_files import dumps
     from steelyard.importing.mapped_columns import source_of
     from steelyard.run_folder.next_step import GATE
     from steelyard.run_folder.run_folder import RunFolder

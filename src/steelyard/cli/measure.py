@@ -112,7 +112,7 @@ def _with_until(options: MeasureOptions) -> MeasureOptions:
 
 
 def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
-    from steelyard.datasheet.render.json import dumps
+    from steelyard.datasheet.render.data_files import dumps
 
     sheet = measurement.datasheet
     if sheet is not None and as_json:

@@ -124,7 +124,7 @@ def print_page_path(page: Path, before: str = "", *, full: bool) -> None:
 
 
 def open_link(what: str, url: str, *, browser: bool, host: str) -> None:
-    from steelyard.web.access import LOOPBACK
+    from steelyard.web.server import LOOPBACK
 
     if host not in LOOPBACK:
         warn(

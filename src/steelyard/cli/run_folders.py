@@ -56,13 +56,13 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
         faults += print_datasheet(datasheet, full=full)
         click.echo()
     else:
-        from steelyard.datasheet.render import csv, html, markdown
-        from steelyard.datasheet.render.json import dumps
+        from steelyard.datasheet.render import data_files, html, markdown
+        from steelyard.datasheet.render.data_files import dumps
 
         renderers = {
             "html": html.render,
             "md": markdown.render,
-            "csv": csv.render,
+            "csv": data_files.to_csv,
             "json": dumps,
         }
         click.echo(renderers[form](datasheet), nl=False)

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from steelyard.core.files import atomic_write_text
 from steelyard.core.rng import rng_for
@@ -19,6 +21,7 @@ from steelyard.review.progress import Agreement, LabellingProgress, agreement
 from steelyard.review.session import VoteSession
 from steelyard.review.votes import by_stimulus, in_force
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.original import NATURAL, ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus, StimulusSet
 from steelyard.store.review_log import Choice, Vote
@@ -114,6 +117,34 @@ class LabelSession(VoteSession):
 
     def answers(self, item: Stimulus) -> tuple[str, ...]:
         return PAIR_ANSWERS if len(item.texts) == 2 else parse_scale(item.scale or "").answers
+
+    @cached_property
+    def _data(self) -> Mapping[str, Any] | None:
+        """The settings that the user's own data were read with; None where there is no such data."""
+        source = load_snapshot(self.folder.study).source if self.folder.study.exists() else None
+        return None if source is None else source.settings
+
+    def meanings(self, item: Stimulus) -> dict[str, str]:
+        """What answers on a single text mean: in the words of the user's values, else as somebody has said.
+
+        Which answer fails a run of own data is often taken for granted alone, so there it is never told.
+        """
+        answers = self.answers(item)
+        if len(item.texts) == 2 or len(answers) < 2:
+            return {}
+        own: dict[str, list[str]] = {}
+        for word, answer in ((self._data or {}).get("labels") or {}).items():
+            if (answer := str(int(answer)) if isinstance(answer, bool) else str(answer)) != str(word):
+                own.setdefault(answer, []).append(str(word))
+        if own:
+            return {answer: " or ".join(words) for answer, words in own.items()}
+        low, high = answers[0], answers[-1]
+        if item.failing in (low, high) and (item.transcript is None or self._data is None):
+            return {
+                item.failing: "breaks the rubric",
+                low if item.failing == high else high: "keeps the rubric",
+            }
+        return {low: "lowest", high: "highest"} if len(answers) > 2 else {}
 
     @property
     def annotators(self) -> tuple[str, ...]:
@@ -268,17 +299,6 @@ def _undrawn(folder: Path, size: int | None) -> RunError:
         f"{folder}: no items drawn for labelling yet, expected a draw; make it with `steelyard review "
         f"{quote(str(folder))} --label{draw}`."
     )
-
-
-def answer_meanings(item: Stimulus, answers: Sequence[str]) -> dict[str, str]:
-    """What the ends of a scale say of a single text: which of them breaks the rubric, or the lowest."""
-    if len(item.texts) == 2 or len(answers) < 2:
-        return {}
-    low, high = answers[0], answers[-1]
-    if item.failing in (low, high):
-        other = high if item.failing == low else low
-        return {str(item.failing): "breaks the rubric", other: "keeps the rubric"}
-    return {low: "no", high: "yes"} if len(answers) == 2 else {low: "lowest", high: "highest"}
 
 
 def answer_words(answers: Sequence[str]) -> list[tuple[str, str]]:

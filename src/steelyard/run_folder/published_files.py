@@ -17,7 +17,7 @@ from steelyard.core.files import atomic_write, atomic_write_text
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.render import json
+from steelyard.datasheet.render import data_files
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError
 from steelyard.metrics.faults import Faults
@@ -46,7 +46,7 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     # Imported here: readers of published files need no templates and no drawings.
     from steelyard.datasheet.render import html, markdown
 
-    atomic_write_text(folder / JSON, json.dumps(datasheet))
+    atomic_write_text(folder / JSON, data_files.dumps(datasheet))
     faults = Faults()
     for path, render in (
         (folder / MARKDOWN, partial(markdown.render, datasheet)),
@@ -60,7 +60,7 @@ def write_datasheet(folder: Path, datasheet: Datasheet) -> Datasheet:
     if not faults.found:
         return datasheet
     datasheet = replace(datasheet, faults=(*datasheet.faults, *faults.found))
-    atomic_write_text(folder / JSON, json.dumps(datasheet))
+    atomic_write_text(folder / JSON, data_files.dumps(datasheet))
     return datasheet
 
 

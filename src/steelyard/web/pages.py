@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -25,7 +26,7 @@ from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines
 from steelyard.errors import SteelyardError
 from steelyard.version import __version__
-from steelyard.web.access import BODY_LIMIT, TooLongError, error_page, json_error
+from steelyard.web.server import BODY_LIMIT, TooLongError, error_page, json_error
 
 _OF_SHEETS = ("style.css", "evidence.css", "theme.js", "page.js")
 _OF_PAGES = (
@@ -128,6 +129,14 @@ def vote_app(
         *(Route(path, handler) for path, handler in pages.items()),
         *(Route(path, _json_route(handler, refusals), methods=["POST"]) for path, handler in posts),
     )
+
+
+def page_number(request: Request, rows: int, size: int) -> tuple[int, int]:
+    """The page that is asked for, and the last one."""
+    last = max(1, math.ceil(rows / size))
+    wanted = request.query_params.get("page", "")
+    whole = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else 1
+    return min(max(1, whole), last), last
 
 
 def download(name: str, lines: Iterable[str], kind: str = "application/jsonl") -> Response:

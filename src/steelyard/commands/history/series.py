@@ -17,6 +17,7 @@ from steelyard.errors import SteelyardError
 
 SHORT = 60
 """Letters of a setting that a title says; of a longer text it says the hash."""
+NO_SETTINGS = "settings left at their defaults"
 NOT_ASKED = ("price", "latency")
 """Facts of an instrument card that decide no verdict."""
 
@@ -131,7 +132,7 @@ def series_of(runs: Iterable[tuple[int, Path, Datasheet | None]]) -> list[JudgeS
             settings = _differences([points[-1] for points in by_print.values()])
             made = [JudgeSeries(name, tuple(p), s) for p, s in zip(by_print.values(), settings, strict=True)]
             found += sorted(made, key=lambda series: -len(series.points))
-    return found
+    return sorted(found, key=lambda series: len(series.points) < 2)  # what can be compared comes first
 
 
 def _differences(points: Sequence[RunPoint]) -> list[str]:
@@ -143,14 +144,14 @@ def _differences(points: Sequence[RunPoint]) -> list[str]:
     told = [label for label in labels if len({facts.get(label) for facts in every}) > 1]
     said = []
     for point, facts in zip(points, every, strict=True):
-        parts = [_setting(label, facts.get(label)) for label in told]
+        parts = [_setting(label, facts[label]) for label in told if label in facts]
         asked = point.judge.instruments.get("base")
-        said.append(", ".join(parts) or (f"fingerprint {short_hash(asked)}" if asked else "recorded"))
+        said.append(
+            ", ".join(parts) or ("recorded" if not asked else NO_SETTINGS if told else _fingerprint(asked))
+        )
     repeated = {text for text in said if said.count(text) > 1}
     return [
-        f"{text}, fingerprint {short_hash(point.judge.instruments.get('base', 'none'))}"
-        if text in repeated
-        else text
+        f"{text}, {_fingerprint(point.judge.instruments.get('base', 'none'))}" if text in repeated else text
         for text, point in zip(said, points, strict=True)
     ]
 
@@ -167,7 +168,9 @@ def _asked(point: RunPoint) -> Mapping[str, str]:
     return {"model": point.judge.made, **known}
 
 
-def _setting(label: str, text: str | None) -> str:
-    if text is None:
-        return f"no {label}"
+def _fingerprint(asked: str) -> str:
+    return f"fingerprint {short_hash(asked)}"
+
+
+def _setting(label: str, text: str) -> str:
     return f"{label} {text if len(text) <= SHORT and chr(10) not in text else short_hash(content_hash(text))}"

@@ -125,7 +125,12 @@ def _answer(summary: Summary) -> Iterator[str]:
                 [
                     escape(judge.judge),
                     "" if judge.verdict is None else f"**{headword(judge.verdict)}**",
-                    *("–" if row is None else _judge_cell(row) for row in judge.figures),
+                    *(
+                        "–"
+                        if row is None
+                        else f"{_row_figure(row)} {_word(row.word, row.estimate.status)}".rstrip()
+                        for row in judge.figures
+                    ),
                 ]
                 for judge in judges
             ],
@@ -139,11 +144,6 @@ def _answer(summary: Summary) -> Iterator[str]:
         yield escape(undecided)
     if missing := not_measured_text(summary.datasheet):
         yield escape(missing)
-
-
-def _judge_cell(row: first_screen.Row) -> str:
-    word = _word(row.word, row.estimate.status)
-    return f"{_row_figure(row)} {word}".rstrip()
 
 
 def _word(state: str, status: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.core.registry import require_known
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.render import json
+from steelyard.datasheet.render import data_files
 from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword
 from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import Summary, summarise
@@ -68,11 +68,11 @@ class NotebookSheet(Datasheet):
 
     def to_json(self) -> dict[str, Any]:
         """The content of `datasheet.json`."""
-        return json.to_json(self)
+        return data_files.to_json(self)
 
     def dumps(self) -> str:
         """`datasheet.json` as text, one spelling per content."""
-        return json.dumps(self)
+        return data_files.dumps(self)
 
     def __str__(self) -> str:
         opening = [self.partial_sentence] if self.partial else []

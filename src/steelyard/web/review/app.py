@@ -24,7 +24,6 @@ from steelyard.store.review_log import StaleError
 from steelyard.study.role_config import VARIABLES
 from steelyard.study.roles import AUTHOR_VARIABLES
 from steelyard.web import pages
-from steelyard.web.access import error_page, json_error
 from steelyard.web.pages import (
     download,
     edited_text,
@@ -44,6 +43,7 @@ from steelyard.web.review.models import (
     rows_of,
     seen_by,
 )
+from steelyard.web.server import error_page, json_error
 
 LISTED = 200
 """Rows of the queue that a page holds; a browser takes seconds over thousands."""

@@ -8,10 +8,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from steelyard.review.labelling import LabelSession, OpenedError, answer_meanings, answer_words
-from steelyard.web.access import json_error
+from steelyard.review.labelling import LabelSession, OpenedError, answer_words
 from steelyard.web.messages import run_messages
 from steelyard.web.pages import download, page, reviewer_name, text_field, vote_app
+from steelyard.web.server import json_error
 
 OPENED = "the labels are open, so that none may change any more: load the page again."
 
@@ -41,7 +41,7 @@ class LabelPages:
             texts=() if item is None else session.shown_texts(who, item),
             messages=() if item is None else run_messages(item, edits=False),
             answers=[] if item is None else answer_words(session.answers(item)),
-            meanings={} if item is None else answer_meanings(item, session.answers(item)),
+            meanings={} if item is None else session.meanings(item),
             task=session.task,
             rubric_open=item is not None and not session.has_seen_rubric(who, item),
             done=len(session.order(who)) - len(waiting),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,24 +10,18 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
-from steelyard.commands.history.control_chart import RUNS_A_YEAR, PairedTest, kept_tests, paired_tests
-from steelyard.commands.history.series import JudgeSeries, RunPoint, series_of
+from steelyard.commands.history.series import JudgeSeries, series_of
 from steelyard.commands.view import viewed_run
 from steelyard.commands.view.call_index import CallFilter
 from steelyard.commands.view.call_order import sort_rows
 from steelyard.commands.view.figure_calls import calls_behind, counted_calls
 from steelyard.commands.view.viewed_run import PublishedSheet, ViewedRun
-from steelyard.core.text import pluralize, replace_lone_surrogates
-from steelyard.datasheet.comparison import page as comparison_page
-from steelyard.datasheet.comparison.page import DifferingCalls
-from steelyard.datasheet.comparison.sheet import ComparisonSheet
+from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.charts.catalogue import charts
@@ -36,33 +29,29 @@ from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.render.html.drawing.chart import Chart, chart_svg
 from steelyard.datasheet.render.html.drawing.forest_plot import limit_scale
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.errors import ConfigError, SteelyardError, UsageError
+from steelyard.errors import SteelyardError
 from steelyard.stimuli.stimulus import reference_label
-from steelyard.web.access import error_page
 from steelyard.web.messages import run_messages
-from steelyard.web.pages import application, download, page
+from steelyard.web.pages import application, download, page, page_number
+from steelyard.web.server import error_page
 from steelyard.web.view.calls import (
     FILES,
     STEPS,
+    Links,
     accuracy_map,
-    csv_lines,
     figure_sentence,
     of_outcome,
     passing,
     passing_rows,
     remedied_calls,
 )
-from steelyard.web.view.differing import RIGHT, ComparedSide, DifferingPairs
-from steelyard.web.view.history import History, history, questions_of
-from steelyard.web.view.links import Links
+from steelyard.web.view.comparisons import ComparisonPages
+from steelyard.web.view.history import HistoryPages
 from steelyard.web.view.overview import VERDICTS, OverviewRow, choose, overview_rows, together
 
 PAGE_SIZE = 50
 MOST_COMPARISONS = 12
 """Judges that pages without a server compare with the first."""
-SIDES = ("first", "second")
-SIDE_BY_SIDE = 8
-"""Calls that a comparison shows with both replies; a page of their own has all."""
 FILTERS = ("find", "verdict", "study", "certificate", "sort")
 """Conditions of the overview, and its order."""
 ORDER_TITLES = (("uv", "u first, v second"), ("vu", "v first, u second"))
@@ -84,17 +73,17 @@ class ViewPages:
         self._links, self._page_size, self._still = links, page_size, still
         self._sheets: dict[int, tuple[int, str]] = {}
         self._drawn: tuple[PublishedSheet, Sequence[Chart]] | None = None
-        self._verdicts: dict[Path, tuple[int, Verdicts]] = {}
-        self._tests: dict[tuple[str | int, ...], dict[str, PairedTest]] = {}
+        self._comparisons = ComparisonPages(self.runs, links, page_size, still=still)
+        self._history = HistoryPages(self.runs, links, self._series, self._comparisons.side, still=still)
 
     def app(self) -> Starlette:
         return application(
             Route("/", self.overview),
-            Route("/compare", self.compare),
-            Route("/differing", self.differing),
+            Route("/compare", self._comparisons.compare),
+            Route("/differing", self._comparisons.differing),
             Route("/together", self.together),
-            Route("/history", self.history),
-            Route("/history/{number:int}/{name}", self.history_file),
+            Route("/history", self._history.history),
+            Route("/history/{number:int}/{name}", self._history.file),
             Route("/run/{run:int}/", self.sheet),
             Route("/run/{run:int}/calls", self._of_calls(self.calls)),
             Route("/run/{run:int}/call/{name}", self._of_calls(self.call)),
@@ -191,67 +180,6 @@ class ViewPages:
     def _series(self) -> list[JudgeSeries]:
         return series_of((links.run, run.path, sheet) for run, links, sheet, _ in self._opened())
 
-    def _histories(self, request: Request) -> tuple[list[History], set[str], int]:
-        """Every series with the questions and the runs a year that were asked for."""
-        chosen, stated = set(request.query_params.getlist("question")), request.query_params.get("runs", "")
-        runs = int(stated) if stated.isdecimal() and 0 < len(stated) < 7 and int(stated) else RUNS_A_YEAR
-        return [history(each, chosen, runs, self._paired) for each in self._series()], chosen, runs
-
-    def history(self, request: Request) -> Response:
-        made, chosen, runs = self._histories(request)
-        every = [each for one in made for each in questions_of(one.series)]
-        return page(
-            request,
-            "view_history.html.j2",
-            histories=made,
-            questions={each.id: each.name for each in every},
-            chosen=chosen,
-            runs_a_year=runs,
-            query=f"?{request.url.query}" if request.url.query else "",
-            run_count=len(self.runs),
-            links_of=self._links,
-            now=datetime.now(UTC),
-            svg=Markup,
-            still=self._still,
-        )
-
-    def history_file(self, request: Request) -> Response:
-        """The chart of one question as a drawing, or its data."""
-        made, _, _ = self._histories(request)
-        number, name = request.path_params["number"], request.path_params["name"]
-        drawn = made[number] if number < len(made) else None
-        ids = [each.id for each in drawn.questions] if drawn is not None and drawn.charts else []
-        stem, _, kind = name.rpartition(".")
-        if drawn is None or stem not in ids or kind not in ("svg", "csv"):
-            return error_page(404, "There is no such chart in the history.")
-        chart = drawn.charts[ids.index(stem)]
-        if kind == "csv":
-            return download(name, csv_lines(chart.header, chart.rows), "text/csv; charset=utf-8")
-        return download(name, [replace_lone_surrogates(chart_svg(chart))], "image/svg+xml")
-
-    def _paired(self, before: RunPoint, after: RunPoint, wanted: Collection[str]) -> dict[str, PairedTest]:
-        """The tests of two runs, made once for their datasheets."""
-        runs = [self.runs[point.number] for point in (before, after)]
-        written = tuple(run.published.written if run.published else 0 for run in runs)
-        key: tuple[str | int, ...] = (before.side, after.side, *written, *sorted(wanted))
-        if key not in self._tests:
-
-            def make() -> dict[str, PairedTest]:
-                (old, first), (new, second) = self._side(before.side), self._side(after.side)
-                return paired_tests(old, old.pick(first), new, new.pick(second), wanted)
-
-            self._tests[key] = kept_tests((before.path, after.path), after.judge.name, wanted, make)
-        return self._tests[key]
-
-    def _compared(self, first: str, second: str) -> ComparisonSheet:
-        (left, mine), (right, other) = self._side(first), self._side(second)
-        sheet = compare_judges(left, left.pick(mine), right, right.pick(other))
-        names = [Path(side.folder).name for side in (sheet.first, sheet.second)]
-        if names[0] == names[1] and sheet.first.folder != sheet.second.folder and not self._still:
-            return sheet  # pages that others get never tell where a folder lies
-        sides = [replace(side, folder=n) for side, n in zip((sheet.first, sheet.second), names, strict=True)]
-        return replace(sheet, first=sides[0], second=sides[1])
-
     def sheet(self, request: Request) -> Response:
         run, links = self._run(request)
         published = run.published
@@ -285,7 +213,7 @@ class ViewPages:
         ended = of_outcome(run, loaded, wanted)
         counted = counted_calls(run.figure(wanted.figure), loaded.index) if wanted.figure else None
         rows = sort_rows(run, loaded, np.flatnonzero(keep & ended), wanted.sort)
-        number, last = _page_number(request, len(rows), self._page_size)
+        number, last = page_number(request, len(rows), self._page_size)
         chosen = rows[(number - 1) * self._page_size : number * self._page_size].tolist()
         return self._page(
             request,
@@ -366,80 +294,6 @@ class ViewPages:
         index = run.load().index
         return self._page(request, "view_map.html.j2", run, links, table=accuracy_map(index), steps=STEPS)
 
-    def compare(self, request: Request) -> Response:
-        try:
-            sides = _two_sides(request)
-            sheet = self._compared(*sides)
-        except UsageError as error:
-            return error_page(400, str(error))
-        pairs = self._differing(*sides)
-        links = [pairs.first.links, pairs.second.links]
-
-        def differing(side: int, **more: str) -> str:
-            judge = (sheet.first, sheet.second)[side].judge
-            return links[side].calls(CallFilter(judge=judge, differs=sides[1 - side], **more))
-
-        every = (
-            differing(0) if self._still else f"/differing?{urlencode(dict(zip(SIDES, sides, strict=True)))}"
-        )
-        text = comparison_page.render(
-            sheet,
-            home="/",
-            datasheets=[each.sheet() for each in links],
-            differing=differing,
-            calls=DifferingCalls(pairs.shown(0, SIDE_BY_SIDE), len(pairs.rows), every),
-        )
-        return HTMLResponse(replace_lone_surrogates(text), headers={"content-security-policy": page_policy()})
-
-    def differing(self, request: Request) -> Response:
-        """Every call that two judges answer differently, with both replies."""
-        try:
-            sides = _two_sides(request)
-            every = self._differing(*sides)
-        except UsageError as error:
-            return error_page(400, str(error))
-        probe, right = (request.query_params.get(name, "")[:300] for name in ("probe", "right"))
-        chosen = every.having(probe, right)
-        number, last = _page_number(request, len(chosen.rows), self._page_size)
-        asked = {**dict(zip(SIDES, sides, strict=True)), "probe": probe, "right": right}
-        return page(
-            request,
-            "view_differing.html.j2",
-            calls=chosen.shown((number - 1) * self._page_size, number * self._page_size),
-            names=[f"{side.judge} ({side.run.path.name})" for side in (every.first, every.second)],
-            sides=sides,
-            total=len(chosen.rows),
-            among=len(every.rows),
-            probes=every.probes,
-            probe=probe,
-            right=right,
-            right_words=RIGHT,
-            number=number,
-            last=last,
-            address=f"/differing?{urlencode(asked)}",
-            still=self._still,
-        )
-
-    def _differing(self, first: str, second: str) -> DifferingPairs:
-        sides = []
-        for text in (first, second):
-            verdicts, judge = self._side(text)
-            number = int(text.partition(":")[0])
-            run = self.runs[number]
-            sides.append(ComparedSide(run, run.load(), self._links(number), verdicts.pick(judge).name))
-        return DifferingPairs.of(*sides)
-
-    def _side(self, text: str) -> tuple[Verdicts, str | None]:
-        """The verdicts of the run that `0:judge` names, read once for a datasheet, and the judge."""
-        number, _, judge = text.partition(":")
-        if not number.isdecimal() or int(number) >= len(self.runs):
-            raise ConfigError("Choose two judges on the overview to compare them.")
-        run = self.runs[int(number)]
-        written = run.published.written if run.published else 0
-        if not written or self._verdicts.get(run.path, (0,))[0] != written:
-            self._verdicts[run.path] = written, load_verdicts(run.path)
-        return self._verdicts[run.path][1], judge or None
-
     # What scripts and people download
 
     def progress(self, request: Request) -> Response:
@@ -471,23 +325,6 @@ class ViewPages:
         safe = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in name)
         answer.headers["content-disposition"] = f'attachment; filename="{safe}"'
         return answer
-
-
-def _page_number(request: Request, rows: int, size: int) -> tuple[int, int]:
-    """The page that is asked for, and the last one."""
-    last = max(1, math.ceil(rows / size))
-    wanted = request.query_params.get("page", "")
-    whole = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else 1
-    return min(max(1, whole), last), last
-
-
-def _two_sides(request: Request) -> tuple[str, str]:
-    """Two judges as the overview ticks them or as links name them."""
-    ticked = request.query_params.getlist("side")
-    sides = ticked or [request.query_params.get(side, "") for side in SIDES]
-    if len(sides) != 2:
-        raise ConfigError(f"Found {pluralize(len(sides), 'judge')}, expected two: go back and tick two.")
-    return sides[0], sides[1]
 
 
 def _sides(*rows: OverviewRow) -> str:

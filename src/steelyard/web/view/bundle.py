@@ -3,23 +3,223 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
 import hashlib
 import html
+import json
+import math
 import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 from starlette.types import ASGIApp, Message
 
+from steelyard.commands.view.call_index import CallIndex
+from steelyard.commands.view.figure_calls import calls_behind, counted_calls
+from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
+from steelyard.core.arrays import Mask
 from steelyard.core.files import write_error
+from steelyard.core.text import replace_lone_surrogates
+from steelyard.datasheet.examples.selection import ExampleSelector, explain
+from steelyard.datasheet.words.glossary import probe_title
+from steelyard.datasheet.words.text import capital, escape_keeping_lines
 from steelyard.errors import ConfigError
+from steelyard.stimuli.stimulus import Stimulus, reference_label
+from steelyard.verdicts.call_answers import answer_word, reason_of
+from steelyard.web.messages import RunMessage, run_messages
 from steelyard.web.pages import asset_text
 from steelyard.web.view.app import ViewPages
-from steelyard.web.view.bundle_data import data_scripts
-from steelyard.web.view.links import StillLinks
+from steelyard.web.view.calls import StillLinks, figure_sentence
+
+PROMPTS = 1000
+"""Prompts of one file: a page reads only the file that it needs."""
+PART = 2000
+"""Calls that are read from the run file at once."""
+
+
+COLUMNS = ("judge", "protocol", "stimulus", "order", "replicate", "verdict")
+
+
+class _StringTable:
+    """Distinct values in the order in which they first came."""
+
+    def __init__(self) -> None:
+        self._places: dict[Hashable, int] = {}
+        self.values: list[Any] = []
+
+    def place(self, key: Hashable, make: Callable[[], Any] | None = None) -> int:
+        place = self._places.setdefault(key, len(self.values))
+        if place == len(self.values):
+            self.values.append(key if make is None else make())
+        return place
+
+
+def data_scripts(run: ViewedRun, name: str) -> Iterator[tuple[str, str]]:
+    """Names and texts of the script files that hold a run; a page on a disk may load scripts, and no data."""
+    loaded = run.load()
+    prompts, exchanges, usages = _StringTable(), _StringTable(), _StringTable()
+    columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "exchange", "usage", "time", "received")}
+    for start in range(0, len(loaded.index.calls), PART):
+        rows = range(start, min(start + PART, len(loaded.index.calls)))
+        for detail in details(run, loaded, rows, explained=False):
+            columns["prompt"].append(_prompt(detail, prompts))
+            columns["exchange"].append(exchanges.place(_exchange(detail)))
+            columns["usage"].append(usages.place(_usage(detail)))
+            reply = detail.stored.reply if detail.stored else None
+            columns["time"].append(None if reply is None else round(reply.reply.latency_ms, 1))
+            columns["received"].append(None if reply is None else round(reply.received))
+    sentences = _StringTable()
+    columns["why"] = _reasons(loaded, sentences)
+    data = {
+        **_index(run, loaded),
+        "columns": {**{name: getattr(loaded.index.calls, name).tolist() for name in COLUMNS}, **columns},
+        "exchanges": exchanges.values,
+        "usages": usages.values,
+        "reasons": sentences.values,
+        "prompts_per_file": PROMPTS,
+    }
+    yield name, _script(name, data)
+    for number in range(math.ceil(len(prompts.values) / PROMPTS)):
+        part = f"{name}-prompts-{number}"
+        yield part, _script(part, prompts.values[number * PROMPTS : (number + 1) * PROMPTS])
+
+
+def _script(name: str, data: Any) -> str:
+    """Compressed, and in letters that no page can mistake for its own."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).encode("ascii")
+    packed = base64.b64encode(gzip.compress(text, 6, mtime=0)).decode("ascii")
+    return f'steelyardData("{name}","{packed}")\n'
+
+
+def _index(run: ViewedRun, loaded: LoadedRun) -> dict[str, Any]:
+    index, calls = loaded.index, loaded.index.calls
+    masks = _StringTable()
+    return {
+        "ids": list(index.ids),
+        "judges": list(calls.judges),
+        "baselines": [index.is_baseline(name) for name in calls.judges],
+        "protocols": list(calls.protocols),
+        "probes": [
+            [probe, probe_title(probe), masks.place(_bits(index.run_calls.of_probe(probe, calls)))]
+            for probe in index.probes
+        ],
+        "outcomes": {word: masks.place(_bits(index.outcomes[word])) for word in index.possible_outcomes},
+        "verdicts": [[answer_word(each), reason_of(each)] for each in calls.verdicts],
+        "stimuli": [_stimulus(each) for each in calls.shown.stimuli],
+        "figures": _figures(run, index, masks),
+        "masks": masks.values,
+    }
+
+
+def _reasons(loaded: LoadedRun, sentences: _StringTable) -> list[int]:
+    """Why each call counts as it does: one sentence for the calls of a judge on one stimulus."""
+    calls = loaded.index.calls
+    reasons = [0] * len(calls)
+    for number in range(len(calls.judges)):
+        rows = np.flatnonzero(calls.judge == number)
+        selector = ExampleSelector(calls.take(rows))
+        places = [sentences.place(capital(explain(group)) + ".") for group in selector.every_group()]
+        for row, group in zip(rows.tolist(), selector.groups.number.tolist(), strict=True):
+            reasons[row] = places[group]
+    return reasons
+
+
+def _bits(mask: Mask) -> str:
+    return base64.b64encode(np.packbits(mask).tobytes()).decode("ascii")
+
+
+def _figures(run: ViewedRun, index: CallIndex, masks: _StringTable) -> dict[str, Sequence[Any]]:
+    """Figure to its sentence, the calls behind it, and those that its numerator counts."""
+    published = run.published
+    figures: dict[str, Sequence[Any]] = {}
+    for name, estimate in (published.figures if published else {}).items():
+        behind = calls_behind(estimate, index)
+        counted = counted_calls(estimate, index, behind)
+        place = None if counted is None else masks.place(_bits(counted))
+        figures[name] = [*figure_sentence(estimate, int(behind.sum())), masks.place(_bits(behind)), place]
+    return figures
+
+
+def _stimulus(stimulus: Stimulus) -> dict[str, Any]:
+    lineage = stimulus.lineage
+    body = {
+        "id": stimulus.id,
+        "hash": stimulus.shown_hash[7:19] if stimulus.texts_known else stimulus.id,
+        "probe": stimulus.probe,
+        "title": probe_title(stimulus.probe),
+        "kind": stimulus.kind,
+        "stratum": stimulus.stratum,
+        "label": reference_label(stimulus.expectation),
+        "texts": [_text(text) for text in stimulus.texts] if stimulus.texts_known else None,
+        "paired": len(stimulus.texts) == 2,
+        "turn": int(stimulus.level or 0) if len(stimulus.texts) > 2 else None,
+        "edit": lineage.edit,
+        "parent": lineage.parent,
+        "author": lineage.author,
+        "delta": stimulus.delta,
+        "request": _text(stimulus.request) if stimulus.texts_known else None,
+        "messages": [_message(each) for each in run_messages(stimulus)] or None,
+    }
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _message(message: RunMessage) -> dict[str, Any]:
+    parts = {"parts": message.parts, "before": message.before}
+    escaped = {name: [[_text(each) for each in part] for part in shown] for name, shown in parts.items()}
+    return {**vars(message), **escaped, "folded": message.folded}
+
+
+def _text(text: str) -> str:
+    return replace_lone_surrogates(escape_keeping_lines(text))
+
+
+def _prompt(detail: CallDetail, prompts: _StringTable) -> int | None:
+    if detail.stored is None:
+        return None
+    messages = detail.stored.messages
+    settings = ", ".join(
+        f"{name} {value}" for name, value in detail.stored.decoding.items() if value not in (None, {})
+    )
+    return prompts.place(
+        (messages, settings), lambda: [[[who, _text(words)] for who, words in messages], settings]
+    )
+
+
+def _exchange(detail: CallDetail) -> tuple[Any, ...]:
+    """What came back, without its time: reply, further facts, members, failures, reader, attempts."""
+    stored = detail.stored
+    reply = stored.reply if stored else None
+    facts: list[str] = []
+    if reply is not None and reply.reply.scores is not None:
+        facts.append("Scores: " + ", ".join(map(str, reply.reply.scores)))
+    if reply is not None and reply.reply.logprobs:
+        likely = ", ".join(f"{token!r} {value:.3f}" for token, value in reply.reply.logprobs.items())
+        facts.append(f"Log-probabilities: {likely}")
+    return (
+        None if reply is None else _text(reply.reply.text),
+        tuple(facts),
+        tuple((member.name, _text(member.reply or "no reply")) for member in detail.members),
+        tuple(
+            (each.reason, each.attempts, _text(each.message)) for each in (stored.failures if stored else ())
+        ),
+        detail.reader,
+        None if reply is None else (reply.attempts, reply.reply.finish, reply.reply.served_model),
+    )
+
+
+def _usage(detail: CallDetail) -> tuple[Any, ...]:
+    """Tokens of prompt and answer, whether in a batch, and dollars; nothing without a reply."""
+    if detail.stored is None or detail.stored.reply is None:
+        return (None, None, False, None)
+    used = detail.stored.reply.reply.usage
+    return (used.input_tokens, used.output_tokens, used.batched, detail.dollars)
+
 
 MARK = "bundle.txt"
 """File by which a bundle is known, so that it may be written anew."""

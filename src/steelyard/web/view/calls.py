@@ -1,4 +1,4 @@
-"""Calls of a run: those that pass a filter, what is said of them, their errors as a map, and downloads."""
+"""Calls of a run: their addresses, those that pass a filter, what is said of them, a map, and downloads."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from urllib.parse import quote, urlencode
 
 import numpy as np
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.commands.view.call_index import COUNTED, CallFilter, CallIndex, differing_calls
 from steelyard.commands.view.call_order import sort_rows
-from steelyard.commands.view.figure_calls import calls_behind, counted_calls
+from steelyard.commands.view.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
 from steelyard.commands.view.viewed_run import LoadedRun, NotFoundError, ViewedRun, details
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.render.json import dumps
+from steelyard.datasheet.render.data_files import dumps
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import capital, escape_formula
@@ -28,6 +29,75 @@ from steelyard.metrics.remedies.mitigations import remedies
 from steelyard.stimuli.stimulus import reference_label
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations
+
+
+@dataclass(frozen=True)
+class Links:
+    run: int
+    """Its place among the folders that were named."""
+    remedy: str = ""
+    """The remedy that lists of calls are looked at with."""
+
+    def sheet(self, anchor: str = "") -> str:
+        return f"/run/{self.run}/{anchor}"
+
+    def calls(self, wanted: CallFilter | None = None, **more: object) -> str:
+        """Calls that pass a filter; `more` changes parts of it, and an empty word takes one away."""
+        parts: dict[str, object] = {} if wanted is None else dict(wanted.parts())
+        if self.remedy and parts.get("figure"):
+            parts["remedy"] = self.remedy
+        parts = {name: value for name, value in {**parts, **more}.items() if value not in ("", None)}
+        return f"/run/{self.run}/calls" + (f"?{urlencode(parts)}" if parts else "")
+
+    def behind(self, estimate: Estimate) -> str:
+        outcome = COUNTED if counts_calls(estimate) else ""
+        return self.calls(CallFilter(figure=figure_name(estimate), outcome=outcome))
+
+    def remedied(self, estimate: Estimate, remedy: str) -> str:
+        """The calls behind a figure, with the answers that a remedy makes of them."""
+        return replace(self, remedy=remedy).calls(CallFilter(figure=figure_name(estimate)))
+
+    def call(self, name: str, stimulus: str, wanted: CallFilter | None = None) -> str:
+        """One call, in the list that a filter makes."""
+        del stimulus
+        return self._listed(f"call/{name}", wanted)
+
+    def stimulus(self, name: str) -> str:
+        return f"/run/{self.run}/stimulus?id={quote(name, safe='')}"
+
+    def file(self, name: str, wanted: CallFilter | None = None) -> str:
+        return self._listed(f"files/{name}", wanted)
+
+    def _listed(self, page: str, wanted: CallFilter | None) -> str:
+        query = "" if wanted is None else urlencode(dict(wanted.parts()))
+        return f"/run/{self.run}/{page}" + (f"?{query}" if query else "")
+
+    def chart_file(self, name: str) -> str:
+        return f"/run/{self.run}/figures/{name}.svg"
+
+    @property
+    def map(self) -> str:
+        return f"/run/{self.run}/map"
+
+    @property
+    def progress(self) -> str:
+        return f"/run/{self.run}/progress"
+
+
+@dataclass(frozen=True)
+class StillLinks(Links):
+    """Addresses of pages that are written as files: one page makes every list, call and stimulus."""
+
+    def calls(self, wanted: CallFilter | None = None, **more: object) -> str:
+        return super().calls(wanted, **more).replace("?", "#", 1)
+
+    def call(self, name: str, stimulus: str, wanted: CallFilter | None = None) -> str:
+        del stimulus
+        return self.calls(wanted, call=name)
+
+    def stimulus(self, name: str) -> str:
+        return self.calls(texts=name)
+
 
 REMEMBERED = 20
 PART = 500
@@ -169,7 +239,8 @@ def remedied_calls(run: ViewedRun, loaded: LoadedRun, figure: Estimate, remedy: 
     mitigated = next((each for each in with_it if each.remedy == remedy), None)
     group = {**figure.group, "remedy": remedy}
     figures = (each.estimate for each in (mitigated.figures if mitigated else ()))
-    found = next((each for each in figures if _is(each, figure, group)), None)
+    wanted = (figure.probe, figure.metric, group)
+    found = next((e for e in figures if (e.probe, e.metric, dict(e.group)) == wanted), None)
     if remedy not in known or mitigated is None or found is None:
         raise NotFoundError("That remedy is on no datasheet here: go back to the datasheet.")
     made = known[remedy].derive(seen, spread=True)
@@ -190,10 +261,6 @@ def remedied_calls(run: ViewedRun, loaded: LoadedRun, figure: Estimate, remedy: 
 def _places(calls: Observations) -> Iterator[tuple[int, int, int]]:
     """Stimulus, order and repeat of each call."""
     return zip(calls.stimulus.tolist(), calls.order.tolist(), calls.replicate.tolist(), strict=True)
-
-
-def _is(estimate: Estimate, figure: Estimate, group: Mapping[str, object]) -> bool:
-    return (estimate.probe, estimate.metric, dict(estimate.group)) == (figure.probe, figure.metric, group)
 
 
 def _listed(figure: Estimate, behind: int) -> str:

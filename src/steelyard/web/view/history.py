@@ -5,17 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+
+from steelyard.commands.compare import Verdicts
 from steelyard.commands.history.control_chart import (
+    RUNS_A_YEAR,
     PairedTest,
     address,
     changed,
+    kept_tests,
+    paired_tests,
     pairs_needed,
     run_alpha,
 )
 from steelyard.commands.history.series import JudgeSeries, RunPoint
-from steelyard.core.text import pluralize
+from steelyard.commands.view.viewed_run import ViewedRun
+from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison.rows import p_value
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.estimate_index import EstimateIndex
@@ -30,13 +39,16 @@ from steelyard.datasheet.render.html.charts.trend import (
     interval_text,
     trend_chart,
 )
-from steelyard.datasheet.render.html.drawing.chart import Chart
+from steelyard.datasheet.render.html.drawing.chart import Chart, chart_svg
 from steelyard.datasheet.sections.first_screen import Row
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
 from steelyard.metrics.stats.intervals import ALPHA, Span
+from steelyard.web.pages import download, page
+from steelyard.web.server import error_page
+from steelyard.web.view.calls import Links, csv_lines
 
 MOST_NAMED = 3
 """Figures of a change that its sentence says; all are marked."""
@@ -274,3 +286,70 @@ def _events(rows: Sequence[HistoryRow]) -> list[TrendEvent]:
 
 def _day(moment: datetime) -> str:
     return f"{moment.day} {moment:%b %Y}"
+
+
+class HistoryPages:
+    def __init__(
+        self,
+        runs: Sequence[ViewedRun],
+        links: Callable[[int], Links],
+        series: Callable[[], Sequence[JudgeSeries]],
+        side: Callable[[str], tuple[Verdicts, str | None]],
+        *,
+        still: bool,
+    ) -> None:
+        """`series` are those of the runs as they are now, `side` the verdicts of a judge of one."""
+        self.runs, self._links, self._series, self._side, self._still = runs, links, series, side, still
+        self._tests: dict[tuple[str | int, ...], dict[str, PairedTest]] = {}
+
+    def _histories(self, request: Request) -> tuple[list[History], set[str], int]:
+        """Every series with the questions and the runs a year that were asked for."""
+        chosen, stated = set(request.query_params.getlist("question")), request.query_params.get("runs", "")
+        runs = int(stated) if stated.isdecimal() and 0 < len(stated) < 7 and int(stated) else RUNS_A_YEAR
+        return [history(each, chosen, runs, self._paired) for each in self._series()], chosen, runs
+
+    def history(self, request: Request) -> Response:
+        made, chosen, runs = self._histories(request)
+        every = [each for one in made for each in questions_of(one.series)]
+        return page(
+            request,
+            "view_history.html.j2",
+            histories=made,
+            questions={each.id: each.name for each in every},
+            chosen=chosen,
+            runs_a_year=runs,
+            query=f"?{request.url.query}" if request.url.query else "",
+            run_count=len(self.runs),
+            links_of=self._links,
+            now=datetime.now(UTC),
+            svg=Markup,
+            still=self._still,
+        )
+
+    def file(self, request: Request) -> Response:
+        """The chart of one question as a drawing, or its data."""
+        made, _, _ = self._histories(request)
+        number, name = request.path_params["number"], request.path_params["name"]
+        drawn = made[number] if number < len(made) else None
+        ids = [each.id for each in drawn.questions] if drawn is not None and drawn.charts else []
+        stem, _, kind = name.rpartition(".")
+        if drawn is None or stem not in ids or kind not in ("svg", "csv"):
+            return error_page(404, "There is no such chart in the history.")
+        chart = drawn.charts[ids.index(stem)]
+        if kind == "csv":
+            return download(name, csv_lines(chart.header, chart.rows), "text/csv; charset=utf-8")
+        return download(name, [replace_lone_surrogates(chart_svg(chart))], "image/svg+xml")
+
+    def _paired(self, before: RunPoint, after: RunPoint, wanted: Collection[str]) -> dict[str, PairedTest]:
+        """The tests of two runs, made once for their datasheets."""
+        runs = [self.runs[point.number] for point in (before, after)]
+        written = tuple(run.published.written if run.published else 0 for run in runs)
+        key: tuple[str | int, ...] = (before.side, after.side, *written, *sorted(wanted))
+        if key not in self._tests:
+
+            def make() -> dict[str, PairedTest]:
+                (old, first), (new, second) = self._side(before.side), self._side(after.side)
+                return paired_tests(old, old.pick(first), new, new.pick(second), wanted)
+
+            self._tests[key] = kept_tests((before.path, after.path), after.judge.name, wanted, make)
+        return self._tests[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from steelyard.commands.history.series import JudgeCertificate, certificate_of
@@ -17,12 +17,11 @@ from steelyard.datasheet.sections.first_screen import Row
 from steelyard.datasheet.sections.summary import cost_summary
 from steelyard.metrics.proportions import UNREADABLE_RATE
 from steelyard.metrics.run.losses import PROBE as RUN
-from steelyard.web.view.links import Links
+from steelyard.web.view.calls import Links
 
 KEY_FIGURES = 3
 NO_CERTIFICATE = "none"
 VERDICTS = (NO_FAULT, CARE, TOO_LITTLE, UNFIT)
-SORTS = ("judge", "verdict", "calls", "price", "date", "certificate", "study")
 
 Opened = tuple[ViewedRun, Links, Datasheet | None, str]
 """A run with its links, its datasheet and what keeps that from being read."""
@@ -76,6 +75,7 @@ class OverviewRow:
         if self.sheet is None or self.judge is None:
             return "–"
         spent = cost_summary(self.sheet.facts)
+        spent = spent.removeprefix("price ")
         return f"{spent} for all judges" if spent and not self._is_alone else spent or "free"
 
     @property
@@ -113,7 +113,7 @@ def overview_rows(opened: Iterable[Opened]) -> tuple[list[str], list[OverviewRow
     ranked = sorted(counts, key=lambda key: (key not in merits, -counts[key], list(counts).index(key)))
     columns = ranked[:KEY_FIGURES]
     filled = [
-        OverviewRow(**{**vars(row), "figures": tuple(mine.get(key) for key in columns)})
+        replace(row, figures=tuple(mine.get(key) for key in columns))
         for row, mine in zip(rows, cells, strict=True)
     ]
     names = [next(each[key].decision.question.title for each in cells if key in each) for key in columns]
@@ -184,8 +184,10 @@ def together(rows: Sequence[OverviewRow]) -> list[TogetherRow]:
     """Every question that counts for one of the judges, in reading order of the first that has it."""
     cells = [_figures(row) for row in rows]
     titles = dict.fromkeys(key for each in cells for key in each)
-    return [TogetherRow(_title(key, cells), tuple(each.get(key) for each in cells)) for key in titles]
-
-
-def _title(key: str, cells: Sequence[Mapping[str, Row]]) -> str:
-    return next(each[key].decision.row_title for each in cells if key in each)
+    return [
+        TogetherRow(
+            next(each[key].decision.row_title for each in cells if key in each),
+            tuple(each.get(key) for each in cells),
+        )
+        for key in titles
+    ]

@@ -61,7 +61,7 @@ def trend_chart(
 ) -> Chart:
     """The figure over the runs, oldest first; time runs to the right, and runs keep a distance."""
     places = _places(points)
-    y = Scale(*domain, HEIGHT, upward=True)
+    y, (low, high) = Scale(*domain, HEIGHT, upward=True), domain
     drawn = _allowed(y, allowed)
     dates = _events(points, places, events)
     drawn += dates
@@ -85,7 +85,7 @@ def trend_chart(
         title=f"{title} over {len(points)} runs",
         label=aria_label(header, rows),
         x=axis,
-        y=Axis(y, None, _ticks(domain), signed=signed),
+        y=Axis(y, None, [low, (low + high) / 2, high], signed=signed),
     )
     used = dict.fromkeys(point.state for _, point in known)
     legend = tuple(LegendEntry(MARKS[each][0], each, MARKS[each][2]) for each in MARKS if each in used)
@@ -161,19 +161,13 @@ def _clip(y: Scale, value: float) -> float:
     return min(y.high, max(y.low, value))
 
 
-def _ticks(domain: Span) -> list[float]:
-    low, high = domain
-    return [low, (low + high) / 2, high]
-
-
 def _dates(points: Sequence[TrendPoint]) -> list[str]:
-    """Days of the runs; hours where all are of one day."""
+    """Days of the runs, or hours where all are of one day; each once."""
     known = [point.at for point in points if point.at is not None]
     within = len({at.date() for at in known}) < 2
-    return [
-        "" if at is None else f"{at:%H:%M}" if within else f"{at.day} {at:%b}"
-        for at in (point.at for point in points)
-    ]
+    named = [f"{at:%H:%M}" if within else f"{at.day} {at:%b}" for at in known]
+    news = iter(["" if text == before else text for before, text in pairwise(["", *named])])
+    return ["" if point.at is None else next(news) for point in points]
 
 
 def interval_text(value: str, interval: str, state: str) -> str:

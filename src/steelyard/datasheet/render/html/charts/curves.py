@@ -1,4 +1,4 @@
-"""Psychometric curves, one panel per judge, with the baselines behind each."""
+"""Curves, one panel per judge: the better text chosen by quality, and answers right by how sure it is."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ from steelyard.datasheet.render.html.drawing.chart import (
     Column,
     Panel,
     Series,
+    SeriesStyle,
     all_judges,
     aria_label,
+    data_cell,
     interval_ends,
     marking,
     omission_note,
     pairs_only,
     series,
+    series_styles,
 )
-from steelyard.datasheet.render.html.drawing.labels import spread_labels
+from steelyard.datasheet.render.html.drawing.scatter import spread_labels
+from steelyard.datasheet.sections.rows import Text
 from steelyard.datasheet.sections.sections import LADDER
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.ladder import DELTA75, TARGET_SENSITIVITY
+from steelyard.metrics.run.confidence import PROBE, RIGHT_AT
+from steelyard.verdicts.readers import TOKEN
 
 WIDTH, HEIGHT = 250, 190
 TITLE = "Psychometric curves"
@@ -167,3 +173,70 @@ class _Curves:
             svg.draw_text(curve.label, (x, height), role="muted", size=12, align="left")
             for curve, (x, _), height in zip(curves, ends, heights, strict=True)
         ]
+
+
+RELIABILITY_CAPTION = (
+    "How often answers are right, by how sure the judge is, in bins of about equal size. On the diagonal its "
+    "confidence is a chance of being right; below it the judge is surer than it is right. The bars of one "
+    "curve hold together with 95 %. Hollow marks are probabilities of the answer's token."
+)
+RELIABILITY_HEADER = ("judge", "bin", "mean confidence", RIGHT_AT.label)
+
+
+def reliability(summary: Summary) -> Chart | None:
+    panels, rows = [], []
+    styles = series_styles(summary)
+    for judge in summary.measured:
+        for signal in (None, TOKEN):
+            curve = _bins(summary, judge.name, signal)
+            if curve:
+                told = [_bin_row(summary, judge.name, each) for each in curve]
+                style = styles[judge.name]
+                panels.append(_reliability_panel(curve, judge.name, style, told, hollow=signal is not None))
+                rows += told
+    words = ("Reliability curves", RELIABILITY_CAPTION)
+    return Chart(*words, tuple(panels), RELIABILITY_HEADER, tuple(rows), wide=True) if panels else None
+
+
+def _bins(summary: Summary, judge: str, signal: str | None) -> list[Estimate]:
+    found = summary.datasheet.of(judge, RIGHT_AT.id, PROBE)
+    return [each for each in found if each.group.get("signal") == signal and numbers.defined(each)]
+
+
+def _stated(estimate: Estimate) -> float:
+    return float(estimate.details["confidence"])
+
+
+def _bin_row(summary: Summary, judge: str, estimate: Estimate) -> tuple[Text, ...]:
+    stated = numbers.decimal(_stated(estimate))
+    return judge, f"{estimate.group['bin']:g}", stated, data_cell(summary, estimate)
+
+
+def _reliability_panel(
+    curve: Sequence[Estimate],
+    judge: str,
+    style: SeriesStyle,
+    rows: Sequence[tuple[Text, ...]],
+    *,
+    hollow: bool,
+) -> Panel:
+    x, y = Scale(0, 1, WIDTH), Scale(0, 1, HEIGHT, upward=True)
+    points = [(x(_stated(each)), y(each.value or 0.0)) for each in curve]
+    drawn = [svg.draw_line([(x(0), y(0)), (x(1), y(1))], role="muted", width=1.2, dash=(4, 3))]
+    for (at, _), each in zip(points, curve, strict=True):
+        low, high = map(y, interval_ends(each))
+        drawn.append(svg.error_bar((at, low), (at, high), style.role))
+    if len(points) > 1:
+        drawn.append(svg.draw_line(points, role=style.role, width=2))
+    marker = partial(svg.draw_marker, style.shape, role=style.role, size=55, edge=1.5, outline=style.role)
+    drawn += [marker(at=each, hollow=hollow) for each in points]
+    drawing = draw(
+        drawn,
+        width=WIDTH,
+        height=HEIGHT,
+        title=f"Reliability curves: {judge}",
+        label=aria_label(RELIABILITY_HEADER, rows),
+        x=Axis(x, "confidence", QUARTERS),
+        y=Axis(y, "right", QUARTERS),
+    )
+    return Panel(drawing, judge)
