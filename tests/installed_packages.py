@@ -12,7 +12,7 @@ from typing import Any
 from steelyard.core.registry import Registry
 from steelyard.datasheet.words.glossary import declared
 from steelyard.probes.probe_metadata import installed_probes
-from steelyard.run_folder.stamp import plug_ins_installed
+from steelyard.run_folder.publication import plug_ins_installed
 from steelyard.sequential.decision import decidable
 
 FROM_PACKAGES = (declared, decidable, installed_probes, plug_ins_installed)

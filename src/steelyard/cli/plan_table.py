@@ -36,7 +36,7 @@ def print_study_plan(
     *,
     by_probe: bool = False,
 ) -> None:
-    from steelyard.commands.reference_run import plan_before_judges
+    from steelyard.commands.open_study import plan_before_judges
 
     with without_code():
         study, rows = plan_before_judges(study, folder, generation)

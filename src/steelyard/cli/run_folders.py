@@ -25,7 +25,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
-    from steelyard.commands.show import JudgeExamples, ShowRequest
+    from steelyard.commands.report import JudgeExamples, ShowRequest
 
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
@@ -95,8 +95,8 @@ def show(
 
     Example: steelyard show steelyard-runs/mine --outcome flip -n 5
     """
-    from steelyard.commands.show import ShowRequest
-    from steelyard.commands.show import show as choose
+    from steelyard.commands.report import ShowRequest
+    from steelyard.commands.report import show as choose
     from steelyard.core.json_dataclasses import to_body
 
     wanted = ShowRequest(judge, probe, outcome, number)

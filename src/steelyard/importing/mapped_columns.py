@@ -17,7 +17,6 @@ from steelyard.importing.rating_exports import export_of
 from steelyard.importing.rating_reader import label_ratings, read_ratings
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.sources.cells import LOST, SLOTS, normal, plain_text
 from steelyard.tasks.sources.found_columns import (
     FILLED,
     NAMES_OF_PEOPLE,
@@ -28,7 +27,17 @@ from steelyard.tasks.sources.found_columns import (
     flattened,
 )
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableParts, TableRecord, Where, filter_rows
+from steelyard.tasks.sources.table import (
+    LOST,
+    SLOTS,
+    Table,
+    TableParts,
+    TableRecord,
+    Where,
+    filter_rows,
+    normal,
+    plain_text,
+)
 
 LENGTHS = {"words": "text", "words_1": "text_1", "words_2": "text_2"}
 """Parts that hold the length of a text, and those that hold the text itself, whose words are counted."""

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.scale import BINARY_WORDS
-from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, is_number, normal, plain_text
-from steelyard.tasks.sources.table import Where
+from steelyard.tasks.sources.table import LOST, SLOTS, Where, is_missing, is_number, normal, plain_text
 
 HUMAN, JUDGE, CODE = "human", "judge", "code"
 KINDS = {

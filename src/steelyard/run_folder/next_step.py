@@ -26,9 +26,8 @@ from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.written import BY_RULE, EDITED_RUNS, UNACCEPTED, WRITTEN
 from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.probes.suites import SUITES
-from steelyard.run_folder.remedy_judge import RemedyJudge
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.sample_size_hint import SampleSizeHint, sample_size_hint
+from steelyard.run_folder.sample_size_hint import RemedyJudge, SampleSizeHint, sample_size_hint
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted

@@ -23,19 +23,19 @@ from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES, SCORE_JUD
 from steelyard.providers.provider import connect
 from steelyard.stimuli.shallow_reader import read_checklists as shallow_reading
 from steelyard.study.composite_judges import CompositeJudge, disambiguate, with_known_names
-from steelyard.study.consent import Consent, refuse
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.judge_protocols import PromptReport
-from steelyard.study.prompt_columns import check_filled, data_columns, shown_columns
-from steelyard.study.reference import check_reference, with_placeholder_labels
 from steelyard.study.role_config import EditingConfig, parse_roles, read_prompts
-from steelyard.study.study import ProbeCache, Study, data_source
-from steelyard.study.study_files import NamedFile, check_files, files_of
+from steelyard.study.study import ProbeCache, Study, check_reference, data_source, with_placeholder_labels
+from steelyard.study.study_files import Consent, NamedFile, check_files, files_of, refuse
 from steelyard.study.study_probes import (
     DEFAULT_PROBES,
     RUN_PROBES,
+    check_filled,
+    data_columns,
     default_probes,
     probe_specs,
+    shown_columns,
     without_claims,
     without_idle,
     without_unwritten,

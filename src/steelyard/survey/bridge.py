@@ -27,8 +27,8 @@ from steelyard.survey.judged_items import (
     task_numbers,
 )
 from steelyard.survey.options import BridgeOptions
-from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.table import is_missing, plain_text
 
 SCHEMA = "steelyard.bridge/1"
 FEWEST_ANCHORS = 30

@@ -13,9 +13,9 @@ from steelyard.errors import DataError
 from steelyard.importing.mapped_columns import EXPECTED, SCORE, find_recorded_columns
 from steelyard.providers.provider_info import DoctorCheck
 from steelyard.tasks.data_config import ITEM_PARTS
-from steelyard.tasks.sources.cells import LOST, normal
 from steelyard.tasks.sources.found_columns import FILLED, VERDICT, ColumnFinder, flattened
 from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.table import LOST, normal
 
 _MOST_GROUPS = 30
 _LONG = 60

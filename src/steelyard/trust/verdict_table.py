@@ -19,9 +19,18 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.importing.ratings import parse_parts
 from steelyard.survey.judged_items import task_numbers
 from steelyard.tasks.scale import BINARY_WORDS, Pairwise, answer_words, parse_scale
-from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
+from steelyard.tasks.sources.table import (
+    LOST,
+    SLOTS,
+    Table,
+    TableParts,
+    TableRecord,
+    filter_rows,
+    is_missing,
+    normal,
+    plain_text,
+)
 from steelyard.trust.options import VerdictOptions
 from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS
 

@@ -13,10 +13,18 @@ from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.builtin_yaml import load_builtin
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.sources.cells import Labels, is_missing, long_text, messages_of, plain_text
 from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import Format, read_table
-from steelyard.tasks.sources.table import Table, TableRecord, table_of
+from steelyard.tasks.sources.table import (
+    Labels,
+    Table,
+    TableRecord,
+    is_missing,
+    long_text,
+    messages_of,
+    plain_text,
+    table_of,
+)
 from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.preprocess import Preparation
 

@@ -18,13 +18,19 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
-from steelyard.commands.history.control_chart import RUNS_A_YEAR, PairedTest, kept_tests, paired_tests
-from steelyard.commands.history.series import JudgeSeries, RunPoint, series_of
+from steelyard.commands.history import (
+    RUNS_A_YEAR,
+    JudgeSeries,
+    PairedTest,
+    RunPoint,
+    kept_tests,
+    paired_tests,
+    series_of,
+)
 from steelyard.commands.view import viewed_run
 from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.call_order import sort_rows
 from steelyard.commands.view.figure_calls import calls_behind, counted_calls
-from steelyard.commands.view.viewed_run import PublishedSheet, ViewedRun
+from steelyard.commands.view.viewed_run import PublishedSheet, ViewedRun, sort_rows
 from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.page import DifferingCalls

@@ -7,14 +7,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from steelyard.commands.history.control_chart import (
+from steelyard.commands.history import (
+    JudgeSeries,
     PairedTest,
+    RunPoint,
     address,
     changed,
     pairs_needed,
     run_alpha,
 )
-from steelyard.commands.history.series import JudgeSeries, RunPoint
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.rows import p_value
 from steelyard.datasheet.conclusion import Conclusion
