@@ -23,8 +23,7 @@ from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials
 from steelyard.runner.prices import price_of
 from steelyard.runner.session import prime_provider
-from steelyard.study.composite_judges import CompositeJudge
-from steelyard.study.judge_address import plain_address
+from steelyard.study.composite_judges import CompositeJudge, plain_address
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.judge import Judge

@@ -18,7 +18,7 @@ from steelyard.core.registry import Spec
 from steelyard.core.validation import Expected, StrictModel, checked, format_value, parse_map
 from steelyard.errors import ConfigError
 from steelyard.providers.provider_info import Options, ProviderInfo
-from steelyard.study.judge_address import provider_options
+from steelyard.study.composite_judges import provider_options
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.table import SPELLINGS
 from steelyard.trials.builtin_prompts import (

@@ -25,8 +25,7 @@ from steelyard.core.files import cache_folder, signature
 from steelyard.core.foreign_code import file_of
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.providers.provider import destinations, model_info
-from steelyard.study.composite_judges import CompositeJudge
-from steelyard.study.judge_address import judge_place
+from steelyard.study.composite_judges import CompositeJudge, judge_place
 from steelyard.study.judge_protocols import names_file
 from steelyard.study.task_config import part_names_file
 from steelyard.tasks.adapters.adapter import FILE as DATASET
