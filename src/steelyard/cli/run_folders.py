@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import COUNT, KINDS, PORT, OneOf, option
+from steelyard.cli.options import COUNT, KINDS, OneOf, PageOptions, option, takes
 from steelyard.cli.output import (
     FULL,
     display_path,
-    open_link,
     print_datasheet,
     print_page_path,
     print_results,
     warn,
 )
 from steelyard.cli.process import return_large_arrays, use_one_blas_thread
+from steelyard.core.settings import argument, group, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, SteelyardError
 
@@ -134,21 +135,18 @@ def _headline(one: JudgeExamples, wanted: ShowRequest) -> str:
     return f"{one.judge}: {pluralize(one.matching, 'stimulus', 'stimuli')}{of}{ending}{more}."
 
 
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions:
+    folders: tuple[Path, ...] = argument("DIR...", "folder", nargs=-1, required=True)
+    bundle: Path | None = setting(
+        "Write pages that open from a disk or any web server, instead of serving them.", "DIR", kind="folder"
+    )
+    pages: PageOptions = group(PageOptions)
+
+
 @click.command(short_help="Browse runs and every call behind a figure.")
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=KINDS["folder"])
-@option(
-    "--bundle",
-    type=KINDS["folder"],
-    metavar="DIR",
-    help="Write pages that open from a disk or any web server, instead of serving them.",
-)
-@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
-@option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one.")
-@option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
-@option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
-def view(
-    folders: tuple[Path, ...], bundle: Path | None, host: str, port: int, allow_remote: bool, no_browser: bool
-) -> None:
+@takes(ViewOptions)
+def view(options: ViewOptions) -> None:
     """Open a local web page to browse runs and imports: datasheets whose numbers link to their calls, every
     call with its prompt and raw reply, pairs in both orders, comparisons of judges. The pages are read-only;
     a run may continue meanwhile.
@@ -156,17 +154,19 @@ def view(
     from steelyard.web.server import Server, require_loopback
     from steelyard.web.view.app import ViewPages
 
-    if bundle is not None:
+    if options.bundle is not None:
         from steelyard.web.view.bundle import write_bundle
 
-        count = write_bundle(folders, bundle, lambda words: click.echo(f"writing {words}", err=True))
-        click.echo(f"{pluralize(count, 'file')}: {display_path(bundle / 'index.html')}")
+        count = write_bundle(
+            options.folders, options.bundle, lambda words: click.echo(f"writing {words}", err=True)
+        )
+        click.echo(f"{pluralize(count, 'file')}: {display_path(options.bundle / 'index.html')}")
         return
-    require_loopback(host, remote=allow_remote)
-    pages = ViewPages(folders)
-    server = Server(host, port, "view", *folders)
+    require_loopback(options.pages.host, remote=options.pages.allow_remote)
+    pages = ViewPages(options.folders)
+    server = Server(options.pages.host, options.pages.port, "view", *options.folders)
     what = f"Showing {pluralize(len(pages.runs), 'run')}"
-    server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser, host=host))
+    server.serve(pages.app(), lambda url: options.pages.open(what, url))
 
 
 @click.command(short_help="Write calls as JSONL, Parquet or XLSX, runs as Inspect logs.")
