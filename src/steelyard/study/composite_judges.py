@@ -329,3 +329,21 @@ def _from_text(given: str) -> dict[str, Any]:
         members = rest.split("&of=") if found else []
         return {**settings, "by": what, JURY: members}
     return {**settings, kind: QueryValue(what), **({"of": rest} if found else {})}
+
+
+def distinct_judges(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:
+    """Two judges of one model are told apart by what was written; two of one name are refused."""
+    named = disambiguate(given, judges)
+    shown = [" ".join(judge.name.split()) for judge in named]
+    for name in shown:
+        if shown.count(name) > 1:
+            raise ConfigError(f"two judges are named {name!r}: give each a 'name' of its own.")
+    named = with_known_names(named)
+    seen: dict[str, str] = {}
+    for judge in named:
+        twin = seen.setdefault(judge.fingerprint("base"), judge.name)
+        if twin != judge.name:
+            raise ConfigError(
+                f"judges {twin!r} and {judge.name!r} are one instrument: leave one of them out."
+            )
+    return named

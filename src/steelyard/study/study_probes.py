@@ -205,3 +205,19 @@ def _templates(judge: Judge) -> Iterator[str]:
     for one in judge.leaf_judges:
         for protocol in one.protocols.values():
             yield from (text for text in (protocol.user, protocol.system) if text)
+
+
+def check_rubric(study: Study) -> None:
+    """Refuse prompts that hold a rubric where there is none."""
+    if study.task.rubric or all(item.rubric for item in study.items):
+        return
+    for judge in study.judges:
+        texts = [text for p in judge.protocols.values() for text in (p.user, p.system) if text]
+        if judge.rubric is None and not judge.baseline and any("rubric" in text for text in texts):
+            whose, own = "its prompt", ""
+            if judge.name not in study.prompts:
+                whose, own = "Steelyard's own prompt", "--prompt FILE with the judge's own prompt, or "
+            raise ConfigError(
+                f"judge {judge.name!r}: {whose} holds a rubric, and the study has none; add {own}--rubric "
+                "FILE, or rubric under task, or map a column of rubrics."
+            )

@@ -30,18 +30,10 @@ from steelyard.estimation.ranking import (
     tiers,
     unbeaten_group,
 )
-from steelyard.importing.ratings import Rating, RatingsTable
+from steelyard.importing.ratings import Rating, RatingsTable, independence
 from steelyard.metrics.run.self_preference import vendor_of
 from steelyard.metrics.stats.intervals import Span
-from steelyard.survey.judged_items import (
-    TUNE,
-    Subject,
-    choose,
-    choose_judge,
-    choose_people,
-    independence,
-    score_scale,
-)
+from steelyard.survey.judged_items import TUNE, Subject, choose, choose_judge, choose_people, score_scale
 from steelyard.survey.options import RankOptions
 from steelyard.survey.ranks import BY_NAME, GIVEN, Leaderboard, RankedSystem, RankTable, Separation
 
@@ -192,6 +184,7 @@ def leaderboard(table: RatingsTable, subject: Subject, options: RankOptions) -> 
     if strengths is not None and not options.by_strength:
         beside = strengths.like(tables)
         remarks += strengths.undefined[:1] if beside is None else []
+    decided = [row.value for row in judged if row.value in (0.0, 1.0)] if table.is_pairwise else []
     family = vendor_of(judge)
     kin = [] if family is None else [name for name in names if vendor_of(name) == family]
     return Leaderboard(
@@ -210,7 +203,7 @@ def leaderboard(table: RatingsTable, subject: Subject, options: RankOptions) -> 
         people_alone=tables.people_alone,
         corrected=tables.corrected,
         strengths=beside,
-        slot_share=_slot_share(judged) if table.is_pairwise else None,
+        slot_share=fmean(decided) if decided else None,
         baseline=options.baseline,
         own_family=options.own_family or tuple(kin),
         family_source=GIVEN if options.own_family else BY_NAME,
@@ -396,8 +389,3 @@ def _difference(
     value = float(ranking.figures[one] - ranking.figures[other])
     reach = quantile * ranking.difference_error(one, other)
     return (value, value - reach, value + reach) if reach > 0 else (value, None, None)
-
-
-def _slot_share(rows: Sequence[Rating]) -> float | None:
-    decided = [row.value for row in rows if row.value in (0.0, 1.0)]
-    return fmean(value or 0.0 for value in decided) if decided else None
