@@ -164,7 +164,7 @@ def selftest(profile: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.commands.selftest import selftest as run
+    from steelyard.commands.doctor import selftest as run
 
     with tempfile.TemporaryDirectory(prefix="steelyard-selftest-") as folder:
         gates = run(Path(folder), profile)
@@ -203,7 +203,7 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     import asyncio
     from contextlib import suppress
 
-    from steelyard.commands.selftest import pack_stimuli
+    from steelyard.commands.doctor import pack_stimuli
     from steelyard.datasheet.words.text import escape_control_chars
     from steelyard.errors import ConfigError
     from steelyard.providers.planted.planted_judges import Planted

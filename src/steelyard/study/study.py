@@ -22,7 +22,7 @@ from steelyard.providers.provider import model_info
 from steelyard.stimuli.authored.brief import pack_stimuli
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.adapters.adapter import FILE
+from steelyard.tasks.adapters import FILE
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import scale_name

@@ -28,7 +28,7 @@ from steelyard.providers.provider import destinations, model_info
 from steelyard.study.composite_judges import CompositeJudge, judge_place
 from steelyard.study.judge_protocols import names_file
 from steelyard.study.task_config import part_names_file
-from steelyard.tasks.adapters.adapter import FILE as DATASET
+from steelyard.tasks.adapters import FILE as DATASET
 from steelyard.trials.judge import Judge
 
 FILES, KEYS = KINDS = ("files", "keys")

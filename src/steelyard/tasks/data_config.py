@@ -17,8 +17,7 @@ from pydantic import BaseModel, Field
 from steelyard.core.registry import Spec
 from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.adapters import ADAPTERS, Adapter
-from steelyard.tasks.adapters.adapter import Opener
+from steelyard.tasks.adapters import ADAPTERS, Adapter, Opener
 from steelyard.tasks.builtin_yaml import read_list
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale
 from steelyard.tasks.sources.found_columns import (
