@@ -163,7 +163,7 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
 
 def price_list(study: Study) -> dict[str, str]:
     prices = {}
-    measured = [judge for judge in study.judges if not judge.baseline]
+    measured = study.under_test
     for judge in (one for each in measured for one in each.leaf_judges):
         price = price_of(judge)
         if price is None or not (price.input or price.output):

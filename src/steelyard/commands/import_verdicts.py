@@ -24,13 +24,15 @@ from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, re
 from steelyard.metrics.common import ACCURACY, MERIT
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
+from steelyard.metrics.scores.written import EDITED_RUNS, WRITTEN
 from steelyard.probes.probe import PROBES, Probe
-from steelyard.run_folder.next_step import ACCEPTED_HERE, GATE, OWN_DATA, unaccepted_step, with_steps
+from steelyard.run_folder.next_step import GATE, unaccepted_step, with_steps
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import sample_size_hint
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts
-from steelyard.stimuli.original import NATURAL_PROBE
+from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.observations import Observations
 
 PROFILE = "recorded"
@@ -203,8 +205,12 @@ def _probes(observations: Observations) -> list[Probe]:
     return [PROBES.build(spec) for spec in specs]
 
 
+OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS, *WRITTEN, *EDITED_RUNS)
+ACCEPTED_HERE = "measure it here on written texts that a person or a second model accepted"
+
+
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:
-    """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
+    """The datasheet, each verdict with what to do next; no command here can ask the judge."""
     return with_steps(sheet, {verdict.judge: _recorded_step(sheet, verdict) for verdict in sheet.verdicts})
 
 

@@ -6,9 +6,11 @@ A reference is a judge whose verdicts on the items stand in the place of labels 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,11 @@ class Study:
             written.setdefault(stimulus.probe, []).append(stimulus)
         return replace(design, authored={probe: tuple(made) for probe, made in written.items()})
 
+    @property
+    def under_test(self) -> list[Judge]:
+        """Judges that are measured; the others are baselines."""
+        return [judge for judge in self.judges if not judge.baseline]
+
     @cached_property
     def items_hash(self) -> str | None:
         return content_hash([item.content for item in self.items]) if self.items else self.frozen_items
@@ -199,6 +206,28 @@ class Study:
         return probes
 
 
+def positional_words(words: Sequence[str]) -> Iterator[str]:
+    """Words of a command that belong to no option: the study file, if there is one."""
+    return (word for before, word in pairwise(("", *words)) if not {before[:1], word[:1]} & {"-"})
+
+
+def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
+    """The words without these options and their values."""
+    skip = False
+    for word in words:
+        if not skip and word not in options:
+            yield word
+        skip = not skip and word in options
+
+
+def with_larger_sample(words: Iterable[str], growth: float) -> Iterator[str]:
+    """The words, a --sample among them raised with the rows: the old one would leave out those added."""
+    before = ""
+    for word in words:
+        yield str(ceil(round(int(word) * growth, 6))) if before == "--sample" else word
+        before = word
+
+
 Labels = Mapping[str, str]
 
 
@@ -207,7 +236,7 @@ def check_reference(study: Study) -> None:
     if study.reference is None:
         return
     where = f"data.reference: judge {study.reference!r}"
-    names = [judge.name for judge in study.judges if not judge.baseline]
+    names = [judge.name for judge in study.under_test]
     if study.reference not in names:
         raise ConfigError(f"{where} is none of the study's; expected one of {', '.join(names)}.")
     if reference_judge(study).composition is not None:

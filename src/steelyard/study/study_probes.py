@@ -81,7 +81,7 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
     """The study without probes that edit what no judge is shown, or find nothing to show or to be written."""
     if form_of(study.task) != POINTWISE:
         return study
-    judges = [judge for judge in study.judges if not judge.baseline]
+    judges = study.under_test
     unread = [
         (
             probe.name,
