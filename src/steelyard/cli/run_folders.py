@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import COUNT, KINDS, OneOf, PageOptions, option, takes
+from steelyard.cli.options import PageOptions, takes
 from steelyard.cli.output import (
     FULL,
     display_path,
@@ -21,7 +21,7 @@ from steelyard.cli.output import (
     warn,
 )
 from steelyard.cli.process import return_large_arrays, use_one_blas_thread
-from steelyard.core.settings import argument, group, setting
+from steelyard.core.settings import argument, flag, group, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, SteelyardError
 
@@ -29,12 +29,19 @@ if TYPE_CHECKING:
     from steelyard.commands.report import JudgeExamples, ShowRequest
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    folder: Path = argument("DIR", "folder")
+    form: str | None = setting(
+        "Print this format to stdout.", flags=("--format",), choices=("html", "md", "json", "csv")
+    )
+    verify: bool = flag("Verify the hashes in run.db first, and compute every figure.")
+    full: bool = flag(FULL)
+
+
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
-@click.argument("folder", metavar="DIR", type=KINDS["folder"])
-@option("--format", "form", type=OneOf(["html", "md", "json", "csv"]), help="Print this format to stdout.")
-@option("--verify", is_flag=True, help="Verify the hashes in run.db first, and compute every figure.")
-@option("--full", is_flag=True, help=FULL)
-def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
+@takes(ReportOptions)
+def report(options: ReportOptions) -> None:
     """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls.
 
     Figures are read instead of computed where neither the files of the folder nor this program have changed
@@ -48,13 +55,13 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     from steelyard.runner.run_messages import metric_errors
 
     with working("computing every figure from the stored replies; no calls"):
-        published = publish(folder, verify=verify)
+        published = publish(options.folder, verify=options.verify)
     datasheet, losses = published.datasheet, published.losses
     if published.unwritten is not None:
         warn(published.unwritten)
     faults: list[SteelyardError] = [*metric_errors(datasheet.faults)]
-    if form is None:
-        faults += print_datasheet(datasheet, full=full)
+    if options.form is None:
+        faults += print_datasheet(datasheet, full=options.full)
         click.echo()
     else:
         from steelyard.datasheet.render import csv, html, markdown
@@ -66,27 +73,29 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
             "csv": csv.render,
             "json": dumps,
         }
-        click.echo(renderers[form](datasheet), nl=False)
+        click.echo(renderers[options.form](datasheet), nl=False)
     code = print_results(losses, faults)
-    if form is None:
-        print_page_path(RunFolder(folder).page, full=full)
+    if options.form is None:
+        print_page_path(RunFolder(options.folder).page, full=options.full)
     sys.exit(code)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    folder: Path = argument("DIR", "folder")
+    judge: str | None = setting("Only this judge [all judges under test].", "NAME", ("-j", "--judge"))
+    probe: str | None = setting("Only calls of this probe.", "PROBE", ("-p", "--probe"))
+    outcome: str | None = setting(
+        "Only calls with this outcome.",
+        choices=("wrong", "flip", "positional", "contradiction", "unreadable", "failed"),
+    )
+    number: int = setting("Stimuli per judge.", "N", ("-n", "--number"), default=3, kind="count")
+    as_json: bool = flag("Print JSON with full texts and replies.", ("--json",))
+
+
 @click.command(short_help="Show the calls behind a figure.")
-@click.argument("folder", metavar="DIR", type=KINDS["folder"])
-@option("-j", "--judge", metavar="NAME", help="Only this judge [all judges under test].")
-@option("-p", "--probe", metavar="PROBE", help="Only calls of this probe.")
-@option(
-    "--outcome",
-    type=OneOf(["wrong", "flip", "positional", "contradiction", "unreadable", "failed"]),
-    help="Only calls with this outcome.",
-)
-@option("-n", "--number", type=COUNT, default=3, metavar="N", help="Stimuli per judge.")
-@option("--json", "as_json", is_flag=True, help="Print JSON with full texts and replies.")
-def show(
-    folder: Path, judge: str | None, probe: str | None, outcome: str | None, number: int, as_json: bool
-) -> None:
+@takes(ShowOptions)
+def show(options: ShowOptions) -> None:
     """Show calls of a run folder: request, texts, both orders, raw replies, and how each was parsed and
     scored. Most informative calls first; ties are broken by the study seed.
 
@@ -100,9 +109,9 @@ def show(
     from steelyard.commands.report import show as choose
     from steelyard.core.json_dataclasses import to_body
 
-    wanted = ShowRequest(judge, probe, outcome, number)
-    chosen = choose(folder, wanted)
-    if as_json:
+    wanted = ShowRequest(options.judge, options.probe, options.outcome, options.number)
+    chosen = choose(options.folder, wanted)
+    if options.as_json:
         body = [
             {"judge": one.judge, "matching": one.matching, "exhibits": to_body(one.exhibits)}
             for one in chosen
@@ -169,13 +178,18 @@ def view(options: ViewOptions) -> None:
     server.serve(pages.app(), lambda url: options.pages.open(what, url))
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    folder: Path = argument("DIR", "folder")
+    parquet: bool = flag("Write Parquet instead of JSONL.")
+    xlsx: bool = flag("Write the observations as a workbook.")
+    as_inspect: bool = flag("Write Inspect logs, one per probe.", ("--inspect",))
+    out: Path | None = setting("Folder to write [DIR/export or DIR/inspect].", "DIR", kind="folder")
+
+
 @click.command(short_help="Write calls as JSONL, Parquet or XLSX, runs as Inspect logs.")
-@click.argument("folder", metavar="DIR", type=KINDS["folder"])
-@option("--parquet", is_flag=True, help="Write Parquet instead of JSONL.")
-@option("--xlsx", is_flag=True, help="Write the observations as a workbook.")
-@option("--inspect", "as_inspect", is_flag=True, help="Write Inspect logs, one per probe.")
-@option("--out", type=KINDS["folder"], metavar="DIR", help="Folder to write [DIR/export or DIR/inspect].")
-def export(folder: Path, parquet: bool, xlsx: bool, as_inspect: bool, out: Path | None) -> None:
+@takes(ExportOptions)
+def export(options: ExportOptions) -> None:
     """Write the calls of a run for other tools.
 
     Trials are the calls with request and reply. Observations are the verdicts with their expectation; they
@@ -183,13 +197,14 @@ def export(folder: Path, parquet: bool, xlsx: bool, as_inspect: bool, out: Path 
     or run, edited messages marked, edit and expectation in the metadata, one score per verdict. Import scores
     that Inspect adds with `steelyard import`.
     """
-    chosen = [name for name, given in (("parquet", parquet), ("xlsx", xlsx)) if given]
+    chosen = [name for name, given in (("parquet", options.parquet), ("xlsx", options.xlsx)) if given]
     if len(chosen) == 2:
         raise ConfigError("--parquet: cannot be combined with --xlsx; remove one of them.")
-    if not as_inspect:
+    folder = options.folder
+    if not options.as_inspect:
         from steelyard.commands.export import export_tables
 
-        for table in export_tables(folder, out or folder / "export", "".join(chosen) or "jsonl"):
+        for table in export_tables(folder, options.out or folder / "export", "".join(chosen) or "jsonl"):
             parts = f" ({table.calls})" if table.calls.baselines else ""
             click.echo(f"{table.path}: {pluralize(table.calls.total, 'row')}{parts}.")
         return
@@ -199,6 +214,6 @@ def export(folder: Path, parquet: bool, xlsx: bool, as_inspect: bool, out: Path 
         )
     from steelyard.inspect_logs.export import export_inspect
 
-    for log in export_inspect(folder, out or folder / "inspect"):
+    for log in export_inspect(folder, options.out or folder / "inspect"):
         samples, scores = pluralize(log.samples, "sample"), pluralize(log.scores, "score")
         click.echo(f"{log.path}: {samples}, {scores}.")

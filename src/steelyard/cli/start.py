@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from steelyard.cli.options import KINDS, OneOf, complete_judges, option
+from steelyard.cli.options import KINDS, OneOf, complete_judges, option, takes
 from steelyard.cli.output import FULL, display_path, plain, print_datasheet, print_page_path, warn
+from steelyard.core.settings import flag, setting
 from steelyard.errors import ConfigError, SteelyardError
 
 FOLDER = "steelyard-runs/recorded-demo"
@@ -38,7 +40,7 @@ def demo(out: Path | str, full: bool) -> None:
     click.echo("Your own judge: steelyard init")
 
 
-PURPOSE = OneOf(["look", "gate", "compare", "score"])
+PURPOSES = ("look", "gate", "compare", "score")
 JUDGE = "Judge (such as openai/gpt-4o-mini, or python/FILE.py:FUNCTION)"
 QUESTIONS = {
     "data": ("Table of answers that it judged or will judge", "built-in texts"),
@@ -46,27 +48,26 @@ QUESTIONS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class InitOptions:
+    judge: str | None = setting(
+        "Judge, as for `measure`.", "JUDGE", ("--judge", "-j"), shell_complete=complete_judges
+    )
+    data: Path | None = setting("Table of answers [built-in texts].", "FILE", kind="file")
+    prompt: Path | None = setting("Prompt of the judge [Steelyard's own].", "FILE", kind="file")
+    purpose: str | None = setting(
+        "What it is measured for: look, gate, compare or score [look].",
+        "PURPOSE",
+        ("--for",),
+        choices=PURPOSES,
+    )
+    out: Path = setting("Study file to write.", "FILE", default=Path("study.yaml"), kind="file")
+    no_files: bool = flag("Take no table and no prompt that is not named.")
+
+
 @click.command(short_help="Write a first study file for your judge, with its price.")
-@option("--judge", "-j", metavar="JUDGE", help="Judge, as for `measure`.", shell_complete=complete_judges)
-@option("--data", type=KINDS["file"], metavar="FILE", help="Table of answers [built-in texts].")
-@option("--prompt", type=KINDS["file"], metavar="FILE", help="Prompt of the judge [Steelyard's own].")
-@option(
-    "--for",
-    "purpose",
-    type=PURPOSE,
-    metavar="PURPOSE",
-    help="What it is measured for: look, gate, compare or score [look].",
-)
-@option("--out", type=KINDS["file"], metavar="FILE", default="study.yaml", help="Study file to write.")
-@option("--no-files", is_flag=True, help="Take no table and no prompt that is not named.")
-def init(
-    judge: str | None,
-    data: Path | None,
-    prompt: Path | None,
-    purpose: str | None,
-    out: Path | str,
-    no_files: bool,
-) -> None:
+@takes(InitOptions)
+def init(options: InitOptions) -> None:
     """Write a study file of about ten lines for your judge, and print its plan and its price.
 
     A table of answers and a prompt that lie where the study file will are taken if there is one of each; on a
@@ -75,7 +76,7 @@ def init(
     """
     from steelyard.commands.start import AFTERWARDS, NewStudy, prompts_in, tables_in
 
-    path = Path(out)
+    path, judge, data, prompt = options.out, options.judge, options.data, options.prompt
     if path.exists():
         raise ConfigError(f"{display_path(path)}: is there already; choose another --out.")
     asks = sys.stdin is not None and sys.stdin.isatty()
@@ -83,11 +84,12 @@ def init(
         judge = click.prompt(JUDGE)
     if not judge:
         raise ConfigError("init: no judge is named; add --judge JUDGE, such as openai/gpt-4o-mini.")
-    data = data or _file("data", [] if no_files else tables_in(path.parent), asks)
-    prompt = prompt or _file("prompt", [] if no_files else prompts_in(path.parent, judge, data), asks)
-    if asks and not purpose:
-        purpose = click.prompt("What for", default="look", type=PURPOSE)
-    study = NewStudy(judge, data, prompt, purpose or "look")
+    data = data or _file("data", [] if options.no_files else tables_in(path.parent), asks)
+    prompt = prompt or _file("prompt", [] if options.no_files else prompts_in(path.parent, judge, data), asks)
+    purpose = options.purpose or "look"
+    if asks and not options.purpose:
+        purpose = click.prompt("What for", default="look", type=OneOf(PURPOSES))
+    study = NewStudy(judge, data, prompt, purpose)
     text = study.text(path.parent)
     path.write_text(text, encoding="utf-8")
     try:
