@@ -342,7 +342,8 @@ def test_calls_of_a_run_agree_in_number(steelyard) -> None:
     with ScriptedServer(wins("tie"), fails(400, "no")) as server:
         judge = f"openai/x?base_url={server.url}"
         done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
-    assert "\n1 call in this run." in done.stdout
+    assert "\n12 calls in this run, 11 of them failed." in done.stdout
+    assert describe_calls(RunSession(1)) == "1 call in this run."
     assert describe_calls(RunSession(2)) == "2 calls in this run."
 
 

@@ -8,10 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import steelyard
 from commands import run_command
+from steelyard.commands.compare import load_verdicts
+from steelyard.commands.history import address, paired_tests
+from steelyard.metrics.comparison.comparison import compare_units
+from steelyard.metrics.comparison.rows import UnitEvent
+from steelyard.metrics.comparison.unit_events import CONFIDENCES, Units
+from steelyard.metrics.run.confidence import RIGHT, WRONG
 
 Row = tuple[bool, str]
 """Whether the judge is right, and the cell of its confidence."""
@@ -156,3 +163,111 @@ def test_a_function_that_raises_is_escalated(tmp_path: Path, monkeypatch: pytest
     found = ask("q", "a")
     assert isinstance(found, steelyard.Escalate)
     assert found.reason == "the judge raised ZeroDivisionError: division by zero"
+
+
+def honest(n: int, rng: random.Random) -> Row:
+    sure = rng.choice([0.55, 0.7, 0.85, 0.95])
+    return rng.random() < sure, str(sure)
+
+
+def recorded(folder: Path, name: str, row: Callable[[int, random.Random], Row], size: int = 400) -> list[Row]:
+    """Verdicts of a judge in a folder of its name, and the same rows."""
+    rng, rows = random.Random(name), []
+    for n in range(size):
+        rows.append(row(n, rng))
+    cells = (f"i{n},{n % 2 if right else 1 - n % 2},{n % 2},{sure}" for n, (right, sure) in enumerate(rows))
+    (folder / f"{name}.csv").write_text("\n".join(["id,verdict,human,sure", *cells]) + "\n")
+    run_command(folder, "import", f"{name}.csv", "--name", name, *IMPORT[2:4], "--out", name)
+    return rows
+
+
+def area(rows: list[Row]) -> float:
+    """Every right answer beside every wrong one, a tie half."""
+    right, wrong = ([float(sure) for ok, sure in rows if ok is kind] for kind in (True, False))
+    return sum((a > b) + (a == b) / 2 for a in right for b in wrong) / (len(right) * len(wrong))
+
+
+def test_two_judges_are_compared_on_the_calls_of_both(tmp_path: Path) -> None:
+    first = recorded(tmp_path, "honest", honest)
+    second = recorded(
+        tmp_path, "boastful", lambda n, rng: (rng.random() < 0.75, rng.choice(["0.9", "0.95", "", "0.99"]))
+    )
+    files = ("--html", "c.html", "--markdown", "c.md")
+    told = run_command(tmp_path, "compare", "honest", "boastful", *files).out
+    body = json.loads(run_command(tmp_path, "compare", "honest", "boastful", "--json").out)
+    shared = [n for n, (_, sure) in enumerate(second) if sure]
+    mine, other = ([rows[n] for n in shared] for rows in (first, second))
+    rows = {row["metric"]: row for row in body["comparisons"] if row["probe"] == "confidence"}
+    tells, over = rows["confidence_auroc"], rows["overconfidence"]
+    assert (tells["first"], tells["second"]) == pytest.approx((area(mine), area(other)))
+    means = [np.mean([float(sure) - right for right, sure in part]) for part in (mine, other)]
+    assert (over["first"], over["second"]) == pytest.approx(tuple(means))
+    squares = [np.mean([(float(sure) - right) ** 2 for right, sure in part]) for part in (mine, other)]
+    brier = rows["brier_score"]
+    assert (brier["first"], brier["second"]) == pytest.approx(tuple(squares))
+    assert (tells["state"], over["state"], tells["n_shared"]) == ("worse", "worse", len(shared))
+    assert tells["dropped_second"]["unsure"] == len(first) - len(shared)
+    page, text = ((tmp_path / name).read_text() for name in ("c.html", "c.md"))
+    for words in ("knows when it is wrong", "surer than it is right"):
+        assert all(words in each for each in (told, page, text))
+    assert f"B: {len(first) - len(shared)} without a confidence" in text
+
+
+def test_a_judge_without_a_confidence_is_compared_in_the_rest(tmp_path: Path) -> None:
+    recorded(tmp_path, "honest", honest)
+    (tmp_path / "plain.csv").write_text(
+        "".join(f"{line.rpartition(',')[0]}\n" for line in (tmp_path / "honest.csv").read_text().splitlines())
+    )
+    run_command(tmp_path, "import", "plain.csv", *IMPORT[2:3], IMPORT[3].rpartition(",")[0], "--out", "plain")
+    body = json.loads(run_command(tmp_path, "compare", "honest", "plain", "--json").out)
+    rows = {row["metric"]: row for row in body["comparisons"]}
+    assert rows["confidence_auroc"]["difference"] is None
+    assert rows["accuracy"]["difference"] == 0
+    assert "B has no confidence on labelled items" in run_command(tmp_path, "compare", "honest", "plain").out
+
+
+def test_gate_and_history_know_the_question(tmp_path: Path) -> None:
+    recorded(tmp_path, "honest", honest)
+    recorded(tmp_path, "boastful", overconfident, 400)
+    passed = json.loads(run_command(tmp_path, "gate", "honest", "--policy", "default", "--json").out)
+    results = {check["metric"]: check["result"] for check in passed["checks"]}
+    assert results["confidence_auroc"] == results["overconfidence"] == "PASS"
+    drift = ("gate", "boastful", "--reference", "honest", "--policy", "default", "--json")
+    checks = json.loads(run_command(tmp_path, *drift, code=3).out)["checks"]
+    moved = [check for check in checks if "no drift" in check["rule"] and check["metric"] == "overconfidence"]
+    assert [check["result"] for check in moved] == ["FAIL"]
+    old, new = (load_verdicts(tmp_path / name) for name in ("honest", "boastful"))
+    sheet = steelyard.load(tmp_path / "honest")
+    decision = next(each for each in sheet.findings if each.question.name == "Confidence")
+    charted = [address(test.estimate) for test in decision.tests]
+    tests = paired_tests(old, old.pick(None), new, new.pick(None), charted)
+    assert tests.keys() == set(charted)
+
+
+def both(rng: np.random.Generator, lift: float, size: int = 80) -> tuple[Units, Units]:
+    """Two judges of correlated answers on the same items, the second one with a better signal by `lift`."""
+    sides, easy = [], rng.normal(size=size)
+    for gain in (0.0, lift):
+        right = rng.normal(size=size) + easy > -1
+        told = right * (1 + gain) + easy / 2 + rng.normal(size=size)
+        key = ((f"i{n}", "", 0) for n in range(size))
+        sides.append(
+            {
+                k: UnitEvent(value, None, k[0], k[0], "", RIGHT if ok else WRONG)
+                for k, value, ok in zip(key, told.tolist(), right.tolist(), strict=True)
+            }
+        )
+    first, second = (Units(side, "base", side.keys()) for side in sides)
+    return first, second
+
+
+def test_equal_judges_seldom_differ_and_the_limits_cover() -> None:
+    rng, runs = np.random.default_rng(8), 400
+    rows = [compare_units(*both(rng, 0.0), CONFIDENCES[0]) for _ in range(runs)]
+    alarms = sum(row.p is not None and row.p <= 0.05 for row in rows)
+    covered = sum((row.intervals[0].low or 0) <= 0 <= (row.intervals[0].high or 0) for row in rows)
+    error = (0.05 * 0.95 / runs) ** 0.5
+    assert alarms / runs <= 0.05 + 2 * error  # each item's answers may have come from either judge
+    assert 0.93 - 2 * error <= covered / runs
+    better = [compare_units(*both(rng, 3.0), CONFIDENCES[0]) for _ in range(100)]
+    assert sum(row.p is not None and row.p <= 0.05 and (row.difference or 0) > 0 for row in better) >= 80

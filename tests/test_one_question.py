@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from calibration.words import sheet_of as sheet_of_world
+from calibration.words import verdicts_only
+from calibration.worlds import KINDS, World
 from commands import run_command
-from record.folders import SOUND, SWAYED, make
+from record.folders import FOLDERS, SOUND, SWAYED, make
 from record.render import forms
 from steelyard.datasheet.clause import Clause, ClauseFigure
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.question import Decision, State
 from steelyard.datasheet.render import html
@@ -22,6 +26,7 @@ from steelyard.datasheet.render.clauses import css_class, headword, lead
 from steelyard.datasheet.sections.first_screen import judge_rows, key_figures, shared_step
 from steelyard.datasheet.sections.remedies import remedy_tables
 from steelyard.datasheet.sections.summary import Summary, summarise
+from steelyard.datasheet.words import numbers
 from steelyard.run_folder.published_files import read_datasheet
 
 WIDE = 400
@@ -184,6 +189,48 @@ def test_no_column_is_empty_beside_another_of_its_question(tmp_path: Path) -> No
     columns, rows = judge_rows(measured_together(tmp_path, *given))
     assert "more ties when told so: strict" in columns
     assert [name for place, name in enumerate(columns) if not any(row.figures[place] for row in rows)] == []
+
+
+def gaps(summary: Summary) -> list[tuple[str, str]]:
+    """Judge and column of each dash in whose place the sheet has the figure that another judge shows.
+
+    A question that is not measured of a judge has no figure, such as whether one repeats its only answer.
+    """
+    columns, rows = judge_rows(summary)
+    found = []
+    for place, name in enumerate(columns):
+        shown = next(figure for row in rows if (figure := row.figures[place]) is not None)
+        measured = summary.datasheet.look_up.rows[address(shown.estimate)[1:]]
+        for row in rows:
+            own = summary.finding(row.judge, shown.decision.title)
+            if row.figures[place] is None and own is not None and own.state is not State.NOT_MEASURED:
+                found += [(row.judge, name)] if numbers.defined(measured.get(row.judge)) else []
+    return found
+
+
+@pytest.mark.parametrize("name", [each for each in FOLDERS if each.startswith("judges-")])
+def test_a_dash_is_a_figure_that_was_not_measured(name: str, tmp_path: Path) -> None:
+    assert gaps(summarise(sheet_of(name, tmp_path))) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_planted_judge_of_several_has_its_figure_in_every_column(kind: str) -> None:
+    """Merit that is fine at all steps beside one refuted at three, or a taste that chance explains."""
+    answers = {judge: planted.answers for judge, planted in KINDS[kind].judges.items()}
+    with verdicts_only():
+        sheet = sheet_of_world(World.of(kind, 0, 3), answers, 3)
+    assert gaps(summarise(sheet)) == []
+
+
+def test_calls_are_one_count_where_a_server_of_several_is_dead(tmp_path: Path) -> None:
+    dead = "openai/x?base_url=http://127.0.0.1:9/v1"
+    given = ("-j", SOUND, "-j", dead, "-p", "vacuum", "--out", "run")
+    done = run_command(tmp_path, "measure", *given, code=1, OPENAI_API_KEY="k")
+    asked = read_datasheet(tmp_path / "run").facts.asked
+    partial, head, *_ = (line for line in done.out.splitlines() if f"{asked} " in line)
+    assert partial.startswith(f"Partial: {asked} of ")
+    assert head.endswith(f"{asked} calls")
+    assert f"\n{asked} calls in this run, 1 of them failed." in done.out
 
 
 def test_no_call_lost_is_not_marked_as_undecided(tmp_path: Path) -> None:

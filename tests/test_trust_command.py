@@ -153,6 +153,17 @@ def test_a_refusal_says_what_is_missing(
     assert "holds a refusal, no promise" in refused.err
 
 
+def test_a_signal_that_is_nowhere_is_what_is_missing(
+    command: Command, verdicts: Path, tmp_path: Path
+) -> None:
+    head, *rows = [line.split(",") for line in verdicts.read_text().splitlines()]
+    for cells in rows:
+        cells[head.index("confidence")] = ""
+    verdicts.write_text("\n".join(map(",".join, [head, *rows])) + "\n")
+    done = command(*FIT)
+    assert (done.code, "missing is a signal that tells" in " ".join(done.out.split())) == (4, True)
+
+
 CASCADE = (
     *("trust", "fit", "verdicts.csv", "--people", "human", "--judge", "quick", "--judge", "verdict"),
     *("--signal", "quick=sure", "--signal", "verdict=confidence", "--error", "0.15"),

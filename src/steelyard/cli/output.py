@@ -75,9 +75,11 @@ def plain(text: str, style: str = "") -> Text:
 def describe_calls(session: RunSession, *, estimated: bool = False) -> str:
     about = "about " if estimated else ""
     spent = f", {about}${session.dollars:.4f} spent in all" if session.dollars else ""
-    if session.calls:
-        return f"{pluralize(session.calls, 'call')} in this run{spent}."
-    if session.failures or session.stop_errors:
+    failed = session.failures.total()
+    if session.calls:  # those that failed were made too, as the first line of the datasheet counts them
+        among = f", {failed:,} of them failed" if failed else ""
+        return f"{pluralize(session.calls + failed, 'call')} in this run{among}{spent}."
+    if failed or session.stop_errors:
         return f"No call of this run was answered{spent}."
     return "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR."
 

@@ -246,7 +246,7 @@ def pairs_needed(tests: int, alpha: float) -> int:
 
 def exchange_p(paired: Paired) -> float:
     """Exact p of the difference, answers to each pair or item exchanged between the runs."""
-    sums = np.bincount(paired.pair, weights=paired.change)
+    sums = np.bincount(paired.pair, weights=paired.flippable)
     largest = float(np.abs(sums).max(initial=0.0))
     return sign_flip(np.rint(sums / largest * GRID).astype(np.int64)) if largest else 1.0
 

@@ -49,6 +49,8 @@ class Amount:
     """The same to the side of a balance that each row stands on, `LEFT_OUT` where it does not count."""
     weigh: Callable[[Ints], Floats] = both_sides
     """Sides of the units to their weights: the figure is the mean of value times weight."""
+    among: Callable[[Floats, Ints], Floats] | None = None
+    """Values and sides of all units to what each adds, where that depends on the others; NaN for nothing."""
     group: Group = field(default_factory=dict)
     """What tells the figure from another of its metric, as a condition does."""
     in_levels: bool = False

@@ -167,8 +167,9 @@ def _audits(trust: TrustFile, file: Path, table: VerdictTable) -> list[bool]:
 
 def _lead(seen: Watch, promised: float) -> str:
     low, high = (100 * end for end in seen.limits)
+    verb = "is" if seen.wrong == 1 else "are"
     error = (
-        f"{seen.wrong:,} of {pluralize(seen.audits, 'audited answer')} are wrong "
+        f"{seen.wrong:,} of {pluralize(seen.audits, 'audited answer')} {verb} wrong "
         f"({percent(round(seen.error, 3))} [{low:.1f}, {high:.1f}])"
     )
     if seen.alarm_at is not None:

@@ -185,8 +185,10 @@ class TrustFit:
         error = promise.failure / len(self.stages)
         fewest = fewest_labels(promise.error, error)
         known = {judge: points for judge, points in self.curves.items() if points}
-        if not known or tested < fewest:
+        if tested < fewest:
             return Refusal(Missing.LABELS, fewest)
+        if not known:
+            return Refusal(Missing.SIGNAL, None)
         best = min(known, key=lambda judge: min(point.value for point in known[judge]))
         sure = [point for point in known[best] if point.share <= STARTS[-1]] or known[best][:1]
         needed = labels_to_show(min(point.value for point in sure), promise.error, error)

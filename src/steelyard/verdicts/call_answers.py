@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -124,13 +125,17 @@ class ItemAnswer:
     label: str | None = None
     """What people say; None where nobody did, or the judge itself."""
 
-    @property
-    def answer(self) -> str | None:
-        return most_frequent(call.answer for call in self.calls)[0]
+    @cached_property
+    def _most_frequent(self) -> tuple[str | None, float]:
+        return most_frequent(call.answer for call in self.calls)
 
     @property
-    def repeats(self) -> float | None:
-        return most_frequent(call.answer for call in self.calls)[1]
+    def answer(self) -> str | None:
+        return self._most_frequent[0]
+
+    @property
+    def repeats(self) -> float:
+        return self._most_frequent[1]
 
     @property
     def orders(self) -> float | None:
@@ -197,9 +202,10 @@ def agreement_signals(
     found = [(name, mine.items.get(name)) for name in items]
     signals: dict[str, list[float | None]] = {}
     if mine.has_repeats:
+        most = mine.most_calls
         # An item that was asked less often has other shares: one call always agrees with itself.
         signals[REPEATS] = [
-            None if item is None or len(item.calls) < mine.most_calls else item.repeats for _, item in found
+            None if item is None or len(item.calls) < most else item.repeats for _, item in found
         ]
     if mine.has_orders:
         signals[ORDERS_AGREE] = [None if item is None else item.orders for _, item in found]

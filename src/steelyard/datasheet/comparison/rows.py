@@ -17,6 +17,8 @@ from steelyard.probes.probe_metadata import probes_in
 
 BETTER, WORSE, DIFFERENT, ALIKE, UNDECIDED = "better", "worse", "different", "alike", "undecided"
 DIFFER = (BETTER, WORSE, DIFFERENT)
+UNNAMED_PROBES = ("vacuum", "ladder", "position", "run", "confidence")
+"""Probes whose figures say by themselves where they come from."""
 
 
 def state(row: Comparison) -> str:
@@ -86,7 +88,7 @@ def condition(row: Comparison) -> str:
     same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
     left_out = (*hidden, *same, "weighed_against")
     group = {key: value for key, value in row.group.items() if key not in left_out}
-    probe = "" if row.probe in ("vacuum", "ladder", "position", "run") else probe_title(row.probe)
+    probe = "" if row.probe in UNNAMED_PROBES else probe_title(row.probe)
     pairs = ""
     if metric_named(row.metric).over_kinds and row.probe == "ladder":
         pairs = "between equals" if same else "" if group else "all pairs"
@@ -146,11 +148,12 @@ def dropped(row: Comparison) -> str:
         "with another reference",
         "abstained",
         "with a reason that ends with no answer",
+        "without a confidence",
     )
     told = []
     for side, lost in (("A", row.dropped_first), ("B", row.dropped_second)):
         counts = (lost.not_shown, lost.unreadable, lost.failed, lost.no_reference, lost.other_reference)
-        counted = zip((*counts, lost.abstained, lost.unnamed), names, strict=True)
+        counted = zip((*counts, lost.abstained, lost.unnamed, lost.unsure), names, strict=True)
         parts = [f"{n} {word}" for n, word in counted if n]
         told += [f"{side}: {', '.join(parts)}"] if parts else []
     return "; ".join(told)

@@ -232,6 +232,8 @@ def _unpaired(row: Comparison) -> str:
     if row.dropped_first.other_reference:
         return "compared with different references"
     for name, side in (("A", row.dropped_first), ("B", row.dropped_second)):
+        if side.unsure:
+            return f"{name} has no confidence on labelled items"
         if side.no_reference:
             return f"{name} has no reference but its own verdicts, or none"
     if row.dropped_first.not_shown and row.dropped_second.not_shown:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
 
 import numpy as np
 
@@ -100,7 +99,7 @@ def _tests(figures: JudgeEstimates, known: Iterable[Estimate]) -> Iterable[Test]
     for estimate in known:
         test = figures.deciding_merit(estimate)
         words = ("tells good from bad", f"on {_evidence(estimate.probe)}" if several else "", test.part)
-        yield Test(test.estimate, (test.limit, inf), " ".join(filter(None, words)))
+        yield Test.of(test.estimate, " ".join(filter(None, words)))
 
 
 def _evidence(probe: str) -> str:

@@ -14,11 +14,12 @@ from math import inf, isfinite
 
 from steelyard.core.arrays import Mask
 from steelyard.datasheet.clause import Clause, say
-from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import defined
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH
@@ -74,6 +75,9 @@ class Test:
     @classmethod
     def of(cls, estimate: Estimate, name: str = "") -> Test:
         """The figure against the limit of its metric, or as a difference with the margin."""
+        if estimate.metric == MERIT.id:  # its limit is that of chance, of a baseline or of large steps
+            merit = MeritTest.of(estimate)
+            return cls(merit.estimate, (merit.limit, inf), name)
         metric = metric_named(estimate.metric)
         limit = metric.limit_in(estimate.group, estimate.probe)
         name = name or metric.short

@@ -288,7 +288,7 @@ class _Brief(Opening):
             self.console.print()
             self.console.print(table)
         if columns:
-            self.line("↑ too high · ↓ too low · ? undecided · – not measured, or another test decides", "dim")
+            self.line("↑ too high · ↓ too low · ? undecided · – not measured", "dim")
         if step := first_screen.shared_step(self.summary):
             self.console.print()
             self._next(step)

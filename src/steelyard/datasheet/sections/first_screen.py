@@ -182,6 +182,12 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
     first = {key for place, (key, weight) in enumerate(ranked) if weight >= 100 or place < MOST_COLUMNS}
     measured = {title for (title, _), known in cells.items() if known}
     columns = [key for key, known in cells.items() if key in first and (known or key[0] not in measured)]
+    for title, name in columns:
+        known = cells[title, name]
+        for judge in summary.measured if known else ():
+            found = _beside(summary, judge.name, title, next(iter(known.values())))
+            if found is not None:
+                known.setdefault(judge.name, found)
     rows = [
         JudgeRow(
             judge.name,
@@ -192,6 +198,17 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
         for judge in summary.measured
     ]
     return [name for _, name in columns], rows
+
+
+def _beside(summary: Summary, judge: str, title: str, shown: Row) -> Row | None:
+    """The figure of another judge's row, where this judge has it and another test decides."""
+    estimate = shown.estimate
+    found = summary.datasheet.look_up.find(judge, estimate.metric, estimate.probe, estimate.group)
+    own = summary.finding(judge, title)
+    if found is None or found.value is None or own is None or own.state is State.NOT_MEASURED:
+        return None
+    limited = Test.without_limit if shown.test.allowed is None else Test.of
+    return Row(own, limited(found, shown.name))
 
 
 def _cost(summary: Summary, judge: str) -> float | None:

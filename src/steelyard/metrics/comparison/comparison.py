@@ -6,18 +6,18 @@ Then all figures together, for multiple testing: one global test, and the adjust
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
+from steelyard.core.arrays import Floats, Ints
 from steelyard.metrics.common import ABSTENTION_RATE, CONTRADICTION_RATE
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.rows import ComparisonCriterion, UnitEvent
-from steelyard.metrics.comparison.unit_events import Dropped, UnitEvents, Units
+from steelyard.metrics.comparison.unit_events import UNSURE, Dropped, UnitEvents, Units
 from steelyard.metrics.estimate import DECIDES, Interval
 from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import (
@@ -120,6 +120,9 @@ class Comparison:
 
 THESE_CLUSTERS = "these clusters only"
 NO_SHARED = "no unit has a verdict of both judges"
+ONE_OUTCOME = "all shared answers of one are right, or all are wrong: nothing to tell apart"
+ADDS_NOTHING = {"abstained", UNSURE}
+"""Why a unit that has a verdict has no value."""
 ONE_SIDE = "every reference is on one side: errors to the other can not be seen"
 
 
@@ -142,7 +145,12 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
         for key in answered
     ]
     paired = Paired.of(rows)
-    if amount is not None:
+    if amount is not None and amount.among is not None:
+        found = _among(amount.among, paired, [(first[key].side, second[key].side) for key in answered])
+        if found is None:
+            return replace(head, note=ONE_OUTCOME)
+        paired = found
+    elif amount is not None:
         weight = _weights(amount, [first[key] for key in answered])
         if np.isnan(weight).any():
             return replace(head, note=ONE_SIDE)
@@ -153,7 +161,7 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     if paired.of_events:
         method = "tango_cluster" if paired.n_clusters > 1 else "tango"
     could = [
-        (first[key], second[key]) for key in shown if "abstained" not in (first[key].loss, second[key].loss)
+        (first[key], second[key]) for key in shown if not {first[key].loss, second[key].loss} & ADDS_NOTHING
     ]
     return replace(
         head,
@@ -166,15 +174,30 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
             Interval(method, *paired.limits(1 - ALPHA / 2)),
             Interval(method, *paired.limits(1 - ALPHA), confidence=0.90),
         ),
-        bounds=_bounds(could, amount),
+        bounds=None if paired.exchanged is not None else _bounds(could, amount),
         p=p,
         flipped=flipped,
         mcnemar_exact=mcnemar_exact(paired.gained, paired.lost) if paired.of_events else None,
         mcnemar_mid_p=mcnemar_mid_p(paired.gained, paired.lost) if paired.of_events else None,
-        sums=_sums(rows, paired.change.tolist(), flipped),
+        sums=_sums(rows, paired.flippable.tolist(), flipped),
         paired=paired,
         note=None if flipped == CLUSTERS else THESE_CLUSTERS,
     )
+
+
+def _among(
+    parts: Callable[[Floats, Ints], Floats], paired: Paired, sides: Sequence[tuple[int, int]]
+) -> Paired | None:
+    """What units add among the others of their judge, and among those of both; None where nothing is told."""
+    side = np.array(sides, dtype=np.int64)
+    values = np.stack([paired.first, paired.second], axis=1).astype(np.float64)
+    first, second = (parts(values[:, judge], side[:, judge]) for judge in (0, 1))
+    if np.isnan(first).any() or np.isnan(second).any():
+        return None
+    both = parts(values.T.ravel(), side.T.ravel())
+    ones = np.ones(paired.size)
+    exchanged = both[paired.size :] - both[: paired.size]
+    return replace(paired, first=first, second=second, weight=ones, exchanged=exchanged)
 
 
 def _sums(rows: Sequence[tuple[float, float, str, str]], changes: Sequence[float], flipped: str) -> Sums:

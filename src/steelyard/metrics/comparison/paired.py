@@ -30,6 +30,9 @@ class Paired:
     weight: Floats | None = None
     """What each unit counts, where the figure is a mean of amounts; None for a share of events."""
     reach: float = 1.0
+    exchanged: Floats | None = None
+    """Differences whose signs are flipped, where what a unit adds depends on the others; they are computed
+    from both judges together, so that which judge is which changes nothing else."""
 
     @classmethod
     def of(cls, rows: Sequence[tuple[float, float, str, str]]) -> Paired:
@@ -54,6 +57,10 @@ class Paired:
     def change(self) -> Ints | Floats:
         change = self.second - self.first
         return change if self.weight is None else change * self.weight
+
+    @property
+    def flippable(self) -> Ints | Floats:
+        return self.change if self.exchanged is None else self.exchanged
 
     @cached_property
     def gained(self) -> int:
@@ -112,7 +119,7 @@ class Paired:
         """
         by_clusters = self.n_clusters >= ENOUGH_CLUSTERS
         units = self.cluster if by_clusters else self.pair
-        halves = 2 * np.bincount(units, weights=self.change)
+        halves = 2 * np.bincount(units, weights=self.flippable)
         whole = np.rint(halves)
         if np.abs(halves - whole).max(initial=0.0) < _ROUNDING:
             p = sign_flip(whole.astype(np.int64))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
+from math import isnan
 
 import numpy as np
 
@@ -34,9 +35,13 @@ from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.metric import LEFT_OUT, Amount, Metric, Texts
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.length import longer_text
+from steelyard.metrics.run.confidence import AUROC, BRIER, OVERCONFIDENCE, RIGHT, WRONG
+from steelyard.metrics.run.confidence import PROBE as CONFIDENCE
 from steelyard.metrics.scores.columns import Scores, rescaled_to_original
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
-from steelyard.verdicts.observations import Observation
+from steelyard.verdicts.call_answers import CallAnswers, as_they_are, call_confidence
+from steelyard.verdicts.confidence import TOKEN
+from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 
@@ -86,6 +91,12 @@ LOSSES = {
 CONTRADICTIONS = ComparisonCriterion("run", CONTRADICTION_RATE.id, (), "call")
 
 
+CONFIDENCES = [
+    criterion_for(CONFIDENCE, "base", metric, {}, place)
+    for place, metric in enumerate((AUROC, OVERCONFIDENCE, BRIER))
+]
+
+
 class UnitEvents(dict[ComparisonCriterion, dict[Key, UnitEvent]]):
     def __init__(self) -> None:
         super().__init__()
@@ -103,6 +114,8 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     result.add(_lost(calls, identity))
     if any(call.contradicts is not None for call in calls):
         result.add(_contradictions(calls, identity))
+    if any(call.confidence is not None for call in calls):
+        result.add(_confidences(Observations.of(calls), identity))
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
     scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) != 2])
     for shown in chain(pair_rows(pairs, identity), score_rows(scores, identity)):
@@ -158,11 +171,35 @@ def _contradictions(observations: Iterable[Observation], identity: Identity) -> 
         yield CONTRADICTIONS, _key(observation, identity), event
 
 
+def _confidences(observations: Observations, identity: Identity) -> Iterator[Entry]:
+    """Labelled calls on items as they are, with how sure the judge says it is, and whether it is right."""
+    plain = as_they_are(observations)
+    shares, kind, _ = call_confidence(plain)
+    if kind in (None, TOKEN):
+        return
+    answers = CallAnswers.of(plain)
+    for call, share, right in zip(plain, shares.tolist(), answers.right.tolist(), strict=True):
+        shown, key = call.stimulus, (identity(call.stimulus), call.order, call.replicate)
+        if not shown.labelled or call.own_label:
+            continue
+        loss = loss_of([call.verdict]) or (UNSURE if isnan(share) else None)
+        if isinstance(call.verdict, Abstained) and len(shown.texts) != 2:
+            loss = "abstained"
+        against = repr(shown.expectation)
+        for question, value in zip(CONFIDENCES, (share, share - right, (share - right) ** 2), strict=True):
+            side = (RIGHT if right else WRONG) if question.metric == AUROC.id else 0
+            ends = (-1.0, 1.0) if question.metric == OVERCONFIDENCE.id else (0.0, 1.0)
+            event = UnitEvent(None if loss else value, loss, shown.id, shown.cluster, against, side, ends)
+            yield question, key, event
+
+
 def _key(observation: Observation, identity: Identity) -> Key:
     shown = identity(observation.stimulus), observation.order, observation.replicate
     return call_key(observation.protocol, shown)
 
 
+UNSURE = "unsure"
+"""Why a call is not compared that has an answer and no confidence."""
 UNNAMED = "unnamed"
 """Why a call is not compared whose reason does not end with an answer."""
 
@@ -180,6 +217,8 @@ class Dropped:
     abstained: int = 0
     unnamed: int = 0
     """The reason does not end with an answer, where that is counted."""
+    unsure: int = 0
+    """An answer without a confidence, where that is needed."""
 
     def to_json(self) -> dict[str, int]:
         """A plain mapping; the reasons that few figures have where they are met."""
@@ -192,12 +231,15 @@ class Units:
     events: Mapping[Key, UnitEvent]
     protocol: str
     calls: Collection[Key]
+    needs_confidence: bool = False
 
     @classmethod
     def of(cls, question: ComparisonCriterion, events: UnitEvents) -> Units:
         every = next(iter(LOSSES))
         protocol = str(question.condition.get("protocol", ""))
-        return cls(events.get(question, {}), protocol, events.get(every, {}).keys())
+        return cls(
+            events.get(question, {}), protocol, events.get(every, {}).keys(), question.probe == CONFIDENCE
+        )
 
     def shared(self, other: Units) -> list[Key]:
         """Units of both judges that are held against the same reference, or against none; sorted."""
@@ -208,14 +250,17 @@ class Units:
         """Units of the other judge that lack a verdict of this one, by reason; `shared` are those of both."""
         mine, both = self.events, self.events.keys() & other.events.keys()
         absent = other.events.keys() - mine.keys()
+        # Of a judge that never says how sure it is there are no such units.
+        unsure = self.needs_confidence and not mine
         seen = sum(call_key(self.protocol, key) in self.calls for key in absent)
         lost = [mine[key].loss for key in shared]
         return Dropped(
             not_shown=len(absent) - seen,
             unreadable=lost.count("unreadable"),
             failed=lost.count("failed"),
-            no_reference=seen,
+            no_reference=0 if unsure else seen,
             other_reference=len(both) - len(lost),
             abstained=lost.count("abstained"),
             unnamed=lost.count(UNNAMED),
+            unsure=seen if unsure else lost.count(UNSURE),
         )

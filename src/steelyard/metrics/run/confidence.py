@@ -26,6 +26,7 @@ from steelyard.metrics.stats.confidence import (
     SURE,
     auroc,
     auroc_limits,
+    auroc_parts,
     brier,
     calibration_bins,
     calibration_error,
@@ -93,6 +94,17 @@ def wrong_and_told_by(calls: Observations, group: Group) -> Mask:
     return told_by(calls, group) & CallAnswers.of(calls).wrong
 
 
+RIGHT, WRONG = 1, 2
+"""Sides on which calls stand where two judges are compared."""
+
+
+def _among_others(values: Floats, side: Ints) -> Floats:
+    """What each call adds to the AUROC; as the mean of each side is estimated, its spread is too small."""
+    right = side == RIGHT
+    parts, size = auroc_parts(values, right), np.where(right, right.sum(), (~right).sum())
+    return np.asarray(parts.mean() + (parts - parts.mean()) * np.sqrt(size / np.maximum(1, size - 1)))
+
+
 _OF_CALLS = partial(Metric, basis=Basis(Items.RUN, Ends.ANY, only=told_by))
 AUROC = _OF_CALLS(
     "confidence_auroc",
@@ -100,6 +112,7 @@ AUROC = _OF_CALLS(
     "Chance that a right answer has the higher confidence than a wrong one; 0.5 is a coin.",
     plain="knows when it is wrong",
     limit=Limit(TELLS, "min", probes=(PROBE,)),
+    amount=Amount(None, (0.0, 1.0), among=_among_others, labelled=True),
 )
 OVERCONFIDENCE = _OF_CALLS(
     "overconfidence",
@@ -108,6 +121,7 @@ OVERCONFIDENCE = _OF_CALLS(
     plain="surer than it is right",
     signed=True,
     limit=Limit(0.1, probes=(PROBE,)),
+    amount=Amount(None, labelled=True),
 )
 CALIBRATION_ERROR = _OF_CALLS(
     "calibration_error",

@@ -52,10 +52,18 @@ def auroc_limits(signal: Floats, right: Mask, clusters: Ints, probability: float
     if value is None or fewest < 2:
         return None
     reach = t_quantile(probability, fewest - 1)
-    added = np.where(right, 1.0 / right.sum(), 1.0 / (~right).sum()) * (_placements(signal, right) - value)
-    sums = sum_rows(clusters, added)
+    sums = sum_rows(clusters, (auroc_parts(signal, right) - value) / len(signal))
     error = sqrt(float(sums @ sums) * len(sums) / (len(sums) - 1))
     return score(value, fewest, reach) if error < _ROUNDING else around(value, reach * error, SHARE)
+
+
+def auroc_parts(signal: Floats, right: Mask) -> Floats:
+    """What each answer adds (DeLong): their mean is the AUROC; NaN without right and wrong answers."""
+    value = auroc(signal, right)
+    if value is None:
+        return np.full(len(signal), np.nan)
+    weight = np.where(right, len(right) / right.sum(), len(right) / (~right).sum())
+    return np.asarray(value + weight * (_placements(signal, right) - value))
 
 
 def _placements(signal: Floats, right: Mask) -> Floats:
