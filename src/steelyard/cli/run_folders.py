@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions:
+class RebuildOptions:
     folder: Path = argument("DIR", "folder")
     form: str | None = setting(
         "Print this format to stdout.", flags=("--format",), choices=("html", "md", "json", "csv")
@@ -40,8 +40,8 @@ class ReportOptions:
 
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
-@takes(ReportOptions)
-def report(options: ReportOptions) -> None:
+@takes(RebuildOptions)
+def report(options: RebuildOptions) -> None:
     """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls.
 
     Figures are read instead of computed where neither the files of the folder nor this program have changed
