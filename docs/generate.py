@@ -43,7 +43,7 @@ import steelyard
 from steelyard import errors
 from steelyard.cli.help import COMMANDS
 from steelyard.cli.main import cli
-from steelyard.commands import demo
+from steelyard.commands import start
 from steelyard.commands.gate.policy import (
     ALLOW,
     CLEAR_ON_SHEET,
@@ -555,12 +555,12 @@ def main() -> None:
 def _write_demo() -> None:
     """The datasheet of the recorded run that ships, as this version publishes it."""
     with tempfile.TemporaryDirectory(prefix="steelyard-demo-") as folder:
-        run = demo.unpack_demo(Path(folder) / "run")
-        shipped = demo.published_demo()
+        run = start.unpack_demo(Path(folder) / "run")
+        shipped = start.published_demo()
         publish(run, anew=True)
         if {name: (run / name).read_bytes() for name in shipped} != shipped:
-            path = Path(demo.__file__).with_name(demo.PUBLISHED)
-            path.write_bytes(demo.pack_published(run))
+            path = Path(start.__file__).with_name(start.PUBLISHED)
+            path.write_bytes(start.pack_published(run))
             print(f"wrote {path.relative_to(DOCS.parent)}")
 
 

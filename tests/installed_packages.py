@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from steelyard.commands.decision import decidable
 from steelyard.core.registry import Registry
 from steelyard.datasheet.words.glossary import declared
 from steelyard.probes.probe_metadata import installed_probes
-from steelyard.run_folder.stamp import plug_ins_installed
-from steelyard.sequential.decision import decidable
+from steelyard.run_folder.publication import plug_ins_installed
 
 FROM_PACKAGES = (declared, decidable, installed_probes, plug_ins_installed)
 """What is gathered once for a process, from all packages that it finds."""

@@ -19,8 +19,7 @@ from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, DataError, UnknownNameError
 from steelyard.stimuli.rubric_edits import rewrite_range
 from steelyard.study.study_file import load_config
-from steelyard.tasks.adapters import ADAPTERS, Adapter
-from steelyard.tasks.adapters.adapter import category, human_majority_vote
+from steelyard.tasks.adapters import ADAPTERS, Adapter, category, human_majority_vote
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 from steelyard.tasks.task import Item

@@ -12,7 +12,7 @@ from scipy.stats import t
 from clustered import beta_events, tallies
 from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
 from scores import call
-from steelyard.commands.selftest import TOLERANCES
+from steelyard.commands.doctor import TOLERANCES
 from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.instrument.derived import (

@@ -14,7 +14,7 @@ import pytest
 import steelyard
 from commands import run_command
 from steelyard.commands.compare import load_verdicts
-from steelyard.commands.history.control_chart import address, paired_tests
+from steelyard.commands.history import address, paired_tests
 from steelyard.metrics.comparison.comparison import compare_units
 from steelyard.metrics.comparison.rows import UnitEvent
 from steelyard.metrics.comparison.unit_events import CONFIDENCES, Units

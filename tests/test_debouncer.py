@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from review_sessions import lines, written_folder
+from steelyard.core.threads import Debouncer
 from steelyard.review import votes
-from steelyard.review.debouncer import Debouncer
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.votes import UNDONE
 from steelyard.stimuli.stimulus import ACCEPTED, PENDING, REJECTED, Stimulus

@@ -15,14 +15,14 @@ import pytest
 
 from commands import Command, StartedCommand
 from servers import Answer, Received, ScriptedServer, hang, says, wins
-from steelyard.errors import ConfigError
-from steelyard.sequential.decision import (
+from steelyard.commands.decision import (
     DecisionRule,
     InterimLook,
     StoppingDecision,
     parse_rule,
     read_decisions,
 )
+from steelyard.errors import ConfigError
 from steelyard.stimuli.stimulus import Lineage, Prefers, Stimulus, Unknown
 
 RULE = "dark_current<0.10"

@@ -11,9 +11,9 @@ import pytest
 from scipy.special import betaln
 
 from commands import Command, Done
+from steelyard.commands.decision import parse_rule
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import PAIRWISE, POINTWISE
-from steelyard.sequential.decision import parse_rule
 
 
 @pytest.fixture

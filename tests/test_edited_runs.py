@@ -10,6 +10,7 @@ import pytest
 from agent_runs import run_call
 from steelyard.commands.gate.policy import find_policy
 from steelyard.commands.gate.ruling import apply_policy
+from steelyard.commands.import_verdicts import with_recorded_steps
 from steelyard.core.registry import Spec
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
@@ -21,7 +22,6 @@ from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.probes import agent_edits
 from steelyard.probes.probe import PROBES
-from steelyard.run_folder.recorded_steps import with_recorded_steps
 from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.stimulus import Lineage
 from steelyard.tasks.pack import agent_pack

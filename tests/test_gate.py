@@ -22,9 +22,8 @@ import yaml
 from own_judges import measured, study_of
 from steelyard.cli.main import cli
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.commands.gate.gate import check_certificate, gate
+from steelyard.commands.gate.gate import MARKS, check_certificate, gate, render_junit, render_markdown
 from steelyard.commands.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy, select
-from steelyard.commands.gate.reports import MARKS, render_junit, render_markdown
 from steelyard.commands.gate.ruling import apply_policy, check, worst
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet

@@ -17,8 +17,7 @@ from commands import Command
 from own_judges import measured, study_of
 from published_data import published
 from steelyard.errors import ConfigError
-from steelyard.inspect_logs.export import export_inspect
-from steelyard.inspect_logs.messages import chat_messages
+from steelyard.inspect_logs.export import chat_messages, export_inspect
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.pack import agent_pack
 from steelyard.tasks.sources.inspect_log import transcript_of_sample

@@ -30,7 +30,7 @@ from steelyard.estimation.ranking import (
     tiers,
 )
 from steelyard.importing.ratings import Rating
-from steelyard.survey.leaderboard import _slot_share
+from steelyard.survey.leaderboard import slot_share
 
 ARENA = published("arena_ranking") / "comparisons.csv"
 SYSTEMS = (
@@ -94,7 +94,7 @@ def test_published_win_rates_and_the_judges_bias() -> None:
     assert taus == pytest.approx([0.879, 0.879, 0.727], abs=5e-4)
 
 
-def test_published_slot_shares() -> None:
+def test_publishedslot_shares() -> None:
     with ARENA.open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if {row["model_a"], row["model_b"]} <= set(SYSTEMS)]
     for judge, share in ((GPT_4, 0.553), (OPUS, 0.408), (GPT_35, 0.869)):
@@ -103,7 +103,7 @@ def test_published_slot_shares() -> None:
             for row in rows
             if row[judge] in ("a", "b")
         ]
-        assert _slot_share(ratings) == pytest.approx(share, abs=5e-4)
+        assert slot_share(ratings) == pytest.approx(share, abs=5e-4)
 
 
 def test_errors_have_the_scale_of_each_system() -> None:

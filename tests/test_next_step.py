@@ -24,12 +24,12 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import terminal
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
-from steelyard.run_folder.next_step import _larger_sample
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import _hint, rows_of_the_rarer, sample_size_hint
 from steelyard.run_folder.snapshot import load_plan, load_snapshot
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.record import RunRecord
+from steelyard.study.study import with_larger_sample
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
 LEANING = "planted/probit?s=2.5&beta=1&tau=1.2&sigma=0.2&lapse=0&name=leaning"
@@ -486,8 +486,8 @@ def test_what_holds_by_construction_is_not_flagged_and_no_step_is_repeated() -> 
 
 def test_rows_that_are_added_are_sampled_too() -> None:
     words = ("--data", "mine.csv", "--sample", "5", "--scale", "binary")
-    assert [*_larger_sample(words, 17.2)] == ["--data", "mine.csv", "--sample", "86", "--scale", "binary"]
-    assert [*_larger_sample(words, 1.0)] == [*words]
+    assert [*with_larger_sample(words, 17.2)] == ["--data", "mine.csv", "--sample", "86", "--scale", "binary"]
+    assert [*with_larger_sample(words, 1.0)] == [*words]
 
 
 def replies(answer: str) -> str:

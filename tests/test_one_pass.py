@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.commands.decide import decide
+from steelyard.commands.decision import parse_rule
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
 from steelyard.datasheet.render.data_files import dumps
@@ -22,8 +24,6 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.runner.record import RunRecord
-from steelyard.sequential.decide import decide
-from steelyard.sequential.decision import parse_rule
 from steelyard.store import rows, run_store
 from steelyard.store.connection import connect
 from steelyard.study.study import Study

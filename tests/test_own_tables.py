@@ -14,7 +14,7 @@ import pytest
 from commands import Command
 from docs_pages import ROOT
 from steelyard.tasks.scale import Pairwise
-from steelyard.tasks.sources.cells import LabelMap
+from steelyard.tasks.sources.table import LabelMap
 
 COLUMNS = ("uid", "question", "answer", "judge_verdict", "human")
 

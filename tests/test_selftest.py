@@ -11,8 +11,8 @@ import re
 import pytest
 
 from docs_pages import ROOT
-from steelyard.commands import selftest as module
-from steelyard.commands.selftest import SelftestCheck
+from steelyard.commands import doctor as module
+from steelyard.commands.doctor import SelftestCheck
 
 PAGE = ROOT / "docs" / "guides" / "teach-with-planted-judges.md"
 SOUND = SelftestCheck("tie", "no_preference", "1", "1", "1.000 (60/60)", passed=True)

@@ -26,8 +26,6 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.study.study_file import load_config
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
-from steelyard.tasks.sources.cells import LabelMap
-from steelyard.tasks.sources.delimited import _lines, _rows, encoding_of
 from steelyard.tasks.sources.items import (
     Columns,
     draw_items,
@@ -36,8 +34,9 @@ from steelyard.tasks.sources.items import (
     parse_columns,
     repeated_texts,
 )
-from steelyard.tasks.sources.read import Format, read_table
+from steelyard.tasks.sources.read import Format, _lines, _rows, encoding_of, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw
+from steelyard.tasks.sources.table import LabelMap
 from steelyard.tasks.task import Item
 
 ROWS: list[dict[str, Any]] = [

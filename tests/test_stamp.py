@@ -19,10 +19,10 @@ from own_judges import study_of
 from servers import ScriptedServer, fails, says, wins
 from steelyard.commands import measure, report
 from steelyard.datasheet.results import Results
-from steelyard.run_folder import publication, stamp
-from steelyard.run_folder.publication import Publication
+from steelyard.run_folder import publication
+from steelyard.run_folder import publication as stamp
+from steelyard.run_folder.publication import STAMP, Publication
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.stamp import STAMP
 
 MEASURE = ("measure", "-j", "planted/probit", "-p", "vacuum", "--out", "run")
 

@@ -18,8 +18,8 @@ import yaml
 from commands import Command, run_command
 from steelyard.cli.help import COMMANDS
 from steelyard.cli.main import cli
-from steelyard.commands.demo import published_demo, unpack_demo
 from steelyard.commands.report import publish
+from steelyard.commands.start import published_demo, unpack_demo
 
 # The recorded run
 

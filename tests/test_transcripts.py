@@ -20,8 +20,7 @@ from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Item
 from steelyard.tasks.transcripts.chat import turns_of
-from steelyard.tasks.transcripts.fit import Fitted, fitted
-from steelyard.tasks.transcripts.preprocess import PREPROCESSORS, Preparation
+from steelyard.tasks.transcripts.preprocess import PREPROCESSORS, Fitted, Preparation, fitted
 from steelyard.tasks.transcripts.transcript import (
     Block,
     RunScore,

@@ -15,9 +15,10 @@ import pytest
 from browsers import chromium, opened
 from commands import run_command
 from review_sessions import Client, serving
+from steelyard.commands import history as control_charts
 from steelyard.commands.compare import Target, compare_targets, load_verdicts
-from steelyard.commands.history import control_chart
-from steelyard.commands.history.control_chart import (
+from steelyard.commands.history import (
+    JudgeSeries,
     PairedTest,
     changed,
     exchange_p,
@@ -26,8 +27,8 @@ from steelyard.commands.history.control_chart import (
     paired_tests,
     pairs_needed,
     run_alpha,
+    series_of,
 )
-from steelyard.commands.history.series import JudgeSeries, series_of
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.web.server import Server
@@ -109,10 +110,10 @@ def test_a_change_is_shown_at_the_figure_that_moved_and_since_the_certificate(we
 def test_a_figure_is_named_with_its_condition(folder: Path) -> None:
     """The same metric between equals and over all pairs is two figures: a mark stands at one of them."""
     rows = compare_targets(Target(folder / "w1", None), Target(folder / "w4", None)).rows
-    addresses = [control_chart.address(row) for row in rows]
+    addresses = [control_charts.address(row) for row in rows]
     assert len(set(addresses)) == len(addresses)
     base = next(row for row in rows if row.group.get("protocol") == "base")
-    assert "protocol" not in control_chart.address(base)
+    assert "protocol" not in control_charts.address(base)
 
 
 def test_questions_that_are_chosen_are_charted_and_corrected_for(
@@ -196,7 +197,7 @@ def test_tests_are_kept_for_the_content_of_both_folders(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path))
-    monkeypatch.setattr(control_chart, "plug_ins_installed", lambda: False)
+    monkeypatch.setattr(control_charts, "plug_ins_installed", lambda: False)
     made: list[str] = []
 
     def make() -> dict[str, PairedTest]:
@@ -214,7 +215,7 @@ def test_tests_are_kept_for_the_content_of_both_folders(
         file.write_text("{")
     kept_tests(sides, "gate", ["figure"], make)
     assert len(made) == 4  # a file that is broken is made again
-    monkeypatch.setattr(control_chart, "plug_ins_installed", lambda: True)
+    monkeypatch.setattr(control_charts, "plug_ins_installed", lambda: True)
     kept_tests(sides, "gate", ["figure"], make)
     assert len(made) == 5
 

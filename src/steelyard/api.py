@@ -15,8 +15,7 @@ from steelyard.commands.gate.gate import gate as gate_folder
 from steelyard.commands.gate.policy import PolicyLike
 from steelyard.commands.gate.ruling import Ruling
 from steelyard.commands.measure import measure as run
-from steelyard.commands.open_study import open_study
-from steelyard.commands.reference_run import plan_before_judges, with_reference_labels
+from steelyard.commands.open_study import open_study, plan_before_judges, with_reference_labels
 from steelyard.commands.remedied import RemediedJudge, remedied_judge
 from steelyard.commands.report import current_datasheet, publish
 from steelyard.core.text import pluralize
@@ -32,8 +31,8 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
 from steelyard.runner.progress import is_watched, progress_line
 from steelyard.runner.record import submitted
-from steelyard.study.consent import consent_to
 from steelyard.study.study import Study
+from steelyard.study.study_files import consent_to
 from steelyard.trust.trust_file import read_trust
 from steelyard.trust.trusted import AskedJudge, TrustedJudge
 

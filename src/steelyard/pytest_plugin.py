@@ -49,7 +49,7 @@ def _gate(
 
 
 def _sentences(ruling: Ruling, folder: Path) -> str:
-    from steelyard.commands.gate.reports import sentence
+    from steelyard.commands.gate.gate import sentence
     from steelyard.commands.gate.ruling import ORDER, PASS
 
     short = sorted((c for c in ruling.checks if c.result != PASS), key=lambda c: ORDER.index(c.result))

@@ -46,9 +46,8 @@ from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
 from steelyard.store.authoring import AuthoredRow
-from steelyard.study.reference import reference_trials
 from steelyard.study.roles import GRADE, Roles
-from steelyard.study.study import Study
+from steelyard.study.study import Study, reference_trials
 from steelyard.study.study_copy import StudyCopy
 from steelyard.study.study_probes import open_briefs
 from steelyard.trials.reply import Reply

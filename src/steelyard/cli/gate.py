@@ -55,10 +55,9 @@ def gate(options: GateOptions) -> None:
     """
     from datetime import UTC, datetime
 
-    from steelyard.commands.gate.gate import check_certificate
+    from steelyard.commands.gate.gate import check_certificate, render_junit, render_markdown
     from steelyard.commands.gate.gate import gate as gate_folder
     from steelyard.commands.gate.policy import SHIPPED
-    from steelyard.commands.gate.reports import render_junit, render_markdown
     from steelyard.commands.gate.ruling import EXIT_CODES, GATE_INCONCLUSIVE, PASS
     from steelyard.core.files import atomic_write_text
 
@@ -94,7 +93,7 @@ def gate(options: GateOptions) -> None:
 
 def _tell_github(ruling: Ruling) -> None:
     """What keeps a judge from passing as errors of the job, and the table in its summary."""
-    from steelyard.commands.gate.reports import render_markdown, sentence
+    from steelyard.commands.gate.gate import render_markdown, sentence
     from steelyard.commands.gate.ruling import ORDER, PASS
 
     for check in sorted(ruling.checks, key=lambda check: ORDER.index(check.result)):
@@ -109,7 +108,7 @@ def _print(ruling: Ruling, every: bool) -> None:
     from rich.console import Console
     from rich.padding import Padding
 
-    from steelyard.commands.gate.reports import sentence
+    from steelyard.commands.gate.gate import sentence
     from steelyard.commands.gate.ruling import ORDER, PASS, worst
 
     console = Console(highlight=False)

@@ -39,13 +39,13 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Laboratory": {
         "doctor": "steelyard.cli.doctor:doctor",
-        "probes": "steelyard.cli.lists:probes",
-        "judges": "steelyard.cli.lists:judges",
+        "probes": "steelyard.cli.start:probes",
+        "judges": "steelyard.cli.start:judges",
         "skill": "steelyard.cli.start:skill",
         "overall": "steelyard.cli.compare:overall",
         "bridge": "steelyard.cli.survey:bridge",
-        "selftest": "steelyard.cli.planted:selftest",
-        "serve-planted": "steelyard.cli.planted:serve_planted",
+        "selftest": "steelyard.cli.doctor:selftest",
+        "serve-planted": "steelyard.cli.doctor:serve_planted",
     },
 }
 """Heading to commands, each with the function behind it, in the order of use."""

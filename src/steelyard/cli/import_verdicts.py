@@ -104,9 +104,9 @@ def _next(
     options: ImportOptions, source: RecordedSource | None, imported: ImportResult, *, beside_another: bool
 ) -> list[str]:
     """What to do next with a table; the datasheet may have named a next step already."""
-    from steelyard.commands.next_after_import import TableReading, next_after_import
     from steelyard.importing.mapped_columns import MappedTable
     from steelyard.importing.scores import ScoreTable
+    from steelyard.survey.table_guess import TableReading, next_after_import
 
     calls = imported.calls
     if not isinstance(source, MappedTable) or not isinstance(calls, ScoreTable) or len(options.files) > 1:

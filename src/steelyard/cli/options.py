@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from steelyard.cli.output import open_link
 from steelyard.core.settings import argument, flag, setting, several
 from steelyard.errors import ConfigError
 
@@ -262,6 +263,19 @@ class StudyOptions:
         from steelyard.run_folder.run_folder import RunFolder
 
         return None if self.out is None else RunFolder(self.out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageOptions:
+    """Where local pages are served, and whether a browser opens them."""
+
+    host: str = setting("Address to listen on.", "ADDRESS", default="127.0.0.1")
+    port: int = setting("Port; 0 picks a free one, the same each time.", "N", default=0, type=PORT)
+    allow_remote: bool = flag("Allow a --host that other machines can reach.")
+    no_browser: bool = flag("Print the link without opening a browser.")
+
+    def open(self, what: str, url: str) -> None:
+        open_link(what, url, browser=not self.no_browser, host=self.host)
 
 
 def until_setting() -> Any:

@@ -36,7 +36,7 @@ def print_study_plan(
     *,
     by_probe: bool = False,
 ) -> None:
-    from steelyard.commands.reference_run import plan_before_judges
+    from steelyard.commands.open_study import plan_before_judges
 
     with without_code():
         study, rows = plan_before_judges(study, folder, generation)
@@ -163,7 +163,7 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
 
 def price_list(study: Study) -> dict[str, str]:
     prices = {}
-    measured = [judge for judge in study.judges if not judge.baseline]
+    measured = study.under_test
     for judge in (one for each in measured for one in each.leaf_judges):
         price = price_of(judge)
         if price is None or not (price.input or price.output):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import PORT, takes
-from steelyard.cli.output import display_path, on_enter, open_link, system_user
-from steelyard.core.settings import argument, flag, setting
+from steelyard.cli.options import PageOptions, takes
+from steelyard.cli.output import display_path, on_enter, system_user
+from steelyard.core.settings import argument, flag, group, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 
@@ -42,10 +42,7 @@ class ReviewOptions:
     )
     finish: bool = flag("Save the decisions as a version; start no server.")
     as_json: bool = flag("Print --status as JSON.", ("--json",))
-    host: str = setting("Address to listen on.", "ADDRESS", default="127.0.0.1")
-    port: int = setting("Port; 0 picks a free one, the same each time.", "N", default=0, type=PORT)
-    allow_remote: bool = flag("Allow a --host that other machines can reach.")
-    no_browser: bool = flag("Print the link without opening a browser.")
+    pages: PageOptions = group(PageOptions)
 
     @property
     def name(self) -> str:
@@ -96,9 +93,9 @@ def _review(options: ReviewOptions) -> None:
     from steelyard.web.review.app import ReviewPages
     from steelyard.web.server import Server, require_loopback
 
-    require_loopback(options.host, remote=options.allow_remote)
+    require_loopback(options.pages.host, remote=options.pages.allow_remote)
     with closing(ReviewSession(options.folder, reviewers=options.reviewers, waits_for_file=False)) as session:
-        server = Server(options.host, options.port, "review", options.folder)
+        server = Server(options.pages.host, options.pages.port, "review", options.folder)
         pages = ReviewPages(
             session,
             options.name,
@@ -115,16 +112,11 @@ def _review(options: ReviewOptions) -> None:
                 click.echo(f"Not finished: {refusal}")
 
         def ready(url: str) -> None:
-            _open(options, "Reviewing", url)
+            options.pages.open(f"Reviewing {display_path(options.folder)}", url)
             on_enter(finish)
 
         server.serve(pages.app(), ready)
         click.echo(review_progress(session).sentence)
-
-
-def _open(options: ReviewOptions, what: str, url: str) -> None:
-    what = f"{what} {display_path(options.folder)}"
-    open_link(what, url, browser=not options.no_browser, host=options.host)
 
 
 def _label(options: ReviewOptions) -> None:
@@ -132,13 +124,14 @@ def _label(options: ReviewOptions) -> None:
     from steelyard.web.review.label_app import LabelPages
     from steelyard.web.server import Server, require_loopback
 
-    require_loopback(options.host, remote=options.allow_remote)
+    require_loopback(options.pages.host, remote=options.pages.allow_remote)
     with closing(LabelSession(options.folder, size=options.draw)) as session:
         named = session.annotators
         _refuse_stranger(options.reviewer, named)
-        server = Server(options.host, options.port, "label", options.folder)
+        server = Server(options.pages.host, options.pages.port, "label", options.folder)
         pages = LabelPages(session, options.reviewer or (named[0] if len(named) == 1 else system_user()))
-        server.serve(pages.app(), lambda url: _open(options, "Labelling", url))
+        what = f"Labelling {display_path(options.folder)}"
+        server.serve(pages.app(), lambda url: options.pages.open(what, url))
         click.echo(f"Labels: {display_path(session.write())}")
         if session.agreement().shared:
             click.echo(session.agreement().sentence)

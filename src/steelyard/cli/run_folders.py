@@ -5,35 +5,43 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import COUNT, KINDS, PORT, OneOf, option
+from steelyard.cli.options import PageOptions, takes
 from steelyard.cli.output import (
     FULL,
     display_path,
-    open_link,
     print_datasheet,
     print_page_path,
     print_results,
     warn,
 )
 from steelyard.cli.process import return_large_arrays, use_one_blas_thread
+from steelyard.core.settings import argument, flag, group, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
-    from steelyard.commands.show import JudgeExamples, ShowRequest
+    from steelyard.commands.report import JudgeExamples, ShowRequest
+
+
+@dataclass(frozen=True, kw_only=True)
+class RebuildOptions:
+    folder: Path = argument("DIR", "folder")
+    form: str | None = setting(
+        "Print this format to stdout.", flags=("--format",), choices=("html", "md", "json", "csv")
+    )
+    verify: bool = flag("Verify the hashes in run.db first, and compute every figure.")
+    full: bool = flag(FULL)
 
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
-@click.argument("folder", metavar="DIR", type=KINDS["folder"])
-@option("--format", "form", type=OneOf(["html", "md", "json", "csv"]), help="Print this format to stdout.")
-@option("--verify", is_flag=True, help="Verify the hashes in run.db first, and compute every figure.")
-@option("--full", is_flag=True, help=FULL)
-def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
+@takes(RebuildOptions)
+def report(options: RebuildOptions) -> None:
     """Rebuild every figure of a run folder from its store and rewrite the datasheet files; makes no calls.
 
     Figures are read instead of computed where neither the files of the folder nor this program have changed
@@ -47,13 +55,13 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     from steelyard.runner.run_messages import metric_errors
 
     with working("computing every figure from the stored replies; no calls"):
-        published = publish(folder, verify=verify)
+        published = publish(options.folder, verify=options.verify)
     datasheet, losses = published.datasheet, published.losses
     if published.unwritten is not None:
         warn(published.unwritten)
     faults: list[SteelyardError] = [*metric_errors(datasheet.faults)]
-    if form is None:
-        faults += print_datasheet(datasheet, full=full)
+    if options.form is None:
+        faults += print_datasheet(datasheet, full=options.full)
         click.echo()
     else:
         from steelyard.datasheet.render import data_files, html, markdown
@@ -65,27 +73,29 @@ def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
             "csv": data_files.to_csv,
             "json": dumps,
         }
-        click.echo(renderers[form](datasheet), nl=False)
+        click.echo(renderers[options.form](datasheet), nl=False)
     code = print_results(losses, faults)
-    if form is None:
-        print_page_path(RunFolder(folder).page, full=full)
+    if options.form is None:
+        print_page_path(RunFolder(options.folder).page, full=options.full)
     sys.exit(code)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    folder: Path = argument("DIR", "folder")
+    judge: str | None = setting("Only this judge [all judges under test].", "NAME", ("-j", "--judge"))
+    probe: str | None = setting("Only calls of this probe.", "PROBE", ("-p", "--probe"))
+    outcome: str | None = setting(
+        "Only calls with this outcome.",
+        choices=("wrong", "flip", "positional", "contradiction", "unreadable", "failed"),
+    )
+    number: int = setting("Stimuli per judge.", "N", ("-n", "--number"), default=3, kind="count")
+    as_json: bool = flag("Print JSON with full texts and replies.", ("--json",))
+
+
 @click.command(short_help="Show the calls behind a figure.")
-@click.argument("folder", metavar="DIR", type=KINDS["folder"])
-@option("-j", "--judge", metavar="NAME", help="Only this judge [all judges under test].")
-@option("-p", "--probe", metavar="PROBE", help="Only calls of this probe.")
-@option(
-    "--outcome",
-    type=OneOf(["wrong", "flip", "positional", "contradiction", "unreadable", "failed"]),
-    help="Only calls with this outcome.",
-)
-@option("-n", "--number", type=COUNT, default=3, metavar="N", help="Stimuli per judge.")
-@option("--json", "as_json", is_flag=True, help="Print JSON with full texts and replies.")
-def show(
-    folder: Path, judge: str | None, probe: str | None, outcome: str | None, number: int, as_json: bool
-) -> None:
+@takes(ShowOptions)
+def show(options: ShowOptions) -> None:
     """Show calls of a run folder: request, texts, both orders, raw replies, and how each was parsed and
     scored. Most informative calls first; ties are broken by the study seed.
 
@@ -95,13 +105,13 @@ def show(
 
     Example: steelyard show steelyard-runs/mine --outcome flip -n 5
     """
-    from steelyard.commands.show import ShowRequest
-    from steelyard.commands.show import show as choose
+    from steelyard.commands.report import ShowRequest
+    from steelyard.commands.report import show as choose
     from steelyard.core.json_dataclasses import to_body
 
-    wanted = ShowRequest(judge, probe, outcome, number)
-    chosen = choose(folder, wanted)
-    if as_json:
+    wanted = ShowRequest(options.judge, options.probe, options.outcome, options.number)
+    chosen = choose(options.folder, wanted)
+    if options.as_json:
         body = [
             {"judge": one.judge, "matching": one.matching, "exhibits": to_body(one.exhibits)}
             for one in chosen
@@ -134,21 +144,18 @@ def _headline(one: JudgeExamples, wanted: ShowRequest) -> str:
     return f"{one.judge}: {pluralize(one.matching, 'stimulus', 'stimuli')}{of}{ending}{more}."
 
 
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions:
+    folders: tuple[Path, ...] = argument("DIR...", "folder", nargs=-1, required=True)
+    bundle: Path | None = setting(
+        "Write pages that open from a disk or any web server, instead of serving them.", "DIR", kind="folder"
+    )
+    pages: PageOptions = group(PageOptions)
+
+
 @click.command(short_help="Browse runs and every call behind a figure.")
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=KINDS["folder"])
-@option(
-    "--bundle",
-    type=KINDS["folder"],
-    metavar="DIR",
-    help="Write pages that open from a disk or any web server, instead of serving them.",
-)
-@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
-@option("--port", type=PORT, default=0, metavar="N", help="Port; 0 picks a free one.")
-@option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
-@option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
-def view(
-    folders: tuple[Path, ...], bundle: Path | None, host: str, port: int, allow_remote: bool, no_browser: bool
-) -> None:
+@takes(ViewOptions)
+def view(options: ViewOptions) -> None:
     """Open a local web page to browse runs and imports: datasheets whose numbers link to their calls, every
     call with its prompt and raw reply, pairs in both orders, comparisons of judges. The pages are read-only;
     a run may continue meanwhile.
@@ -156,26 +163,33 @@ def view(
     from steelyard.web.server import Server, require_loopback
     from steelyard.web.view.app import ViewPages
 
-    if bundle is not None:
+    if options.bundle is not None:
         from steelyard.web.view.bundle import write_bundle
 
-        count = write_bundle(folders, bundle, lambda words: click.echo(f"writing {words}", err=True))
-        click.echo(f"{pluralize(count, 'file')}: {display_path(bundle / 'index.html')}")
+        count = write_bundle(
+            options.folders, options.bundle, lambda words: click.echo(f"writing {words}", err=True)
+        )
+        click.echo(f"{pluralize(count, 'file')}: {display_path(options.bundle / 'index.html')}")
         return
-    require_loopback(host, remote=allow_remote)
-    pages = ViewPages(folders)
-    server = Server(host, port, "view", *folders)
+    require_loopback(options.pages.host, remote=options.pages.allow_remote)
+    pages = ViewPages(options.folders)
+    server = Server(options.pages.host, options.pages.port, "view", *options.folders)
     what = f"Showing {pluralize(len(pages.runs), 'run')}"
-    server.serve(pages.app(), lambda url: open_link(what, url, browser=not no_browser, host=host))
+    server.serve(pages.app(), lambda url: options.pages.open(what, url))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    folder: Path = argument("DIR", "folder")
+    parquet: bool = flag("Write Parquet instead of JSONL.")
+    xlsx: bool = flag("Write the observations as a workbook.")
+    as_inspect: bool = flag("Write Inspect logs, one per probe.", ("--inspect",))
+    out: Path | None = setting("Folder to write [DIR/export or DIR/inspect].", "DIR", kind="folder")
 
 
 @click.command(short_help="Write calls as JSONL, Parquet or XLSX, runs as Inspect logs.")
-@click.argument("folder", metavar="DIR", type=KINDS["folder"])
-@option("--parquet", is_flag=True, help="Write Parquet instead of JSONL.")
-@option("--xlsx", is_flag=True, help="Write the observations as a workbook.")
-@option("--inspect", "as_inspect", is_flag=True, help="Write Inspect logs, one per probe.")
-@option("--out", type=KINDS["folder"], metavar="DIR", help="Folder to write [DIR/export or DIR/inspect].")
-def export(folder: Path, parquet: bool, xlsx: bool, as_inspect: bool, out: Path | None) -> None:
+@takes(ExportOptions)
+def export(options: ExportOptions) -> None:
     """Write the calls of a run for other tools.
 
     Trials are the calls with request and reply. Observations are the verdicts with their expectation; they
@@ -183,13 +197,14 @@ def export(folder: Path, parquet: bool, xlsx: bool, as_inspect: bool, out: Path 
     or run, edited messages marked, edit and expectation in the metadata, one score per verdict. Import scores
     that Inspect adds with `steelyard import`.
     """
-    chosen = [name for name, given in (("parquet", parquet), ("xlsx", xlsx)) if given]
+    chosen = [name for name, given in (("parquet", options.parquet), ("xlsx", options.xlsx)) if given]
     if len(chosen) == 2:
         raise ConfigError("--parquet: cannot be combined with --xlsx; remove one of them.")
-    if not as_inspect:
+    folder = options.folder
+    if not options.as_inspect:
         from steelyard.commands.export import export_tables
 
-        for table in export_tables(folder, out or folder / "export", "".join(chosen) or "jsonl"):
+        for table in export_tables(folder, options.out or folder / "export", "".join(chosen) or "jsonl"):
             parts = f" ({table.calls})" if table.calls.baselines else ""
             click.echo(f"{table.path}: {pluralize(table.calls.total, 'row')}{parts}.")
         return
@@ -199,6 +214,6 @@ def export(folder: Path, parquet: bool, xlsx: bool, as_inspect: bool, out: Path 
         )
     from steelyard.inspect_logs.export import export_inspect
 
-    for log in export_inspect(folder, out or folder / "inspect"):
+    for log in export_inspect(folder, options.out or folder / "inspect"):
         samples, scores = pluralize(log.samples, "sample"), pluralize(log.scores, "score")
         click.echo(f"{log.path}: {samples}, {scores}.")

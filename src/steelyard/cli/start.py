@@ -1,14 +1,17 @@
-"""The first minutes: `steelyard init`, `demo` and `skill`."""
+"""The first minutes: `steelyard init`, `demo`, `skill`, and what is available: `probes` and `judges`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from steelyard.cli.options import KINDS, OneOf, complete_judges, option
-from steelyard.cli.output import FULL, display_path, print_datasheet, print_page_path, warn
+from steelyard.cli.options import KINDS, OneOf, complete_judges, option, takes
+from steelyard.cli.output import FULL, display_path, plain, print_datasheet, print_page_path, warn
+from steelyard.core.settings import flag, setting
 from steelyard.errors import ConfigError, SteelyardError
 
 FOLDER = "steelyard-runs/recorded-demo"
@@ -23,7 +26,7 @@ def demo(out: Path | str, full: bool) -> None:
     No call is made and no weights are fetched. The folder is a run like any other: `show`, `view`, `compare`
     and `gate` take it. `steelyard measure` without arguments measures the same judges here.
     """
-    from steelyard.commands.demo import unpack_demo
+    from steelyard.commands.start import unpack_demo
     from steelyard.core.text import pluralize
     from steelyard.run_folder.published_files import read_datasheet
     from steelyard.run_folder.run_folder import RunFolder
@@ -37,7 +40,7 @@ def demo(out: Path | str, full: bool) -> None:
     click.echo("Your own judge: steelyard init")
 
 
-PURPOSE = OneOf(["look", "gate", "compare", "score"])
+PURPOSES = ("look", "gate", "compare", "score")
 JUDGE = "Judge (such as openai/gpt-4o-mini, or python/FILE.py:FUNCTION)"
 QUESTIONS = {
     "data": ("Table of answers that it judged or will judge", "built-in texts"),
@@ -45,36 +48,35 @@ QUESTIONS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class InitOptions:
+    judge: str | None = setting(
+        "Judge, as for `measure`.", "JUDGE", ("--judge", "-j"), shell_complete=complete_judges
+    )
+    data: Path | None = setting("Table of answers [built-in texts].", "FILE", kind="file")
+    prompt: Path | None = setting("Prompt of the judge [Steelyard's own].", "FILE", kind="file")
+    purpose: str | None = setting(
+        "What it is measured for: look, gate, compare or score [look].",
+        "PURPOSE",
+        ("--for",),
+        choices=PURPOSES,
+    )
+    out: Path = setting("Study file to write.", "FILE", default=Path("study.yaml"), kind="file")
+    no_files: bool = flag("Take no table and no prompt that is not named.")
+
+
 @click.command(short_help="Write a first study file for your judge, with its price.")
-@option("--judge", "-j", metavar="JUDGE", help="Judge, as for `measure`.", shell_complete=complete_judges)
-@option("--data", type=KINDS["file"], metavar="FILE", help="Table of answers [built-in texts].")
-@option("--prompt", type=KINDS["file"], metavar="FILE", help="Prompt of the judge [Steelyard's own].")
-@option(
-    "--for",
-    "purpose",
-    type=PURPOSE,
-    metavar="PURPOSE",
-    help="What it is measured for: look, gate, compare or score [look].",
-)
-@option("--out", type=KINDS["file"], metavar="FILE", default="study.yaml", help="Study file to write.")
-@option("--no-files", is_flag=True, help="Take no table and no prompt that is not named.")
-def init(
-    judge: str | None,
-    data: Path | None,
-    prompt: Path | None,
-    purpose: str | None,
-    out: Path | str,
-    no_files: bool,
-) -> None:
+@takes(InitOptions)
+def init(options: InitOptions) -> None:
     """Write a study file of about ten lines for your judge, and print its plan and its price.
 
     A table of answers and a prompt that lie where the study file will are taken if there is one of each; on a
     terminal it asks. The columns and the scale are found in the table. Edit the file as you like; nothing is
     spent.
     """
-    from steelyard.commands.new_study import AFTERWARDS, NewStudy, prompts_in, tables_in
+    from steelyard.commands.start import AFTERWARDS, NewStudy, prompts_in, tables_in
 
-    path = Path(out)
+    path, judge, data, prompt = options.out, options.judge, options.data, options.prompt
     if path.exists():
         raise ConfigError(f"{display_path(path)}: is there already; choose another --out.")
     asks = sys.stdin is not None and sys.stdin.isatty()
@@ -82,11 +84,12 @@ def init(
         judge = click.prompt(JUDGE)
     if not judge:
         raise ConfigError("init: no judge is named; add --judge JUDGE, such as openai/gpt-4o-mini.")
-    data = data or _file("data", [] if no_files else tables_in(path.parent), asks)
-    prompt = prompt or _file("prompt", [] if no_files else prompts_in(path.parent, judge, data), asks)
-    if asks and not purpose:
-        purpose = click.prompt("What for", default="look", type=PURPOSE)
-    study = NewStudy(judge, data, prompt, purpose or "look")
+    data = data or _file("data", [] if options.no_files else tables_in(path.parent), asks)
+    prompt = prompt or _file("prompt", [] if options.no_files else prompts_in(path.parent, judge, data), asks)
+    purpose = options.purpose or "look"
+    if asks and not options.purpose:
+        purpose = click.prompt("What for", default="look", type=OneOf(PURPOSES))
+    study = NewStudy(judge, data, prompt, purpose)
     text = study.text(path.parent)
     path.write_text(text, encoding="utf-8")
     try:
@@ -139,3 +142,68 @@ def skill() -> None:
     from importlib.resources import files
 
     click.echo((files("steelyard.cli") / "skill.md").read_text(encoding="utf-8"), nl=False)
+
+
+@click.command(short_help="List the probes, or the metrics of some.")
+@click.argument("names", metavar="[PROBE]…", nargs=-1)
+def probes(names: tuple[str, ...]) -> None:
+    """List the probes with their questions, and the suites of several probes.
+
+    With names it lists only these probes, with their metrics.
+    """
+    from steelyard.probes.probe import PROBES, SUITES
+
+    for name in names:
+        if name not in SUITES:
+            PROBES.factory(name)
+    for name in PROBES.names():
+        if not names or name in names:
+            _print_probe(name, with_metrics=bool(names))
+    for suite in SUITES.values():
+        if not names or suite.name in names:
+            members = (*suite.probes, *(f"{name} (ordinal scales)" for name in suite.ordinal))
+            _print(suite.name, suite.question, f"suite: {', '.join(members)}")
+
+
+def _print_probe(name: str, *, with_metrics: bool) -> None:
+    """Question, forms and, on request, metrics of a probe; for a broken plug-in, the cause."""
+    from steelyard.metrics.faults import cause_of
+    from steelyard.probes.probe import PROBES, forms_of
+
+    try:
+        probe = PROBES.factory(name)()
+        question, forms = probe.question, ", ".join(forms_of(probe))
+        metrics = [(metric.id, metric.meaning) for metric in probe.metrics] if with_metrics else []
+    except Exception as error:
+        _print(name, f"cannot be loaded ({cause_of(error)}); fix or remove its package")
+    else:
+        _print(name, question, forms, metrics)
+
+
+@click.command()
+def judges() -> None:
+    """List the kinds of judges and how to write them."""
+    from steelyard.providers.provider import PROVIDERS, examples_of
+    from steelyard.study.composite_judges import EXAMPLES
+
+    for name in PROVIDERS.in_order():
+        for example in examples_of(name):
+            _print(example.judge, example.meaning)
+    for judge, meaning in EXAMPLES.items():
+        _print(judge, meaning)
+
+
+def _print(name: str, meaning: str, beside: str = "", metrics: Sequence[tuple[str, str]] = ()) -> None:
+    """A name on a line of its own that is never broken, so that it can be copied; its meaning below."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console()
+    console.print(
+        Text.assemble(plain(name, "bold"), *(("  ", plain(beside, "dim")) if beside else ())), soft_wrap=True
+    )
+    console.print(Padding(plain(meaning), (0, 0, 0, 2)), highlight=False)
+    for metric, explanation in metrics:
+        console.print(Text.assemble("    ", plain(metric)), soft_wrap=True)
+        console.print(Padding(plain(explanation, "dim"), (0, 0, 0, 6)), highlight=False)

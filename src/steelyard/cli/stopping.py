@@ -19,11 +19,11 @@ from steelyard.errors import ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from steelyard.commands.decide import Decisions
+    from steelyard.commands.decision import DecisionRule, StoppingDecision
     from steelyard.commands.measure import Measurement, StudyAtProfile
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.planner import PlanRow
-    from steelyard.sequential.decide import Decisions
-    from steelyard.sequential.decision import DecisionRule, StoppingDecision
     from steelyard.study.study import Study
 
 
@@ -100,8 +100,8 @@ STYLES = {True: "green", False: "red", None: "yellow"}
 
 def decide_rule(text: str, options: MeasureOptions) -> int:
     from steelyard.cli.progress import LiveProgress
-    from steelyard.sequential.decide import decide
-    from steelyard.sequential.decision import parse_rule
+    from steelyard.commands.decide import decide
+    from steelyard.commands.decision import parse_rule
 
     if options.dry_run:
         print_rule_plan(text, options, options.cap, options.as_json)
@@ -120,8 +120,8 @@ def decide_rule(text: str, options: MeasureOptions) -> int:
 
 def _form(options: StudyOptions) -> str:
     """Whose stimuli are drawn: the catalogue's, or those of the data that the options or the study name."""
+    from steelyard.commands.decision import BUILT_IN
     from steelyard.probes.probe import form_of
-    from steelyard.sequential.decision import BUILT_IN
     from steelyard.study.study_file import load_config
     from steelyard.study.task_config import build_task
 
@@ -133,8 +133,8 @@ def _form(options: StudyOptions) -> str:
 
 
 def _study(rule: DecisionRule, options: StudyOptions, *, calls: bool) -> tuple[Study, RunFolder]:
+    from steelyard.commands.decide import PROFILE
     from steelyard.run_folder.run_folder import RunFolder
-    from steelyard.sequential.decide import PROFILE
 
     if options.probes:
         raise ConfigError("--probe: the rule of --until names the probe; remove --probe.")
@@ -147,9 +147,9 @@ def _study(rule: DecisionRule, options: StudyOptions, *, calls: bool) -> tuple[S
 
 def print_rule_plan(text: str, options: StudyOptions, cap: int | None, as_json: bool) -> None:
     from steelyard.cli.plan_table import print_plan
+    from steelyard.commands.decide import sample_units
+    from steelyard.commands.decision import parse_rule
     from steelyard.runner.planner import make_plan
-    from steelyard.sequential.decide import sample_units
-    from steelyard.sequential.decision import parse_rule
 
     rule = parse_rule(text, _form(options))
     study, folder = _study(rule, options, calls=False)
@@ -166,8 +166,8 @@ def print_rule_plan(text: str, options: StudyOptions, cap: int | None, as_json: 
 def _print(made: Decisions, rule: DecisionRule) -> None:
     from rich.console import Console
 
+    from steelyard.commands.decide import UNITS_PER_LOOK
     from steelyard.metrics.stats.intervals import ALPHA
-    from steelyard.sequential.decide import UNITS_PER_LOOK
 
     console = Console()
     console.print(plain(f"Is {rule} true?", "bold"))

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.progress import Progress
-    from steelyard.study.consent import Consent
     from steelyard.study.study import Study
+    from steelyard.study.study_files import Consent
 
 
 def open_study(
@@ -75,7 +75,7 @@ def reply_words(options: StudyOptions) -> str | None:
 
 def consent_of(given: tuple[str, ...]) -> Consent:
     """What the user says to a study file: by --yes, on a terminal when asked; one answer for a command."""
-    from steelyard.study.consent import Consent
+    from steelyard.study.study_files import Consent
 
     def ask(deed: str) -> bool:
         print_note(deed)
@@ -102,7 +102,7 @@ def print_destinations(options: StudyOptions, study: Study, generation: Generati
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
-    from steelyard.commands.reference_run import with_reference_labels
+    from steelyard.commands.open_study import with_reference_labels
 
     labelled = with_reference_labels(study, folder, limits, progress)
     for note in labelled.notes if study.reference else ():

@@ -1,4 +1,7 @@
-"""`doctor`: checks of the machine and the providers, and one real call to each judge of a study."""
+"""Does it work? `doctor` checks machine, providers and one real call to each judge; `selftest` the measuring.
+
+The self-test measures planted judges and must recover their parameters.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,53 @@ import platform
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from math import sqrt
 from pathlib import Path
 
+from steelyard.commands.measure import measure
+from steelyard.core.registry import Spec
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError, UnreachableError
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
+from steelyard.metrics.instrument.likelihood import (
+    POSITION_BIAS,
+    RESOLUTION,
+    SURFACE_SENSITIVITY,
+    TIE_THRESHOLD,
+)
+from steelyard.metrics.pairs.decomposition import (
+    NO_PREFERENCE,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
+    STABLE_CROSS_SENSITIVITY,
+)
+from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import DARK_CURRENT
+from steelyard.probes.probe import PROBES, SUITES, reads_runs
+from steelyard.providers.planted.decision_model import expected_pair_rates, expected_rates
+from steelyard.providers.planted.planted_judges import DUMMY_SCORER, PROBIT, Planted
 from steelyard.providers.provider import PROVIDERS, Provider, connect, model_info, provider_info
 from steelyard.providers.provider_info import DoctorCheck
 from steelyard.run_folder.call_examples import reader_words
 from steelyard.run_folder.published_files import parquet_missing
-from steelyard.run_folder.run_folder import PARQUET
+from steelyard.run_folder.run_folder import PARQUET, RunFolder
 from steelyard.runner.budget import reply_cost
+from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials
 from steelyard.runner.prices import price_of
 from steelyard.runner.session import prime_provider
-from steelyard.study.composite_judges import CompositeJudge
-from steelyard.study.judge_address import plain_address
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.study.composite_judges import CompositeJudge, plain_address
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.study.task_config import PACK_ITEMS, pack_scales
+from steelyard.tasks.pack import AGENT_TASK
+from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.advice import advice, find_reader, quote_reply, verdict_words
@@ -163,3 +194,178 @@ async def _call(provider: Provider, trial: Trial, unread: bool) -> JudgeCheck:
     )
     fault = advice(spec, scale, [reply]) if isinstance(verdict, Unreadable) else None
     return JudgeCheck(trial.judge.name, trial.protocol, lines, fault)
+
+
+SEED = 11
+WIDTH = 2.576
+"""Half-width of the gates in standard errors: 99 %."""
+REPLICATES = 3
+TOLERANCES = {
+    RESOLUTION.id: 0.18,
+    POSITION_BIAS.id: 0.15,
+    TIE_THRESHOLD.id: 0.13,
+    SURFACE_SENSITIVITY.id: 0.30,
+}
+"""How far a recovered parameter may lie from the planted one; `make calibrate` counts the seeds that pass."""
+
+
+@dataclass(frozen=True)
+class SelftestCheck:
+    judge: str
+    figure: str
+    planted: str
+    accepted: str
+    recovered: str
+    passed: bool
+
+
+def selftest(folder: Path, profile: str = "standard") -> list[SelftestCheck]:
+    config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
+    study = build_study(config, folder)
+    sheet = measure(study, RunFolder(folder), RunLimits()).require()
+    probit = study.judges[0]
+    return [
+        *_baselines(sheet),
+        *_probit(sheet, probit),
+        _unmoved(sheet, probit),
+        *_instrument(folder / "instrument"),
+    ]
+
+
+def _unmoved(sheet: Datasheet, judge: Judge) -> SelftestCheck:
+    """The planted strict protocol moves the threshold alone."""
+    estimate = _need(
+        sheet.find(judge.name, RESOLUTION_RATIO.id, "ladder", protocol="strict"), RESOLUTION_RATIO.id
+    )
+    found, covers = _number(estimate), _covers(estimate, 1)
+    return SelftestCheck("probit strict", "resolution ratio", "1", "in interval", found, covers)
+
+
+def _instrument(folder: Path) -> Iterator[SelftestCheck]:
+    config = StudyConfig(
+        name="instrument",
+        seed=SEED,
+        profile="standard",
+        replicates=REPLICATES,
+        judges=[PROBIT],
+        probes=["ladder"],
+    )
+    study = build_study(config, folder)
+    judge = study.judges[0]
+    alone = replace(study, judges=(judge,))  # the baselines are in the other run
+    sheet = measure(alone, RunFolder(folder), RunLimits()).require()
+    planted = Planted(judge).parameters(judge.protocols["base"].settings)
+    for metric, tolerance in TOLERANCES.items():
+        estimate = _need(sheet.find(judge.name, metric, "ladder", protocol="base"), metric)
+        true = float(getattr(planted, metric))
+        passed = estimate.value is not None and abs(estimate.value - true) < tolerance
+        yield SelftestCheck(
+            "probit model", metric, f"{true:.3f}", f"± {tolerance:.2f}", _number(estimate), passed
+        )
+
+
+def _baselines(sheet: Datasheet) -> Iterator[SelftestCheck]:
+    yield _exact(sheet, "first", POSITIONAL_FALSE_PREFERENCE.id, 1.0)
+    yield _exact(sheet, "first", STABLE_CROSS_SENSITIVITY.id, 0.0)
+    net = _between_equals(sheet, "first", NET_SLOT_PREFERENCE.id)
+    yield SelftestCheck(
+        "first", "position test", "slot 1", "flagged", str(net.status), net.status == "flagged"
+    )
+
+    dark = _need(sheet.find("tie", DARK_CURRENT.id, "vacuum", protocol="base"), DARK_CURRENT.id)
+    yield SelftestCheck("tie", DARK_CURRENT.id, "0", "0", _with_counts(dark), dark.value == 0)
+    yield _exact(sheet, "tie", NO_PREFERENCE.id, 1.0)
+
+    for metric in (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id):
+        estimate = _between_equals(sheet, "coin", metric)
+        found, covers = _with_counts(estimate), _covers(estimate, 0.5)
+        yield SelftestCheck("coin", metric, "0.500", "in interval", found, covers)
+    net = _between_equals(sheet, "coin", NET_SLOT_PREFERENCE.id)
+    yield SelftestCheck(
+        "coin", "position test", "none", "not flagged", str(net.status), net.status != "flagged"
+    )
+    reading = str(net.reading)
+    yield SelftestCheck("coin", "reading", "none", "not mixed", reading, reading != "mixed")
+
+
+def _probit(sheet: Datasheet, judge: Judge) -> Iterator[SelftestCheck]:
+    """Each rate must lie where its parameters put it, given the number of pairs."""
+    cells_of = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)
+    name, provider = judge.name, Planted(judge)
+    for protocol in ("base", "strict"):
+        parameters = provider.parameters(judge.protocols[protocol].settings)
+        cells = expected_pair_rates(parameters)
+        for metric in cells_of:
+            estimate = _between_equals(sheet, name, metric.id, protocol)
+            yield _rate(estimate, protocol, getattr(cells, metric.id))
+        dark = _need(sheet.find(name, DARK_CURRENT.id, "vacuum", protocol=protocol), DARK_CURRENT.id)
+        yield _rate(dark, protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie)
+        for estimate in sheet.of(name, TARGET_SENSITIVITY.id, "ladder"):
+            if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
+                expected = expected_rates(parameters, float(estimate.group["delta"])).better
+                yield _rate(estimate, protocol, expected)
+
+
+def _rate(estimate: Estimate, protocol: str, expected: float) -> SelftestCheck:
+    """Calls of a pair may agree wholly, so pairs, not calls, are counted as independent."""
+    reach = WIDTH * sqrt(expected * (1 - expected) / estimate.n_units)
+    passed = estimate.value is not None and abs(estimate.value - expected) <= reach
+    delta = f" Δ{estimate.group['delta']:g}" if estimate.metric == TARGET_SENSITIVITY.id else ""
+    accepted = f"{max(0.0, expected - reach):.3f}–{min(1.0, expected + reach):.3f}"
+    judge = "probit" if protocol == "base" else f"probit {protocol}"
+    return SelftestCheck(
+        judge, f"{estimate.metric}{delta}", f"{expected:.3f}", accepted, _with_counts(estimate), passed
+    )
+
+
+def _exact(sheet: Datasheet, judge: str, metric: str, value: float) -> SelftestCheck:
+    estimate = _between_equals(sheet, judge, metric)
+    return SelftestCheck(
+        judge, metric, f"{value:g}", f"{value:g}", _with_counts(estimate), estimate.value == value
+    )
+
+
+def _between_equals(sheet: Datasheet, judge: str, metric: str, protocol: str = "base") -> Estimate:
+    return _need(sheet.find(judge, metric, "ladder", protocol=protocol, delta=0, kind="same_subset"), metric)
+
+
+def _need(estimate: Estimate | None, metric: str) -> Estimate:
+    if estimate is None:
+        raise LookupError(f"the datasheet has no {metric}")
+    return estimate
+
+
+def _covers(estimate: Estimate, value: float) -> bool:
+    interval = estimate.interval
+    return interval is not None and (interval.low or 0) <= value <= (interval.high or 1)
+
+
+def _number(estimate: Estimate) -> str:
+    return "undefined" if estimate.value is None else f"{estimate.value:.3f}"
+
+
+def _with_counts(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "undefined"
+    return f"{estimate.value:.3f} ({estimate.numerator}/{estimate.denominator})"
+
+
+def pack_stimuli(seed: int) -> Iterator[Stimulus]:
+    """Every text that a study on the built-in pack shows under a seed: labels of a served planted judge."""
+    # Suites about runs of agents have items of their own.
+    runs = [
+        name for name, suite in SUITES.items() if any(reads_runs(PROBES.build(Spec(p))) for p in suite.probes)
+    ]
+    texts = [name for name in SUITES if name not in runs]
+    for profile in PACK_ITEMS:
+        for scale in pack_scales():
+            yield from _stimuli(seed, profile, texts, scale_name(scale))
+        yield from _stimuli(seed, profile, runs, scale_name(AGENT_TASK.scale))
+
+
+def _stimuli(seed: int, profile: str, suites: list[str], scale: str) -> Iterator[Stimulus]:
+    body = {"name": "served", "seed": seed, "profile": profile, "judges": [DUMMY_SCORER], "probes": suites}
+    study = build_study(StudyConfig.model_validate({**body, "task": {"scale": scale}}), Path())
+    for probe in study.build_probes():
+        for showing in probe.showings(study.design, study.judges[0].protocols):
+            yield showing.stimulus

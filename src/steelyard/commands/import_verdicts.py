@@ -1,4 +1,4 @@
-"""A folder of imported verdicts: the normalised calls, where they came from, and the datasheet."""
+"""A folder of imported verdicts: normalised calls, where they came from, the datasheet and its next step."""
 
 from __future__ import annotations
 
@@ -10,18 +10,29 @@ from pathlib import Path
 from steelyard.core.files import atomic_write_text, write_error
 from steelyard.core.json_dataclasses import to_body
 from steelyard.core.registry import Spec
+from steelyard.datasheet.conclusion import CARE, UNFIT, Conclusion, NextStep, Step
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
+from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import Materials
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.importing.jsonl import RecordedSource
 from steelyard.importing.pairs import PairTable, read_pairs
 from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, refuse_mixed, score_probes
+from steelyard.metrics.pairs.decomposition import ONE_ORDER
+from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
+from steelyard.metrics.proportions import ACCURACY, MERIT
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
+from steelyard.metrics.scores.edited_texts import EDITED_RUNS, WRITTEN
 from steelyard.probes.probe import PROBES, Probe
+from steelyard.run_folder.next_step import GATE, unaccepted_step, with_steps
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.run_folder.sample_size_hint import sample_size_hint
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts
+from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.observations import Observations
 
 PROFILE = "recorded"
@@ -121,7 +132,6 @@ def import_verdicts(
     # Imported here, as in `build_datasheet`: what only reads a folder needs no metrics.
     from steelyard.datasheet.assemble import assemble
     from steelyard.run_folder.call_examples import RunCalls, with_examples
-    from steelyard.run_folder.recorded_steps import with_recorded_steps
 
     recorded = read_recorded(paths, table)
     calls, observations = recorded.calls, recorded.observations
@@ -193,3 +203,37 @@ def _probes(observations: Observations) -> list[Probe]:
     protocols = sorted({name for probe, name in shown if probe != "position" and name != "base"})
     specs = [*map(Spec, names), *(Spec("criterion", {"protocol": name}) for name in protocols)]
     return [PROBES.build(spec) for spec in specs]
+
+
+OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS, *WRITTEN, *EDITED_RUNS)
+ACCEPTED_HERE = "measure it here on written texts that a person or a second model accepted"
+
+
+def with_recorded_steps(sheet: Datasheet) -> Datasheet:
+    """The datasheet, each verdict with what to do next; no command here can ask the judge."""
+    return with_steps(sheet, {verdict.judge: _recorded_step(sheet, verdict) for verdict in sheet.verdicts})
+
+
+def _recorded_step(sheet: Datasheet, verdict: Conclusion) -> NextStep:
+    prompts = JudgeEstimates(verdict.judge, sheet.look_up).protocols(MERIT.id)
+    both = sheet.look_up.of(verdict.judge, ORDER_CONSISTENCY.id, NATURAL_PROBE)
+    kind = Step.RECORD
+    if verdict.advice is Advice.NO_SERVER:
+        purpose = "record the failed calls again, and import all calls anew"
+    elif (unaccepted := unaccepted_step(sheet, verdict, ACCEPTED_HERE)) is not None:
+        purpose = unaccepted
+    elif verdict.word in (UNFIT, CARE) or verdict.causes or verdict.advice is Advice.MOST_LOST:
+        purpose = "after the change, record its verdicts again and import them"
+    elif prompts and "base" not in prompts:
+        purpose = "name the prompt that is to be judged “base”, and import its calls again"
+    elif any(e.reason == ONE_ORDER.code for e in both):
+        purpose = "record its verdicts on the same pairs in the other order, and import them with these"
+    else:
+        own = any(sheet.look_up.of(verdict.judge, ACCURACY.id, probe) for probe in OWN_DATA)
+        rows = sample_size_hint(sheet, verdict.judge) if own else None
+        purpose = "record its verdicts on more rows, and import them with these"
+        if rows is not None:
+            purpose = f"{rows.advice}, and import all of them"
+        elif verdict.advice is Advice.NOTHING_OPEN:
+            kind, purpose = Step.GATE, GATE
+    return NextStep(purpose, step=kind.name)

@@ -17,7 +17,6 @@ from steelyard.importing.jsonl import Body
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, RatingRow
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.tasks.scale import Binary, scale_name
-from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.inspect_log import (
     is_log,
     log_table,
@@ -26,7 +25,7 @@ from steelyard.tasks.sources.inspect_log import (
     transcript_scores,
     valued,
 )
-from steelyard.tasks.sources.table import TableParts, TableRecord
+from steelyard.tasks.sources.table import TableParts, TableRecord, is_missing, normal, plain_text
 from steelyard.tasks.transcripts.transcript import ScoreEntry
 
 UNCHANGED = {"probe": "stochastic_stability", "variant": "original"}

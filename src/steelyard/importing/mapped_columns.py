@@ -17,7 +17,6 @@ from steelyard.importing.rating_exports import export_of
 from steelyard.importing.rating_reader import label_ratings, read_ratings
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.sources.cells import LOST, SLOTS, normal, plain_text
 from steelyard.tasks.sources.found_columns import (
     FILLED,
     NAMES_OF_PEOPLE,
@@ -28,7 +27,17 @@ from steelyard.tasks.sources.found_columns import (
     flattened,
 )
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableParts, TableRecord, Where, filter_rows
+from steelyard.tasks.sources.table import (
+    LOST,
+    SLOTS,
+    Table,
+    TableParts,
+    TableRecord,
+    Where,
+    filter_rows,
+    normal,
+    plain_text,
+)
 
 LENGTHS = {"words": "text", "words_1": "text_1", "words_2": "text_2"}
 """Parts that hold the length of a text, and those that hold the text itself, whose words are counted."""
@@ -80,9 +89,7 @@ _TEXT = ColumnPart("text", "the text", ("response",), TEXT)
 _PAIR = ColumnPart("pair", "the id", ("id",), FILLED)
 _ANSWER = ColumnPart("answer", "the judge's verdict", _VERDICT, VERDICT)
 _BETTER = ColumnPart("better", "the reference", ("label", *NAMES_OF_PEOPLE), VERDICT)
-_TEXTS = tuple(
-    ColumnPart(f"text_{number}", f"text {number}", (f"response_{number}",), TEXT) for number in "12"
-)
+_TEXTS = tuple(ColumnPart(f"text_{n}", f"text {n}", (f"response_{n}",), TEXT) for n in "12")
 _OTHERS = tuple(
     ColumnPart(part, f"the {part}", ("judge",) if part == "judge" else (), FILLED) for part in COMMON
 )
@@ -101,7 +108,7 @@ def find_recorded_columns(
     if own:
         finder.assign("answer" if compared else "score", own)
     finder.take(*((_PAIR, _ANSWER, _BETTER) if compared else (_ITEM, SCORE, EXPECTED)))
-    lengths = [part for part in (*_TEXTS, _TEXT) if (part in _TEXTS) == compared]
+    lengths = _TEXTS if compared else (_TEXT,)
     finder.take(*_OTHERS, *(part for part in lengths if part.name.replace("text", "words") not in given))
     for part in _TEXTS:  # the length of one text alone tells nothing
         if compared and not {"text_1", "text_2"} <= finder.columns.keys() and part.name in finder.found:
@@ -305,25 +312,22 @@ class RatedScores:
         several = Counter(rater for rater, _ in criteria)
         for row in found:
             where = f"{path}, item {row.item!r} of {row.rater}"
-            said = labels[row.item, row.system, row.criterion]
-            label = next(iter(said)) if len(said) == 1 else None  # people who differ give no reference
+            said = labels[row.item, row.system, row.criterion]  # people who differ give no reference
             score = _verdict(row.value, where)
             apart = [row.system] if len(table.systems) > 1 else []
             apart += [row.criterion] if len({criterion for _, criterion in criteria}) > 1 else []
-            yield (
-                where,
-                {
-                    **UNCHANGED,
-                    "judge": f"{row.rater}, {row.criterion}" if several[row.rater] > 1 else row.rater,
-                    "item": ", ".join([row.item, *apart]),
-                    "task": row.task or row.item,
-                    "replicate": int(row.run or 0),
-                    "score": score,
-                    **({"outcome": "unreadable"} if score is None else {}),
-                    **({} if self.scale is None else {"scale": self.scale}),
-                    "expected": _verdict(label, where),
-                },
-            )
+            body: Body = {
+                **UNCHANGED,
+                "judge": f"{row.rater}, {row.criterion}" if several[row.rater] > 1 else row.rater,
+                "item": ", ".join([row.item, *apart]),
+                "task": row.task or row.item,
+                "replicate": int(row.run or 0),
+                "score": score,
+                **({"outcome": "unreadable"} if score is None else {}),
+                **({} if self.scale is None else {"scale": self.scale}),
+                "expected": _verdict(next(iter(said)) if len(said) == 1 else None, where),
+            }
+            yield where, body
 
 
 def source_of(

@@ -17,8 +17,8 @@ from typing import Any
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.errors import DataError
 from steelyard.importing.ratings import CODE, HUMAN, JUDGE, KINDS, RatingRow
-from steelyard.tasks.sources.cells import normal
-from steelyard.tasks.sources.delimited import read_text
+from steelyard.tasks.sources.read import read_text
+from steelyard.tasks.sources.table import normal
 
 Body = Mapping[str, Any]
 UNKNOWN = ""

@@ -32,7 +32,6 @@ from steelyard.importing.ratings import (
     value_of,
 )
 from steelyard.tasks.scale import BINARY_WORDS
-from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.found_columns import (
     FILLED,
     NAMES_OF_PEOPLE,
@@ -42,7 +41,15 @@ from steelyard.tasks.sources.found_columns import (
     flattened,
 )
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
+from steelyard.tasks.sources.table import (
+    Table,
+    TableParts,
+    TableRecord,
+    filter_rows,
+    is_missing,
+    normal,
+    plain_text,
+)
 
 
 def read_ratings(path: Path, how: RatingColumns) -> RatingsTable:

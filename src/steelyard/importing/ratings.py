@@ -9,11 +9,13 @@ from functools import lru_cache
 from shlex import quote
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from steelyard.core.arrays import Ints
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.scale import BINARY_WORDS
-from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, is_number, normal, plain_text
-from steelyard.tasks.sources.table import Where
+from steelyard.tasks.sources.table import LOST, SLOTS, Where, is_missing, is_number, normal, plain_text
 
 HUMAN, JUDGE, CODE = "human", "judge", "code"
 KINDS = {
@@ -206,3 +208,18 @@ def parse_parts(
         if part not in known:
             raise ConfigError(f"{option}: {unknown_key(part, known)}")
     return parts
+
+
+def independence(tasks: Iterable[str], noun: str = "items") -> str:
+    """What is assumed where no tasks say which items belong together; empty where they do."""
+    named = set(tasks)
+    if named == {""}:
+        return f"{noun} are independent, since no task is named"
+    return f"{noun} are independent, since all lie in one task" if len(named) == 1 else ""
+
+
+def task_numbers(tasks: Iterable[str]) -> Ints:
+    """A number for the task of each item; an item without one is a task of its own."""
+    numbers: dict[str, int] = {}
+    every = [numbers.setdefault(task or f"\0{n}", len(numbers)) for n, task in enumerate(tasks)]
+    return np.array(every, dtype=np.int64)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from steelyard.errors import CallError, ConfigError, DataError
-from steelyard.inspect_logs.messages import require_inspect, score_of
+from steelyard.inspect_logs.export import require_inspect, score_of
 from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.runner.limits import RunLimits, retry
 from steelyard.runner.session import prime_provider

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.core.text import plural, pluralize
+from steelyard.core.threads import Debouncer
 from steelyard.errors import ConfigError, DataError, RunError
-from steelyard.review.debouncer import Debouncer
 from steelyard.review.stimuli_file import (
     ArgumentsError,
     ReviewerEdit,

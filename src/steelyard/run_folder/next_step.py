@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,49 +21,29 @@ from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import INCONCLUSIVE
-from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.scores.edited_texts import BY_RULE, EDITED_RUNS, UNACCEPTED, WRITTEN
+from steelyard.metrics.scores.edited_texts import BY_RULE, UNACCEPTED
 from steelyard.probes.probe import POINTWISE, SUITES, form_of
-from steelyard.run_folder.remedy_judge import RemedyJudge
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.sample_size_hint import SampleSizeHint, sample_size_hint
+from steelyard.run_folder.sample_size_hint import RemedyJudge, SampleSizeHint, sample_size_hint
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.ladder import PROFILES
-from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.study.composite_judges import address_of
-from steelyard.study.study import Study
+from steelyard.study.study import Study, positional_words, with_larger_sample, without_options
 from steelyard.study.study_probes import RUN_PROBES, default_probes, probe_specs
 from steelyard.study.task_config import pack_draw, runs_draw
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Item
 from steelyard.trials.judge import Judge
 
-
-def positional_words(words: Sequence[str]) -> Iterator[str]:
-    """Words of a command that belong to no option: the study file, if there is one."""
-    return (word for before, word in pairwise(("", *words)) if not {before[:1], word[:1]} & {"-"})
-
-
-def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
-    skip = False
-    for word in words:
-        if not skip and word not in options:
-            yield word
-        skip = not skip and word in options
-
-
 LARGER = {"quick": "standard", "standard": "full"}
-OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS, *WRITTEN, *EDITED_RUNS)
 GATE = "decide by a policy, `default` or a file of your own, whether it may be used"
 TRY_FIRST = "after the change, try one call with `steelyard doctor`"
 ACCEPT = (
     "have a person (`steelyard review`) or a second model (as validator) accept the written texts, and "
     "measure again"
 )
-ACCEPTED_HERE = "measure it here on written texts that a person or a second model accepted"
-
 LABEL_RUNS = "add labelled runs that fail as they are, and measure again"
 
 
@@ -126,7 +105,9 @@ class _NextSteps:
             return NextStep(accept, step=Step.FIX_AND_REPEAT.name)
         needs_change = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None
-        profile = self._study.profile if own else self._size(needs_change)
+        mine = self._study.profile
+        # On built-in texts at least standard, and larger where nothing is to be cured.
+        profile = mine if own or (needs_change and mine != "quick") else LARGER.get(mine)
         remedy = RemedyJudge.of(self.sheet, verdict, self._study)
         if remedy is not None and advice is Advice.STILL_NOISY and not self.sheet.smoke_test:
             return self._remedy_step(remedy, self._study.profile)
@@ -224,20 +205,12 @@ class _NextSteps:
     def _study(self) -> Study:
         return self.plan.study
 
-    def _size(self, needs_change: bool) -> str | None:
-        """The profile of the next measurement: at least standard, and larger where nothing is to be cured."""
-        mine = self._study.profile
-        return mine if needs_change and mine != "quick" else LARGER.get(mine)
-
     def _remedy_step(self, remedy: RemedyJudge, profile: str) -> NextStep:
         study, words = self._study, self._study.command
         file = None if words is None else next(iter(positional_words(words)), None)
-        address = (
-            None
-            if words is None
-            else address_of(yaml.safe_load(remedy.definition), self._judge_arguments(words))
-        )
-        beside = () if address else _measured_judges(study)
+        composite = yaml.safe_load(remedy.definition)
+        address = None if words is None else address_of(composite, self._judge_arguments(words))
+        beside = () if address else study.under_test
         calls = None
         if self._countable:
             # A plan shows what each member is asked where every one of them was measured itself.
@@ -265,7 +238,7 @@ class _NextSteps:
 
     def _judge_arguments(self, words: Sequence[str]) -> dict[str, str]:
         """Measured judges by name, as the command line has them; none where a study file does."""
-        judges = _measured_judges(self._study)
+        judges = self._study.under_test
         given = [value for option, value in pairwise(words) if option == "-j"]
         if not given and not list(positional_words(words)):
             given = [judge.name for judge in judges]  # those of a command that names none
@@ -278,23 +251,25 @@ class _NextSteps:
         of_runs = any(stimulus.transcript is not None for stimulus in self.plan.stimuli)
         usual = RUN_PROBES if of_runs else default_probes(study.task, data=False)
         named = list(dict.fromkeys((*study.asked, *usual)))
-        words = (*without_options(self._words_of_judge(), "--out", "-p"), *chain(*(("-p", n) for n in named)))
+        words = (*(self._words("-p") or ()), *chain(*(("-p", name) for name in named)))
         calls = None
         if self._countable and not set(named) & set(SUITES):
             calls = sum(count_calls(replace(study, probes=probe_specs(named, study.kit)), self._judges))
         purpose = "measure whether it tells good from bad"
         return self._priced(Step.LARGER, purpose, words, calls, self._at_rate(calls, self._judges))
 
-    def _words_of_judge(self) -> tuple[str, ...]:
-        """The command, of the judge alone where it can name it."""
-        words, named = self._study.command or (), self._argument
+    def _words(self, *dropped: str) -> tuple[str, ...] | None:
+        """The command without its folder and these options, of the judge alone where it can name it."""
+        if self._study.command is None:
+            return None
+        words, named = tuple(without_options(self._study.command, "--out", *dropped)), self._argument
         return words if named is None else (*without_options(words, "-j"), "-j", named)
 
     @property
     def _argument(self) -> str | None:
         """What the command line calls the judge: its address, or its name in a study file."""
         words = self._study.command or ()
-        mine = next((judge for judge in _measured_judges(self._study) if judge.name == self.judge), None)
+        mine = next((judge for judge in self._study.under_test if judge.name == self.judge), None)
         if mine is not None and "-j" not in words and list(positional_words(words)):
             return mine.name if mine.leaf_judges == (mine,) else None
         return self._judge_arguments(words).get(self.judge)
@@ -313,13 +288,12 @@ class _NextSteps:
         self, kind: Step, purpose: str, profile: str, growth: float = 1.0, *, afresh: bool = False
     ) -> NextStep:
         """The study once more, in a folder of its own, on so many rows for each that there is."""
-        words = None if self._study.command is None else self._words_of_judge()
-        if words is not None and self._study.source is None:
-            words = (*without_options(words, "--out", "--profile", "--until"), "--profile", profile)
-        elif words is not None:
-            words = tuple(_larger_sample(without_options(words, "--out"), growth))
+        built_in = self._study.source is None
+        words = self._words(*(("--profile", "--until") if built_in else ()))
+        if words is not None:
+            words = (*words, "--profile", profile) if built_in else tuple(with_larger_sample(words, growth))
         if words is not None and afresh:
-            words = (*words, "--out", new_folder(self._study))
+            words = (*words, "--out", RunFolder.another(self._study).path.as_posix())
         if profile not in self.known:
             self.known[profile] = self._calls(profile)
         calls = self.known[profile]
@@ -336,13 +310,11 @@ class _NextSteps:
 
     def _until_step(self) -> NextStep:
         """The next sizes in turn, up to the one that decides; priced as the largest."""
-        words = None if self._study.command is None else self._words_of_judge()
-        if words is not None:
-            words = (*without_options(words, "--out", "--profile", "--until"), "--until", "verdict")
+        words = self._words("--profile", "--until")
+        words = None if words is None else (*words, "--until", "verdict")
         calls = self._calls(PROFILES[-1])
-        step = self._priced(
-            Step.LARGER, "measure until it is decided", words, calls, self._at_rate(calls, self._judges)
-        )
+        cost = self._at_rate(calls, self._judges)
+        step = self._priced(Step.LARGER, "measure until it is decided", words, calls, cost)
         return replace(step, price=f"at most {step.price}" if step.price else "")
 
     def _calls(self, profile: str) -> int | None:
@@ -362,12 +334,12 @@ class _NextSteps:
     @property
     def _alone(self) -> Judge | None:
         """The judge that is measured alone, where the command line can name it."""
-        every = _measured_judges(self._study) if self._argument is not None else []
+        every = self._study.under_test if self._argument is not None else []
         return next((judge for judge in every if judge.name == self.judge), None)
 
     @property
     def _judges(self) -> list[Judge]:
-        return _measured_judges(self._study) if self._alone is None else [self._alone]
+        return self._study.under_test if self._alone is None else [self._alone]
 
     @property
     def _countable(self) -> bool:
@@ -412,29 +384,6 @@ class _NextSteps:
         """Dollars at the price per call of this run; None where a price is not known."""
         rate = None if calls is None else self._rates.per_call(judges)
         return None if rate is None or calls is None else round(rate * calls, 6)
-
-
-def new_folder(study: Study) -> str:
-    """A folder for the next run of an unchanged study: the default one with a number, 2 and upwards.
-
-    It does not go by the folder of this run, so that equal runs have equal datasheets.
-    """
-    default = RunFolder.default(study).path.as_posix()
-    given = [value for option, value in pairwise(study.command or ()) if option == "--out"]
-    numbers = [re.fullmatch(rf"{re.escape(default)}-(\d+)", value) for value in given]
-    return f"{default}-{max((int(found[1]) for found in numbers if found), default=1) + 1}"
-
-
-def _larger_sample(words: Iterable[str], growth: float) -> Iterator[str]:
-    """The words, a --sample among them raised with the rows: the old one would leave out those added."""
-    before = ""
-    for word in words:
-        yield str(ceil(round(int(word) * growth, 6))) if before == "--sample" else word
-        before = word
-
-
-def _measured_judges(study: Study) -> list[Judge]:
-    return [judge for judge in study.judges if not judge.baseline]
 
 
 def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:

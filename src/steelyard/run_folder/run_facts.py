@@ -80,7 +80,7 @@ def run_facts(plan: Plan, record: RunRecord) -> dict[str, Any]:
 
 
 def _materials(study: Study) -> Materials:
-    asked = [one for judge in study.judges if not judge.baseline for one in judge.leaf_judges]
+    asked = [one for judge in study.under_test for one in judge.leaf_judges]
     prompts = dict.fromkeys(_prompt_source(judge, study) for judge in asked)
     data = None if study.source is None else Path(str(study.source.settings["path"])).name
     return Materials(tuple(prompts), data)
@@ -311,7 +311,7 @@ def instrument_cards(plan: Plan) -> tuple[InstrumentCard, ...]:
     first: dict[tuple[str, str], Trial] = {}
     for trial in plan.trials.distinct_trials:
         first.setdefault((trial.judge.name, trial.protocol), trial)
-    return tuple(_card(plan, judge, first) for judge in plan.study.judges if not judge.baseline)
+    return tuple(_card(plan, judge, first) for judge in plan.study.under_test)
 
 
 def _card(plan: Plan, judge: Judge, first: Mapping[tuple[str, str], Trial]) -> InstrumentCard:

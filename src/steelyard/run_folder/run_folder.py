@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +49,18 @@ class RunFolder:
     def default(cls, study: Study) -> RunFolder:
         """`steelyard-runs/<name>-<8 hex of the effective configuration>`."""
         return cls(Path(RUNS) / f"{study.name}-{study.hash.removeprefix('sha256:')[:8]}")
+
+    @classmethod
+    def another(cls, study: Study) -> RunFolder:
+        """A folder for the next run of an unchanged study: the default one with a number, 2 and upwards.
+
+        It does not go by the folder of this run, so that equal runs have equal datasheets.
+        """
+        default = cls.default(study).path
+        given = [value for option, value in pairwise(study.command or ()) if option == "--out"]
+        numbers = [re.fullmatch(rf"{re.escape(default.as_posix())}-(\d+)", value) for value in given]
+        number = max((int(found[1]) for found in numbers if found), default=1) + 1
+        return cls(default.with_name(f"{default.name}-{number}"))
 
     @contextmanager
     def locked(self) -> Iterator[None]:

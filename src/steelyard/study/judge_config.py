@@ -16,8 +16,13 @@ from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.planted.planted_judges import EXAMPLE_MODEL
 from steelyard.providers.provider import model_info, provider_info
 from steelyard.providers.provider_info import Line, Name, Options, ProviderInfo, field_with_key
-from steelyard.study.composite_judges import CompositeJudge
-from steelyard.study.judge_address import as_mapping, convert_query, judge_place, provider_options
+from steelyard.study.composite_judges import (
+    CompositeJudge,
+    as_mapping,
+    convert_query,
+    judge_place,
+    provider_options,
+)
 from steelyard.study.judge_protocols import (
     PromptReport,
     ProtocolConfig,

@@ -1,11 +1,16 @@
-"""A study: judges × probes × stimuli, where its items came from; everything that decides a datasheet."""
+"""A study: judges × probes × stimuli, where its items came from; everything that decides a datasheet.
+
+A reference is a judge whose verdicts on the items stand in the place of labels that nobody gave.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +19,18 @@ from steelyard.core.files import read_problem
 from steelyard.core.registry import Spec
 from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, DataError
-from steelyard.probes.probe import PROBES, AuthoredProbe, Design, Probe, covers, form_of, forms_of
+from steelyard.probes.probe import POINTWISE, PROBES, AuthoredProbe, Design, Probe, covers, form_of, forms_of
+from steelyard.providers.provider import model_info
 from steelyard.stimuli.authored.brief import pack_stimuli
+from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.adapters.adapter import FILE
+from steelyard.tasks.adapters import FILE
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
 from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,11 @@ class Study:
             written.setdefault(stimulus.probe, []).append(stimulus)
         return replace(design, authored={probe: tuple(made) for probe, made in written.items()})
 
+    @property
+    def under_test(self) -> list[Judge]:
+        """Judges that are measured; the others are baselines."""
+        return [judge for judge in self.judges if not judge.baseline]
+
     @cached_property
     def items_hash(self) -> str | None:
         return content_hash([item.content for item in self.items]) if self.items else self.frozen_items
@@ -191,3 +204,76 @@ class Study:
                     f"{scale_name(self.task.scale)!r}; leave the probe out, or measure it in another study."
                 )
         return probes
+
+
+def positional_words(words: Sequence[str]) -> Iterator[str]:
+    """Words of a command that belong to no option: the study file, if there is one."""
+    return (word for before, word in pairwise(("", *words)) if not {before[:1], word[:1]} & {"-"})
+
+
+def without_options(words: Iterable[str], *options: str) -> Iterator[str]:
+    """The words without these options and their values."""
+    skip = False
+    for word in words:
+        if not skip and word not in options:
+            yield word
+        skip = not skip and word in options
+
+
+def with_larger_sample(words: Iterable[str], growth: float) -> Iterator[str]:
+    """The words, a --sample among them raised with the rows: the old one would leave out those added."""
+    before = ""
+    for word in words:
+        yield str(ceil(round(int(word) * growth, 6))) if before == "--sample" else word
+        before = word
+
+
+Labels = Mapping[str, str]
+
+
+def check_reference(study: Study) -> None:
+    """Refuse a reference that can not be had, before anything is spent."""
+    if study.reference is None:
+        return
+    where = f"data.reference: judge {study.reference!r}"
+    names = [judge.name for judge in study.under_test]
+    if study.reference not in names:
+        raise ConfigError(f"{where} is none of the study's; expected one of {', '.join(names)}.")
+    if reference_judge(study).composition is not None:
+        raise ConfigError(f"{where} is made of other judges; name one that is asked itself.")
+    if model_info(reference_judge(study).address).knows_labels:
+        raise ConfigError(f"{where} answers by labels, and there are none; name another judge.")
+    if form_of(study.task) != POINTWISE:
+        raise ConfigError(f"{where} can be the reference for single texts only, found several; leave it out.")
+    given = sum(item.label is not None for item in study.items)
+    if given:
+        raise ConfigError(
+            f"{where} would stand beside {given} labels of the data; leave reference out, or map no "
+            "column as label."
+        )
+
+
+def with_placeholder_labels(study: Study, labels: Labels | None = None) -> Study:
+    """The study as if its reference were known; the lowest answer stands in where a label is missing."""
+    if study.reference is None:
+        return study
+    lowest = {item.id: (item.scale or study.task.scale).answers[0] for item in study.items}
+    return with_labels(study, {**lowest, **(labels or {})})
+
+
+def with_labels(study: Study, labels: Labels) -> Study:
+    items = [replace(item, label=labels[item.id]) if item.id in labels else item for item in study.items]
+    return replace(study, items=tuple(items))
+
+
+def reference_judge(study: Study) -> Judge:
+    return next(judge for judge in study.judges if judge.name == study.reference)
+
+
+def reference_trial(study: Study, item: Item) -> Trial:
+    return Trial(reference_judge(study), "base", original_of(item, study.task), study.task)
+
+
+def reference_trials(study: Study) -> list[Trial]:
+    """Every item's showing to the reference judge; none where a study has no such judge."""
+    return [] if study.reference is None else [reference_trial(study, item) for item in study.items]

@@ -30,20 +30,21 @@ from steelyard.probes.probe import (
 from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.stimuli.shallow_reader import read_checklists as shallow_reading
-from steelyard.study.composite_judges import CompositeJudge, disambiguate, with_known_names
-from steelyard.study.consent import Consent, refuse
+from steelyard.study.composite_judges import CompositeJudge, distinct_judges
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.judge_protocols import PromptReport
-from steelyard.study.prompt_columns import check_filled, data_columns, shown_columns
-from steelyard.study.reference import check_reference, with_placeholder_labels
 from steelyard.study.role_config import EditingConfig, parse_roles, read_prompts
-from steelyard.study.study import ProbeCache, Study, data_source
-from steelyard.study.study_files import NamedFile, check_files, files_of
+from steelyard.study.study import ProbeCache, Study, check_reference, data_source, with_placeholder_labels
+from steelyard.study.study_files import Consent, NamedFile, check_files, files_of, refuse
 from steelyard.study.study_probes import (
     DEFAULT_PROBES,
     RUN_PROBES,
+    check_filled,
+    check_rubric,
+    data_columns,
     default_probes,
     probe_specs,
+    shown_columns,
     without_claims,
     without_idle,
     without_unwritten,
@@ -227,7 +228,7 @@ def build_study(
             literals,
         )
         known.setdefault(parsed[number].name, parsed[number])
-    judges = _distinct([parsed[number] for number in range(len(given))], given)
+    judges = distinct_judges([parsed[number] for number in range(len(given))], given)
     for asked in (one for judge in judges for one in judge.leaf_judges):
         connect(asked)  # refuses wrong models and options before anything is written
     shown = shown_columns(judges, columns)
@@ -275,7 +276,7 @@ def build_study(
         unread=frozenset(one.name for one, print_ in prints if print_ in report.unread),
     )
     study.build_probes()  # refuses probes that do not fit the scale
-    _check_rubric(study)
+    check_rubric(study)
     check_filled(study)
     check_reference(study)
     fitting = without_idle(with_placeholder_labels(study), named)
@@ -369,21 +370,6 @@ def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
         )
 
 
-def _check_rubric(study: Study) -> None:
-    if study.task.rubric or all(item.rubric for item in study.items):
-        return
-    for judge in study.judges:
-        texts = [text for p in judge.protocols.values() for text in (p.user, p.system) if text]
-        if judge.rubric is None and not judge.baseline and any("rubric" in text for text in texts):
-            whose, own = "its prompt", ""
-            if judge.name not in study.prompts:
-                whose, own = "Steelyard's own prompt", "--prompt FILE with the judge's own prompt, or "
-            raise ConfigError(
-                f"judge {judge.name!r}: {whose} holds a rubric, and the study has none; add {own}--rubric "
-                "FILE, or rubric under task, or map a column of rubrics."
-            )
-
-
 def _with_defaults(config: StudyConfig, task: Task, of_runs: bool) -> StudyConfig:
     data = config.data is not None
     defaults: dict[str, Any] = {"probes": list(RUN_PROBES if of_runs else default_probes(task, data))}
@@ -411,21 +397,3 @@ def read_yaml(path: Path) -> dict[str, Any]:
         content = "an empty file" if body is None else f"a {type(body).__name__}"
         raise ConfigError(f"{path}: found {content}, expected a mapping with keys such as judges and probes.")
     return body
-
-
-def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:
-    """Two judges of one model are told apart by what was written; two of one name are refused."""
-    named = disambiguate(given, judges)
-    shown = [" ".join(judge.name.split()) for judge in named]
-    for name in shown:
-        if shown.count(name) > 1:
-            raise ConfigError(f"two judges are named {name!r}: give each a 'name' of its own.")
-    named = with_known_names(named)
-    seen: dict[str, str] = {}
-    for judge in named:
-        twin = seen.setdefault(judge.fingerprint("base"), judge.name)
-        if twin != judge.name:
-            raise ConfigError(
-                f"judges {twin!r} and {judge.name!r} are one instrument: leave one of them out."
-            )
-    return named

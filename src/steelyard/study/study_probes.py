@@ -1,9 +1,14 @@
-"""Which probes a study has: those that were named, or those that fit what is measured."""
+"""Which probes a study has: those that were named, or those that fit what is measured.
+
+And what its prompts show of the rows of the data: further columns, and parts that no row has.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from steelyard.core.registry import Spec
@@ -15,8 +20,11 @@ from steelyard.stimuli.authored.brief import Brief, is_in_pack
 from steelyard.stimuli.original import BEST_OF_PROBE
 from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.study.study import ProbeCache, Study
-from steelyard.tasks.task import Task
+from steelyard.tasks.data_config import DataConfig
+from steelyard.tasks.task import Item, Task
 from steelyard.trials.judge import Judge
+from steelyard.trials.prompt import undeclared_variables
+from steelyard.trials.template_reader import LABEL, DataColumns, metadata_keys
 
 DEFAULT_PROBES = ("vacuum", "ladder", "criterion", "length")
 RUN_PROBES = ("agentic",)
@@ -73,7 +81,7 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
     """The study without probes that edit what no judge is shown, or find nothing to show or to be written."""
     if form_of(study.task) != POINTWISE:
         return study
-    judges = [judge for judge in study.judges if not judge.baseline]
+    judges = study.under_test
     unread = [
         (
             probe.name,
@@ -149,3 +157,67 @@ def open_briefs(study: Study) -> tuple[Brief, ...]:
 def _open_briefs(probe: Probe, study: Study) -> Iterator[Brief]:
     briefs = probe.briefs(study.design) if isinstance(probe, AuthoredProbe) else ()
     return (brief for brief in briefs if not is_in_pack(brief))
+
+
+_FILLED = ("request", "reference", "context")
+"""Parts of an item that a prompt can show and data can lack."""
+
+
+def data_columns(data: DataConfig | None, folder: Path) -> DataColumns:
+    if data is None:
+        return DataColumns()
+    mapped = {} if data.columns is None else {column: part for part, column in data.columns.used()}
+    return DataColumns(mapped, lambda: data.columns_of(folder))
+
+
+def shown_columns(judges: Iterable[Judge], columns: DataColumns) -> tuple[str, ...]:
+    """Columns of the data that prompts show beside the parts of an item, in the order of the file."""
+    keys = metadata_keys(text for judge in judges for text in _templates(judge))
+    for key in sorted(keys):
+        if columns.part(key) == LABEL:
+            raise ConfigError(
+                f"prompts: found column {key!r}, which holds the labels, expected a prompt without them; "
+                "remove it."
+            )
+    return tuple(name for name in columns.names if name in keys) if keys else ()
+
+
+def check_filled(study: Study) -> None:
+    """Refuse a prompt of the user's that shows a part of the items which no row of the user's data has."""
+    asked = (one for judge in study.judges for one in judge.leaf_judges if one.name in study.prompts)
+    for judge in asked if study.source is not None else ():
+        for part in (part for text in _templates(judge) for part in _empty_parts(text, study.items)):
+            raise ConfigError(
+                f"judge {judge.name!r}: its prompt shows {{{{ {part} }}}}, which no row of the data has; map "
+                f"a column to it ({part}=COLUMN in --columns), or take it out of the prompt."
+            )
+
+
+def _empty_parts(text: str, items: Iterable[Item]) -> Iterator[str]:
+    named = undeclared_variables(text)
+    for part in _FILLED:
+        optional = re.search(rf"\{{%-?\s*if\b[^%]*\b{part}\b", text)
+        if part in named and not optional and not any(getattr(item, part) for item in items):
+            yield part
+
+
+def _templates(judge: Judge) -> Iterator[str]:
+    for one in judge.leaf_judges:
+        for protocol in one.protocols.values():
+            yield from (text for text in (protocol.user, protocol.system) if text)
+
+
+def check_rubric(study: Study) -> None:
+    """Refuse prompts that hold a rubric where there is none."""
+    if study.task.rubric or all(item.rubric for item in study.items):
+        return
+    for judge in study.judges:
+        texts = [text for p in judge.protocols.values() for text in (p.user, p.system) if text]
+        if judge.rubric is None and not judge.baseline and any("rubric" in text for text in texts):
+            whose, own = "its prompt", ""
+            if judge.name not in study.prompts:
+                whose, own = "Steelyard's own prompt", "--prompt FILE with the judge's own prompt, or "
+            raise ConfigError(
+                f"judge {judge.name!r}: {whose} holds a rubric, and the study has none; add {own}--rubric "
+                "FILE, or rubric under task, or map a column of rubrics."
+            )

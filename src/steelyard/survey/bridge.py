@@ -17,18 +17,11 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.estimation.estimators import MOST_LEVELS
 from steelyard.estimation.frame import Figure
 from steelyard.estimation.raters import Channel, offset, strata_p
-from steelyard.importing.ratings import RatingsTable
-from steelyard.survey.judged_items import (
-    JudgedItem,
-    Subject,
-    choose_judge,
-    independence,
-    judged_items,
-    task_numbers,
-)
+from steelyard.importing.ratings import RatingsTable, independence, task_numbers
+from steelyard.survey.judged_items import JudgedItem, Subject, choose_judge, judged_items
 from steelyard.survey.options import BridgeOptions
-from steelyard.tasks.sources.cells import is_missing, plain_text
 from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.table import is_missing, plain_text
 
 SCHEMA = "steelyard.bridge/1"
 FEWEST_ANCHORS = 30

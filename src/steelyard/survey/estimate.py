@@ -30,6 +30,7 @@ from steelyard.metrics.stats.intervals import SHARE, Span
 from steelyard.survey.judged_items import (
     FEWEST_LABELS,
     JudgedFrame,
+    JudgedItem,
     Subject,
     check_labels,
     choose_judge,
@@ -38,7 +39,6 @@ from steelyard.survey.judged_items import (
     judged_items,
     label_design,
     score_scale,
-    unjudged_labels,
 )
 
 SCHEMA = "steelyard.estimate/1"
@@ -159,7 +159,7 @@ def estimate(
             "expected some; ask the judge again."
         )
     drawn = label_design(table, design, judged, subject)
-    strays = unjudged_labels(items)
+    strays = _unjudged_labels(items)
     if strays:
         remarks.append(f"Left out: {strays}.")
     check_labels(table.name, judged.frame, drawn, strays)
@@ -362,3 +362,11 @@ def _bounds(
         return None
     total = items + missing
     return (items * figure.low + missing * ends[0]) / total, (items * figure.high + missing * ends[1]) / total
+
+
+def _unjudged_labels(items: dict[str, JudgedItem]) -> str:
+    """What labels of items that the judge did not rate come to: none of the figures; empty without such."""
+    names = sorted(name for name, item in items.items() if item.votes and not item.verdicts)
+    if not names:
+        return ""
+    return f"{pluralize(len(names), 'labelled item')} not rated by the judge, the first {names[0]!r}"

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Ints
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError, UnknownNameError
 from steelyard.estimation.designs import LabelDesign, recorded_design
 from steelyard.estimation.estimators import MOST_LEVELS
 from steelyard.estimation.frame import Frame, clustered_variance
-from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable
+from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable, independence
 from steelyard.metrics.stats.distributions import normal_probability
 from steelyard.metrics.stats.intervals import SHARE, Span
 from steelyard.survey.options import RatingOptions
@@ -259,29 +258,6 @@ def _differences(
             item.votes = [labels[0] - labels[1]]
         made[name] = item
     return made
-
-
-def independence(tasks: Iterable[str], noun: str = "items") -> str:
-    """What is assumed where no tasks say which items belong together; empty where they do."""
-    named = set(tasks)
-    if named == {""}:
-        return f"{noun} are independent, since no task is named"
-    return f"{noun} are independent, since all lie in one task" if len(named) == 1 else ""
-
-
-def task_numbers(tasks: Iterable[str]) -> Ints:
-    """A number for the task of each item; an item without one is a task of its own."""
-    numbers: dict[str, int] = {}
-    every = [numbers.setdefault(task or f"\0{n}", len(numbers)) for n, task in enumerate(tasks)]
-    return np.array(every, dtype=np.int64)
-
-
-def unjudged_labels(items: Mapping[str, JudgedItem]) -> str:
-    """What labels of items that the judge did not rate come to: none of the figures; empty without such."""
-    names = sorted(name for name, item in items.items() if item.votes and not item.verdicts)
-    if not names:
-        return ""
-    return f"{pluralize(len(names), 'labelled item')} not rated by the judge, the first {names[0]!r}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,8 @@ from steelyard.review.labelling import LABELLED, LabelSession
 from steelyard.store.review_log import Choice, Vote
 from steelyard.survey.rating_files import drawn_labels
 from steelyard.tasks.scale import BINARY_WORDS
-from steelyard.tasks.sources.cells import is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableRecord
+from steelyard.tasks.sources.table import Table, TableRecord, is_missing, normal, plain_text
 
 SHEET = "sheet.csv"
 PEOPLE = "people"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -30,18 +30,10 @@ from steelyard.estimation.ranking import (
     tiers,
     unbeaten_group,
 )
-from steelyard.importing.ratings import Rating, RatingsTable
+from steelyard.importing.ratings import Rating, RatingsTable, independence
 from steelyard.metrics.run.self_preference import vendor_of
 from steelyard.metrics.stats.intervals import Span
-from steelyard.survey.judged_items import (
-    TUNE,
-    Subject,
-    choose,
-    choose_judge,
-    choose_people,
-    independence,
-    score_scale,
-)
+from steelyard.survey.judged_items import TUNE, Subject, choose, choose_judge, choose_people, score_scale
 from steelyard.survey.options import RankOptions
 from steelyard.survey.ranks import BY_NAME, GIVEN, Leaderboard, RankedSystem, RankTable, Separation
 
@@ -210,7 +202,7 @@ def leaderboard(table: RatingsTable, subject: Subject, options: RankOptions) -> 
         people_alone=tables.people_alone,
         corrected=tables.corrected,
         strengths=beside,
-        slot_share=_slot_share(judged) if table.is_pairwise else None,
+        slot_share=slot_share(judged) if table.is_pairwise else None,
         baseline=options.baseline,
         own_family=options.own_family or tuple(kin),
         family_source=GIVEN if options.own_family else BY_NAME,
@@ -398,6 +390,7 @@ def _difference(
     return (value, value - reach, value + reach) if reach > 0 else (value, None, None)
 
 
-def _slot_share(rows: Sequence[Rating]) -> float | None:
+def slot_share(rows: Iterable[Rating]) -> float | None:
+    """Share of the decided comparisons that the first slot won."""
     decided = [row.value for row in rows if row.value in (0.0, 1.0)]
     return fmean(value or 0.0 for value in decided) if decided else None

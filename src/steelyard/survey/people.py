@@ -21,8 +21,8 @@ from steelyard.estimation.raters import (
     mean_over_tasks,
     severity,
 )
-from steelyard.importing.ratings import JUDGE, RatingsTable
-from steelyard.survey.judged_items import choose, choose_people, independence, task_numbers
+from steelyard.importing.ratings import JUDGE, RatingsTable, independence, task_numbers
+from steelyard.survey.judged_items import choose, choose_people
 from steelyard.survey.options import PeopleOptions
 from steelyard.tasks.scale import usual_ends
 

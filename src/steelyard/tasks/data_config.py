@@ -17,11 +17,9 @@ from pydantic import BaseModel, Field
 from steelyard.core.registry import Spec
 from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.adapters import ADAPTERS, Adapter
-from steelyard.tasks.adapters.adapter import Opener
+from steelyard.tasks.adapters import ADAPTERS, Adapter, Opener
 from steelyard.tasks.builtin_yaml import read_list
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale
-from steelyard.tasks.sources.cells import LabelMap, is_missing, normal, plain_text
 from steelyard.tasks.sources.found_columns import (
     FILLED,
     NAMES_OF_PEOPLE,
@@ -33,7 +31,16 @@ from steelyard.tasks.sources.found_columns import (
 from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import SampleField
-from steelyard.tasks.sources.table import Table, Value, filter_rows, join_tables
+from steelyard.tasks.sources.table import (
+    LabelMap,
+    Table,
+    Value,
+    filter_rows,
+    is_missing,
+    join_tables,
+    normal,
+    plain_text,
+)
 from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.preprocess import Preparation
 

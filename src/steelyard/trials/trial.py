@@ -13,7 +13,7 @@ from steelyard.errors import PermanentError
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
-from steelyard.tasks.transcripts.fit import Fitted, fitted
+from steelyard.tasks.transcripts.preprocess import Fitted, fitted
 from steelyard.tasks.transcripts.transcript import Transcript, TurnChange, unedited
 from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.commands.show import open_calls
+from steelyard.commands.report import open_calls
 from steelyard.errors import ConfigError, DataError
 from steelyard.run_folder.run_folder import LINES, RunFolder
 from steelyard.trust.verdict_table import JudgeVerdicts, Signal, VerdictTable

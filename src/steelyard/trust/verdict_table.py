@@ -16,12 +16,20 @@ from steelyard.core.rng import seed_for
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.ratings import parse_parts
-from steelyard.survey.judged_items import task_numbers
+from steelyard.importing.ratings import parse_parts, task_numbers
 from steelyard.tasks.scale import BINARY_WORDS, Pairwise, answer_words, parse_scale
-from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, normal, plain_text
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import Table, TableParts, TableRecord, filter_rows
+from steelyard.tasks.sources.table import (
+    LOST,
+    SLOTS,
+    Table,
+    TableParts,
+    TableRecord,
+    filter_rows,
+    is_missing,
+    normal,
+    plain_text,
+)
 from steelyard.trust.options import VerdictOptions
 from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS
 

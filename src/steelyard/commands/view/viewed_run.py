@@ -1,10 +1,10 @@
-"""A run folder or an import as the viewer reads it, perhaps while it is still measured, and its calls."""
+"""A run folder or an import as the viewer reads it, even while it is still measured; its calls in order."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.commands.report import current_datasheet
 from steelyard.commands.view.call_index import NO_ROWS, CallIndex
 from steelyard.commands.view.figure_calls import figure_name
-from steelyard.core.arrays import Ints
+from steelyard.core.arrays import Floats, Ints
 from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.examples.selection import ExampleSelector
@@ -30,10 +30,12 @@ from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
+from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS, Trial
+from steelyard.verdicts.call_answers import answer_word
 
 PAUSE = 3.0
 """Seconds before a run that grows is read again."""
@@ -293,3 +295,78 @@ def reason_of_count(loaded: LoadedRun, row: int) -> str:
     near = mine.filter(calls=(item[mine.stimulus] == item[stimulus]) & (mine.protocol == calls.protocol[row]))
     cases = ExampleSelector(near).choose(None, 1, loaded.index.run_calls.seed, near.stimulus == stimulus)
     return reason_to_count(cases[0]) if cases else ""
+
+
+def sort_rows(run: ViewedRun, loaded: LoadedRun, rows: Ints, sort: str) -> Ints:
+    """Rows by a column, `-time` for the largest first; unknown values come last.
+
+    Without a column of that name the rows keep their order.
+    """
+    make = COLUMNS.get(sort.removeprefix("-"))
+    if make is not None:
+        values = make(run, loaded)[rows]
+        rows = rows[np.argsort(-values if sort.startswith("-") else values, kind="stable")]
+    return loaded.index.baselines_last(rows)
+
+
+def latencies(run: ViewedRun, loaded: LoadedRun) -> Floats:
+    """Milliseconds of each call; NaN without a reply, and where a batch hides them."""
+    calls = loaded.index.calls
+    if loaded.plan is None:
+        return np.full(len(calls), np.nan)
+    planned = np.full(len(loaded.plan.trials), np.nan)
+    with run.store() as store:
+        for part in () if store is None else store.reply_columns():
+            place = loaded.plan.trials.lookup(part.key)
+            planned[place[place >= 0]] = part.latency_ms[place >= 0]
+    batched = np.array([usage.batched for usage in calls.usages], dtype=np.bool_)
+    return np.where(batched[calls.usage], np.nan, planned[loaded.planned_rows])
+
+
+def tokens(loaded: LoadedRun) -> Floats:
+    """Tokens of prompt and answer; NaN where nobody counted them."""
+    calls = loaded.index.calls
+    counts = [(usage.input_tokens or 0) + (usage.output_tokens or 0) for usage in calls.usages]
+    return np.array([count or np.nan for count in counts], dtype=np.float64)[calls.usage]
+
+
+def costs(loaded: LoadedRun) -> Floats:
+    """Dollars of each call; NaN where no price is known."""
+    calls = loaded.index.calls
+    judges = () if loaded.plan is None else loaded.plan.trials.judges
+    prices = {judge.name: loaded.price(judge) for judge in judges}
+    pairs, pair = np.unique(np.stack([calls.judge, calls.usage]), axis=1, return_inverse=True)
+    dollars = [
+        np.nan if (price := prices.get(calls.judges[judge])) is None else price(calls.usages[usage])
+        for judge, usage in pairs.T.tolist()
+    ]
+    return np.array(dollars, dtype=np.float64)[pair.reshape(-1)]
+
+
+def _places(words: Sequence[str | None], codes: Ints) -> Floats:
+    """The place of each call's word in the alphabet; NaN without a word."""
+    known = {word: place for place, word in enumerate(sorted({word for word in words if word is not None}))}
+    places = [np.nan if word is None else known[word] for word in words]
+    return np.array(places, dtype=np.float64)[codes]
+
+
+def _of_stimuli(loaded: LoadedRun, word: Callable[[Stimulus], str | None]) -> Floats:
+    calls = loaded.index.calls
+    return _places([word(each) for each in calls.shown.stimuli], calls.stimulus)
+
+
+def _of_verdicts(loaded: LoadedRun) -> Floats:
+    calls = loaded.index.calls
+    return _places([answer_word(each) for each in calls.verdicts], calls.verdict)
+
+
+COLUMNS: Mapping[str, Callable[[ViewedRun, LoadedRun], Floats]] = {
+    "stimulus": lambda _, loaded: _of_stimuli(loaded, lambda each: each.id),
+    "judge": lambda _, loaded: _places(loaded.index.calls.judges, loaded.index.calls.judge),
+    "label": lambda _, loaded: _of_stimuli(loaded, lambda each: reference_label(each.expectation)),
+    "verdict": lambda _, loaded: _of_verdicts(loaded),
+    "time": latencies,
+    "tokens": lambda _, loaded: tokens(loaded),
+    "cost": lambda _, loaded: costs(loaded),
+}
+"""Column of the list to the values that it sorts by."""

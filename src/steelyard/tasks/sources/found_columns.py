@@ -11,8 +11,16 @@ from typing import Any
 from steelyard.core.field_names import known, words_of
 from steelyard.errors import DataError
 from steelyard.tasks.scale import BINARY_WORDS
-from steelyard.tasks.sources.cells import LOST, SLOTS, is_missing, is_number, normal, plain_text
-from steelyard.tasks.sources.table import Table, TableRecord
+from steelyard.tasks.sources.table import (
+    LOST,
+    SLOTS,
+    Table,
+    TableRecord,
+    is_missing,
+    is_number,
+    normal,
+    plain_text,
+)
 
 ANY, FILLED, TEXT, VERDICT = "any", "filled", "text", "verdict"
 """What the cells of a part hold: anything, something in every row, texts, or verdicts."""

@@ -13,17 +13,18 @@ from steelyard.core.text import pluralize
 from steelyard.core.validation import checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
-from steelyard.tasks.sources.cells import (
+from steelyard.tasks.sources.sampling import Sample, draw
+from steelyard.tasks.sources.table import (
     LabelMap,
     Labels,
+    Table,
+    TableRecord,
     is_missing,
     list_of,
     long_text,
     plain_text,
     rubric_text,
 )
-from steelyard.tasks.sources.sampling import Sample, draw
-from steelyard.tasks.sources.table import Table, TableRecord
 from steelyard.tasks.task import Item
 from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.preprocess import Preparation

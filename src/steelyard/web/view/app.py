@@ -15,12 +15,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from steelyard.commands.history.series import JudgeSeries, series_of
+from steelyard.commands.history import (
+    JudgeSeries,
+    series_of,
+)
 from steelyard.commands.view import viewed_run
 from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.call_order import sort_rows
 from steelyard.commands.view.figure_calls import calls_behind, counted_calls
-from steelyard.commands.view.viewed_run import PublishedSheet, ViewedRun
+from steelyard.commands.view.viewed_run import PublishedSheet, ViewedRun, sort_rows
 from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html

@@ -12,9 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from steelyard.commands.compare import Verdicts
-from steelyard.commands.history.control_chart import (
+from steelyard.commands.history import (
     RUNS_A_YEAR,
+    JudgeSeries,
     PairedTest,
+    RunPoint,
     address,
     changed,
     kept_tests,
@@ -22,7 +24,6 @@ from steelyard.commands.history.control_chart import (
     pairs_needed,
     run_alpha,
 )
-from steelyard.commands.history.series import JudgeSeries, RunPoint
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison.rows import p_value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from steelyard.commands.history.series import JudgeCertificate, certificate_of
+from steelyard.commands.history import JudgeCertificate, certificate_of
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
 from steelyard.datasheet.datasheet import Datasheet

@@ -1,10 +1,17 @@
-"""`init`: a first study file of about ten lines, from a judge, a table, a prompt and what it is for."""
+"""The first minutes: `init` writes a first study file of about ten lines, `demo` unpacks a recorded run.
+
+The record of the demo is the folder that `steelyard measure` wrote for the embedded judges; `make docs`
+computes the published files from it.
+"""
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -12,12 +19,14 @@ from typing import Any
 import yaml
 
 from steelyard.core.field_names import known
-from steelyard.errors import DataError, SteelyardError
+from steelyard.core.files import write_error
+from steelyard.errors import ConfigError, DataError, SteelyardError
 from steelyard.providers.provider import model_info
+from steelyard.run_folder.run_folder import SHEETS, RunFolder
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import scale_name
-from steelyard.tasks.sources.cells import is_missing, normal
 from steelyard.tasks.sources.found_columns import ColumnFinder
+from steelyard.tasks.sources.table import is_missing, normal
 
 PURPOSES: Mapping[str, str] = {
     "look": "a first look",
@@ -147,3 +156,41 @@ def _answers(path: Path) -> set[str]:
     except SteelyardError:
         return set()
     return {part for part, _ in columns.used()} & {"response", "response_1"} if columns else set()
+
+
+RECORD, PUBLISHED = "demo_record.zip", "demo_published.zip"
+
+
+def unpack_demo(path: Path) -> Path:
+    """The recorded run as a folder, with its page; one that holds another run is refused."""
+    run, record = RunFolder(path), _archive(RECORD)
+    known = run.study.exists() and run.study.read_bytes() == record.read(run.study.name)
+    if not known and path.exists() and any(path.iterdir()):
+        raise ConfigError(f"{path}: holds another run; choose another folder with --out.")
+    try:
+        if not known:
+            record.extractall(path)
+        _archive(PUBLISHED).extractall(path)
+    except OSError as error:
+        raise write_error(path, error) from error
+    return path
+
+
+def published_demo() -> dict[str, bytes]:
+    archive = _archive(PUBLISHED)
+    return {name: archive.read(name) for name in archive.namelist()}
+
+
+def pack_published(path: Path) -> bytes:
+    """The published files of a folder as an archive: the same bytes for the same files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in SHEETS:
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_LZMA, 0o644 << 16
+            archive.writestr(entry, (path / name).read_bytes())
+    return packed.getvalue()
+
+
+def _archive(name: str) -> zipfile.ZipFile:
+    return zipfile.ZipFile(io.BytesIO((files(__package__) / name).read_bytes()))

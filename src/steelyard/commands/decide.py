@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from steelyard.commands.decision import (
+    BUILT_IN,
+    DecisionRule,
+    InterimLook,
+    StoppingDecision,
+    side_of,
+    write_decisions,
+)
 from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.pairs.columns import collect
@@ -23,14 +31,6 @@ from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts, stop_reasons
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunResult
-from steelyard.sequential.decision import (
-    BUILT_IN,
-    DecisionRule,
-    InterimLook,
-    StoppingDecision,
-    side_of,
-    write_decisions,
-)
 from steelyard.stimuli.cues import CUES
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Label

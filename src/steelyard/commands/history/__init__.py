@@ -1,1 +1,0 @@
-"""Runs of one judge over time: which belong together, and where a change is shown."""

@@ -1,1 +1,0 @@
-"""Decisions that stop early."""
