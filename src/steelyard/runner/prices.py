@@ -133,6 +133,11 @@ class PriceClock:
             self._minute, self._price = minute, price_of(self._judge)
         return self._price
 
+    @property
+    def is_free(self) -> bool:
+        price = self.now
+        return price is not None and price.free
+
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
     """Dollars of one verdict from its token counts; None where a price is not known."""
