@@ -123,7 +123,7 @@ def test_a_copy_with_another_judge_or_stimulus_has_its_own_hashes() -> None:
         others: list[dict[str, Any]] = [{"judge": judge}, {"stimulus": stimulus}, {"task": task}]
         for other in (*others, {"protocol": "other"}, {"order": "other"}):
             with pytest.raises(ValueError, match="of its question"):
-                replace(trial, **other)
+                replace(trial.repeat(trial.replicate + 1), **other)
 
 
 def test_repeats_show_what_their_question_shows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,15 @@ class JudgeRun:
                 await retry(call)
 
     async def _call_with_retries(self, provider: Provider, throttle: Throttle, call: Call) -> None:
+        """Make a call until it has a reply, fails for good, or its tries or its time are used up.
+
+        The order is load-bearing. Throttle first: who waits for a slot must hold no dollars, or calls in
+        flight would starve the budget. Then the budget, then the record of calls in flight: what a kill
+        leaves there was sent and may be billed. A reply is in doubt before anybody else sees its connection,
+        and it is paid, or a lost one counted, before its reservation is released, or the budget would be
+        passed. The slot is released before the reply goes to disk, and the call is in flight until it is
+        there.
+        """
         errors, in_flight = list[CallError](), self.control.store.in_flight
         lost_before = self.control.lost_before.get(call.key, 0)
         lost = [max_cost(self.price, call)] * lost_before if lost_before else []

@@ -21,9 +21,7 @@ from steelyard.trials.trial import Call, Trial
 
 
 class Withdrawals:
-    def __init__(
-        self, control: RunControl, judge: Judge, calls: Sequence[Call], prices: PriceClock
-    ) -> None:
+    def __init__(self, control: RunControl, judge: Judge, calls: Sequence[Call], prices: PriceClock) -> None:
         """`calls` are all that may be made, the answered ones included."""
         self._control = control
         self._store = control.store

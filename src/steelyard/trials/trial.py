@@ -33,7 +33,7 @@ TASKS, PROMPTS, FITS = 1024, 8192, 256
 Value = TypeVar("Value")
 
 
-class _lazy(cached_property[Value]):
+class _Lazy(cached_property[Value]):
     """A cached property without a lock, which Python 3.11 takes at the first read of each instance."""
 
     if not TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Trial:
             self.judge, self.protocol, self.stimulus, self.task, self.order, replicate, first, self.prompts
         )
 
-    @_lazy
+    @_Lazy
     def effective_task(self) -> Task:
         """The question as it is put here: what the stimulus says of its own overrides the study's task."""
         if self.question is not None:
@@ -210,7 +210,7 @@ class Trial:
     def prefix(self) -> tuple[str, ...]:
         return (*self.opening, self.key)
 
-    @_lazy
+    @_Lazy
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding; of all of them where there are several."""
         if self.question is not None and self.judge.decoding.seed is None:
@@ -231,7 +231,7 @@ class Trial:
             return content_hash(sorted({call.unseeded_prompt_hash for call in self.calls}))
         return self.rendered.hash(self.judge.decoding.canonical)
 
-    @_lazy
+    @_Lazy
     def key(self) -> str:
         """Cache key and identity of the trial."""
         before, after = self.key_prefix
