@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.importing.pairs import VERDICTS
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, RecordedText, Stimulus
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation
 
 

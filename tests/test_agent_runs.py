@@ -33,7 +33,7 @@ from steelyard.runner.planner import make_plan
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided
 

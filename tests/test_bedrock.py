@@ -18,7 +18,7 @@ from steelyard.providers.http.dialect import Dialect, quirks_of
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors.bedrock import Signer
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Reply, Usage
 from vendors import AZURE, BEDROCK, KEY, MISTRAL, PROTOCOLS, Vendor, ask, error_of, reply_of, sent_to, shown
 
 ONE = '{"winner": "1"}'

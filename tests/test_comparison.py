@@ -25,7 +25,7 @@ from steelyard.metrics.stats.significance import mcnemar_exact, mcnemar_mid_p
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 

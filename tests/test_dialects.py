@@ -16,7 +16,7 @@ from steelyard.errors import CallError, PermanentError, ProviderRefusedError, St
 from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.provider import connect
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from vendors import (
     ANTHROPIC,
     AZURE,

@@ -20,7 +20,7 @@ from steelyard.probes.probe_metadata import metrics_of
 from steelyard.providers.planted.decision_model import Parameters
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Tie
 

@@ -15,7 +15,7 @@ from steelyard.metrics import collect, collect_scores
 from steelyard.probes.probe import select
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 

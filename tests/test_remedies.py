@@ -25,7 +25,7 @@ from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.verdicts.vote import both_orders, of_judges, of_repeats, plurality

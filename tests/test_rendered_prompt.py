@@ -31,9 +31,8 @@ from steelyard.store.rows import PORTIONS, insert
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials import trial as trial_module
-from steelyard.trials.presentation import Decoding, Message, Presentation
+from steelyard.trials.presentation import Decoding, Message, Presentation, Reply
 from steelyard.trials.prompt import PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
-from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 
 leaves = (

@@ -19,8 +19,7 @@ from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Message, Reply
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 from vendors import (

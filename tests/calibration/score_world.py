@@ -16,7 +16,7 @@ from calibration.urn import shared
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable, Verdict
 

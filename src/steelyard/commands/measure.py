@@ -14,10 +14,9 @@ from steelyard.run_folder.resume import prepare_folder, with_found_readers
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
 from steelyard.run_folder.stamp import losses_if_unchanged, stored_digests
-from steelyard.runner.budget import check_prices
+from steelyard.runner.costs import check_prices
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
-from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import (
     judges_without_verdicts,
@@ -25,7 +24,7 @@ from steelyard.runner.run_messages import (
     stop_reasons,
 )
 from steelyard.runner.runner import Runner, run_async
-from steelyard.runner.session import RunResult, RunSession
+from steelyard.runner.session import Progress, RunResult, RunSession
 from steelyard.stimuli.allocation import PROFILES
 from steelyard.study.study import Study
 

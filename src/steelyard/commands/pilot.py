@@ -14,7 +14,7 @@ from steelyard.run_folder.call_examples import reader_words
 from steelyard.runner.planner import Plan
 from steelyard.runner.record import RunRecord
 from steelyard.study.study import Study
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.advice import find_reader
 from steelyard.verdicts.verdict import Unreadable

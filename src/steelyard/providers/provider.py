@@ -12,8 +12,7 @@ from steelyard.providers.chat.known_servers import KNOWN_SERVERS
 from steelyard.providers.provider_info import Destination, HasDestination, JudgeExample, ProviderInfo
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 
 
 @runtime_checkable

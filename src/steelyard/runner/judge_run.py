@@ -20,18 +20,16 @@ from steelyard.errors import (
     without_frames,
 )
 from steelyard.providers.provider import KeepsConnections, Provider, SyncProvider, model_info
-from steelyard.runner.budget import estimate_tokens, max_cost
-from steelyard.runner.call_queue import CallQueue, CircuitBreaker
+from steelyard.runner.costs import estimate_tokens, max_cost
 from steelyard.runner.limits import MAYBE_BILLED, backoff_delay, sleep, timeout_error, timeout_for
-from steelyard.runner.preflight import Preflight, Refusals
+from steelyard.runner.preflight import CallQueue, CircuitBreaker, Preflight, Refusals
 from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
 from steelyard.runner.session import RunControl, prime_provider
 from steelyard.runner.withdrawals import Withdrawals
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Trials
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from steelyard.tasks.scale import Scale
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.verdicts.answers import find_answers
 from steelyard.verdicts.readers import LogprobReader, Reader, without_reasoning
 

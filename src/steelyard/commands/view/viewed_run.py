@@ -32,7 +32,7 @@ from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
 from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.trials.trial import ORDERS, Trial
 
 PAUSE = 3.0

@@ -37,8 +37,7 @@ from steelyard.providers.http.response_errors import (
 )
 from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Presentation, Reply, Usage
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the token limit; reasoning models take the second."""

@@ -24,8 +24,7 @@ from steelyard.providers.http.redaction import MARK
 from steelyard.providers.http.response_errors import ErrorBody, error_for_response, parse_error, refusal_reply
 from steelyard.providers.provider_info import Destination, ProviderInfo
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message, Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Message, Presentation, Reply, Usage
 
 UNKNOWN_ROOM = ROOM["medium"]
 """Tokens for thoughts of a model that turned out to think."""
