@@ -1,5 +1,5 @@
-"""Costs of a run: the budget, with the most that calls in flight can cost; what replies on disk have cost, and
-what calls still to be made will."""
+"""Costs of a run: the budget and the most that calls in flight can cost, what replies on disk have cost, and
+what further calls will."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from yarl import URL
 
 from steelyard.errors import ConfigError, TransientError
 from steelyard.providers.batch_api import BatchApi, FileBatchApi, OpenAIBatchApi
-from steelyard.providers.chat.known_servers import KNOWN_SERVERS, TOGGLE, KnownServer
 from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
 from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.http_client import HttpResponse
@@ -36,6 +35,7 @@ from steelyard.providers.http.response_errors import (
     token_count,
 )
 from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
+from steelyard.providers.vendors.known_servers import KNOWN_SERVERS, TOGGLE, KnownServer
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation, Reply, Usage
 
