@@ -27,8 +27,7 @@ from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Slots
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Decoding, Presentation, Slots, Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie
 

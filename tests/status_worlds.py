@@ -28,7 +28,7 @@ from steelyard.metrics.scores.probe import by_scale, directional_bias_estimates
 from steelyard.metrics.scores.repeats import stability
 from steelyard.stimuli.original import rotations
 from steelyard.tasks.task import Item
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Unreadable
 

@@ -13,7 +13,7 @@ from steelyard.metrics.comparison.against_baselines import best_baseline_name, g
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import natural_pair
 from steelyard.tasks.task import Item
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie
 

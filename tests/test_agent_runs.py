@@ -32,7 +32,7 @@ from steelyard.providers.planted.planted_judges import Planted
 from steelyard.runner.planner import make_plan
 from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided
 

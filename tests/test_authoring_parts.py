@@ -30,7 +30,7 @@ from steelyard.study.roles import AuthorConfig, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.task import Item, Task
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 
 FIVE = Ordinal(1, 5)
 ITEM = items(1)[0]

@@ -37,7 +37,7 @@ from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.task import Item, Task
 from steelyard.trials.builtin_prompts import parse_best_of_prompt
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Reply, Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import JsonReader

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import BudgetError, ConfigError
-from steelyard.runner.budget import (
+from steelyard.runner.costs import (
     CHARACTERS_PER_TOKEN,
     Budget,
     check_prices,
@@ -22,8 +22,7 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.prices import Price
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.presentation import Decoding, Message
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Decoding, Message, Reply, Usage
 from steelyard.trials.trial import Exchange
 from test_store_rows import exchange
 

@@ -24,19 +24,18 @@ from steelyard.errors import (
     TransientError,
     UnreachableError,
 )
-from steelyard.providers.chat.completions import OPENAI, ChatCompletions, OpenAI
-from steelyard.providers.chat.completions import SERVERS as NAMED
 from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES
 from steelyard.providers.http.response_errors import RATE_LIMIT_HEADERS, retry_after
 from steelyard.providers.provider import Provider, connect
-from steelyard.runner.budget import reply_cost
+from steelyard.providers.vendors.completions import OPENAI, ChatCompletions, OpenAI
+from steelyard.providers.vendors.completions import SERVERS as NAMED
+from steelyard.runner.costs import reply_cost
 from steelyard.runner.prices import Price
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots, Usage
 
 KEY = "sk-secret-0123456789"
 TRIAL = "f" * 64

@@ -20,8 +20,8 @@ from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
 from steelyard.errors import RunError, TransientError, UnreachableError
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.call_queue import CircuitBreaker
 from steelyard.runner.limits import RunLimits
+from steelyard.runner.preflight import CircuitBreaker
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 

@@ -30,8 +30,7 @@ from steelyard.providers.http.redaction import MARK
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Slots
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Decoding, Presentation, Reply, Slots
 
 KEY = "sk-own/Ab3+xY9876543210abcdefgh"
 SPELLINGS = {

@@ -30,8 +30,7 @@ from steelyard.providers.function.request_meter import HttpExchange, RequestMete
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Slots
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Decoding, Presentation, Reply, Slots
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import OFF_SCALE, Decided, Unreadable
 

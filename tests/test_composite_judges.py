@@ -31,7 +31,7 @@ from steelyard.study.judge_config import parse_judge
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import CommonUsage, Usage
+from steelyard.trials.presentation import CommonUsage, Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Decided, Failed
 from test_resume import CONCURRENCY, Teller, arguments, start

@@ -39,7 +39,7 @@ from steelyard.probes.edits import ScoreRange
 from steelyard.probes.probe import Design, Showing
 from steelyard.providers.provider import PROVIDERS
 from steelyard.runner.prices import LongPrompt, Price, price_at
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 
 # RAND harness, Appendix B: dollars per point on Fortress, Persuade, HarmBench, AgentHarm, and overall.

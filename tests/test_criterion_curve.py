@@ -25,10 +25,10 @@ from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.pairs.signal_detection import CORRECT, TIES, protocol_shift
 from steelyard.probes.catalogue import Criterion
 from steelyard.probes.probe import Design
-from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.decision_model import expected_rates
 from steelyard.providers.planted.planted_judges import Planted
 from steelyard.providers.planted.server import start
+from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
 from steelyard.tasks.task import CHECKLIST_TASK

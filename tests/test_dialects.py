@@ -13,10 +13,10 @@ import pytest
 
 from servers import Answer, ScriptedServer, says, sends
 from steelyard.errors import CallError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
-from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.provider import connect
+from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from vendors import (
     ANTHROPIC,
     AZURE,

@@ -27,9 +27,8 @@ from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.providers.provider import Provider
 from steelyard.tasks.checklist import catalogue
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
+from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots
 from steelyard.trials.prompt import PAIRWISE_VARIABLES, PromptTemplate
-from steelyard.trials.reply import Reply
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.trials.expected_tokens import expected_tokens
+from steelyard.trials.prompt import expected_tokens
 
 COUNTED: dict[str, tuple[int, str]] = {
     "english": (

@@ -11,7 +11,7 @@ from steelyard.errors import PermanentError, ProviderRefusedError, TransientErro
 from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.vendors.google import GOOGLE as SERVER
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Reply, Usage
 from vendors import GOOGLE, KEY, PROTOCOLS, ask, error_of, reply_of, sent_to, shown
 
 ONE = '{"winner": "1"}'

@@ -17,8 +17,7 @@ from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES, HttpClient
 from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.judge import PASSING_OPTIONS, Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots, Usage
 
 KEY = "sk-hunter2-hunter2"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

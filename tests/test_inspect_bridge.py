@@ -14,8 +14,7 @@ from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, 
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors import inspect_bridge
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Presentation, Reply, Usage
 from vendors import KEY, PROTOCOLS, shown
 
 inspect_model = pytest.importorskip("inspect_ai.model")

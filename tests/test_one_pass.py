@@ -29,7 +29,7 @@ from steelyard.store.connection import connect
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Scale
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.readers import READERS, JsonReader
 from steelyard.verdicts.verdict import Verdict

@@ -14,9 +14,9 @@ from steelyard.commands.measure import measure
 from steelyard.errors import ConfigError
 from steelyard.probes.catalogue import Criterion
 from steelyard.probes.probe import Design
-from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.planted_judges import Planted
 from steelyard.providers.planted.server import start
+from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.study.judge_config import parse_judge

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
-from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.answer_keys import builtin_key
 from steelyard.providers.planted.decision_model import (
     Parameters,
@@ -24,6 +23,7 @@ from steelyard.providers.planted.decision_model import (
 from steelyard.providers.planted.planted_judges import MODELS, PAIRWISE_MODELS, Planted
 from steelyard.providers.planted.server import serve, start
 from steelyard.providers.provider import Provider, connect
+from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Stimulus
 from steelyard.tasks.checklist import catalogue
 from steelyard.tasks.scale import Pairwise

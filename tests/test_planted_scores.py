@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError, PermanentError
-from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.answer_keys import KnownLabel, LabelKey
 from steelyard.providers.planted.decision_model import RaterParameters, hit_rate, rate
 from steelyard.providers.planted.planted_judges import Planted, baseline_judges
 from steelyard.providers.planted.server import start
 from steelyard.providers.provider import SupportsLabels, connect
+from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.stimuli.original import edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.judge_config import parse_judge

@@ -16,11 +16,10 @@ from steelyard.providers.embedded.model import read_gguf
 from steelyard.providers.embedded.tokens import Tokenizer
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.runner import prices
-from steelyard.runner.budget import max_cost
+from steelyard.runner.costs import max_cost
 from steelyard.runner.prices import LongPrompt, Price, PriceClock, price_at
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Message, Slots
-from steelyard.trials.reply import CommonUsage, Usage
+from steelyard.trials.presentation import CommonUsage, Decoding, Message, Slots, Usage
 from steelyard.trials.trial import Exchange
 from vendors import ANTHROPIC, KEY, PROTOCOLS
 

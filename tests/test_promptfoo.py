@@ -14,8 +14,7 @@ from steelyard.errors import ConfigError, DataError, PermanentError, TransientEr
 from steelyard.providers.function.promptfoo import Assertion, PromptfooJudge
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Binary, parse_scale
-from steelyard.trials.presentation import Decoding, Presentation, Slots
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Decoding, Presentation, Reply, Slots
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="promptfoo runs in Node")
 

@@ -18,8 +18,7 @@ from steelyard.study.judge_config import JudgeConfig, parse_judge
 from steelyard.study.role_config import parse_roles
 from steelyard.tasks.scale import BestOf, Binary, Pairwise
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 
 SOURCE = Path(steelyard.__file__).parent
 ROOMS = ("runner", "study", "run_folder", "commands", "authoring", "cli")

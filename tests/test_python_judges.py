@@ -39,8 +39,7 @@ from steelyard.providers.function.python_function import (
 from steelyard.runner.limits import RunLimits
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Slots
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Decoding, Presentation, Reply, Slots, Usage
 
 MODULE = dedent(
     """

@@ -23,8 +23,7 @@ from steelyard.runner.rate_limit import Endpoints, LeakyBucket, RateLimit, Throt
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 
 
 def study(*judges: str, **more: object) -> Study:

@@ -14,7 +14,7 @@ from servers import Answer, Received, ScriptedServer, says
 from steelyard.commands.view.figure_calls import counted_calls
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, parse_scale
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.verdicts.readers import ChoiceReader, JsonReader, RegexReader
 from steelyard.verdicts.reasons import stated_answer
 

@@ -31,9 +31,8 @@ from steelyard.store.rows import PORTIONS, insert
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials import trial as trial_module
-from steelyard.trials.presentation import Decoding, Message, Presentation
+from steelyard.trials.presentation import Decoding, Message, Presentation, Reply
 from steelyard.trials.prompt import PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
-from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 
 leaves = (
@@ -123,7 +122,7 @@ def test_a_copy_with_another_judge_or_stimulus_has_its_own_hashes() -> None:
         others: list[dict[str, Any]] = [{"judge": judge}, {"stimulus": stimulus}, {"task": task}]
         for other in (*others, {"protocol": "other"}, {"order": "other"}):
             with pytest.raises(ValueError, match="of its question"):
-                replace(trial, **other)
+                replace(trial.repeat(trial.replicate + 1), **other)
 
 
 def test_repeats_show_what_their_question_shows(monkeypatch: pytest.MonkeyPatch) -> None:

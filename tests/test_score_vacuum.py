@@ -18,7 +18,7 @@ from steelyard.stimuli.ladder import TEXTS, vacuum_response
 from steelyard.stimuli.stimulus import Label
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Item, Task
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 

@@ -10,9 +10,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from steelyard.providers.chat import completions
-from steelyard.providers.chat.completions import ACCOUNT
-from steelyard.providers.vendors import anthropic, bedrock, google
+from steelyard.providers.vendors import anthropic, bedrock, completions, google
+from steelyard.providers.vendors.completions import ACCOUNT
 from vendors import ANTHROPIC, AZURE, GOOGLE, KEY, sent_to, shown
 
 UNMAPPED = {

@@ -20,8 +20,8 @@ from servers import Answer, ScriptedServer, fails, says, sends
 from steelyard.commands.doctor import check_judge
 from steelyard.core.dotenv import is_no_word, keys_in
 from steelyard.errors import ConfigError
-from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.http.redaction import MARK, Redactor
+from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.study.study_file import StudyConfig, build_study, load_config
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots

@@ -20,7 +20,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.tasks.task import Item, Task
 from steelyard.trials.builtin_prompts import parse_score_prompt
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Verdict
 

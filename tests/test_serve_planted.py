@@ -16,9 +16,9 @@ from commands import Command, StartedCommand
 from own_judges import measured, study_of
 from servers import planted_server
 from steelyard.errors import PermanentError
-from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.planted.answer_keys import pack_key
 from steelyard.providers.planted.server import start
+from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.stimuli.original import original_of
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.pack import pack_items

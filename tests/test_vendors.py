@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commands import Command
 from servers import Answer, Received, ScriptedServer, cut, sends
 from steelyard.core.registry import Spec
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError
+from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.reply import Reply
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Message, Reply
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
-from vendors import ANTHROPIC, BEDROCK, GOOGLE, KEY, VENDORS, Vendor, ask, error_of, reply_of, shown
+from vendors import (
+    ANTHROPIC,
+    BEDROCK,
+    GOOGLE,
+    KEY,
+    PROTOCOLS,
+    VENDORS,
+    Vendor,
+    ask,
+    error_of,
+    reply_of,
+    shown,
+)
 
 every_vendor = pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
 
@@ -174,3 +193,20 @@ def test_measure_from_the_command_line_and_the_key_is_nowhere(
     for path in [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".env"]:
         assert KEY.encode() not in path.read_bytes(), path
     assert KEY not in done.out + done.err
+
+
+@every_vendor
+@given(texts=st.tuples(st.text(min_size=1), st.text(min_size=1)), temperature=st.sampled_from([None, 0.5]))
+def test_a_request_from_a_template_is_the_one_that_is_built(
+    vendor: Vendor, texts: tuple[str, str], temperature: float | None
+) -> None:
+    """Whatever stands in the texts: quotes, marks of JSON, signs beyond ASCII."""
+    options = {"base_url": "http://127.0.0.1:9/v1"}
+    provider = connect(Judge("j", vendor.name, vendor.model, PROTOCOLS, options=options))
+    assert isinstance(provider, HttpProvider)
+    known = shown(temperature=temperature)
+    asked = replace(known, messages=(Message("system", texts[0]), Message("user", texts[1])))
+    template = provider.template(known, Dialect())
+    assert template.parts
+    assert provider.template(asked, Dialect()) is template
+    assert json.loads(template.render(asked.messages)) == provider.build_request(asked, Dialect())

@@ -14,8 +14,7 @@ from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots
 
 KEY = "vendor-secret-0123456789abcdef"
 PROTOCOLS = {"base": Protocol(PAIRWISE_USER, PAIRWISE_SYSTEM)}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from steelyard.runner.limits import RunLimits
     from steelyard.stimuli.stimulus import Stimulus
     from steelyard.trials.judge import Judge
-    from steelyard.trials.reply import Reply
+    from steelyard.trials.presentation import Reply
     from steelyard.trust.trusted import Escalate
     from steelyard.verdicts.observations import Observation, Observations
 
@@ -68,7 +68,7 @@ _HOMES = {
     "steelyard.runner.limits": ("RunLimits",),
     "steelyard.stimuli.stimulus": ("Stimulus",),
     "steelyard.trials.judge": ("Judge",),
-    "steelyard.trials.reply": ("Reply",),
+    "steelyard.trials.presentation": ("Reply",),
     "steelyard.trust.trusted": ("Escalate",),
     "steelyard.verdicts.observations": ("Observation", "Observations"),
 }

@@ -29,8 +29,8 @@ from steelyard.run_folder.resume import with_found_readers
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_rows
-from steelyard.runner.progress import is_watched, progress_line
 from steelyard.runner.record import submitted
+from steelyard.runner.session import is_watched, progress_line
 from steelyard.study.study import Study
 from steelyard.study.study_files import consent_to
 from steelyard.trust.trust_file import read_trust

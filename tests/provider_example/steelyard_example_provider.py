@@ -8,8 +8,7 @@ from pydantic import Field
 
 from steelyard.providers import Expected, JudgeExample, Options, ProviderInfo, Settings
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 
 
 class KeywordOptions(Options):

@@ -32,14 +32,12 @@ from steelyard.review.stimuli_file import under_review
 from steelyard.review.votes import BY_MEASURE, add_arrival, start_review, write_decisions
 from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.budget import check_prices
-from steelyard.runner.costs import stored_cost
+from steelyard.runner.costs import check_prices, stored_cost
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner, run_async
-from steelyard.runner.session import RunSession
+from steelyard.runner.session import Progress, RunSession
 from steelyard.stimuli.authored.brief import ORDINAL, Brief, ProbeReport
 from steelyard.stimuli.authored.checks import Rejection, check_text, words
 from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
@@ -50,7 +48,7 @@ from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study, reference_trials
 from steelyard.study.study_copy import StudyCopy
 from steelyard.study.study_probes import open_briefs
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Exchange
 
 

@@ -18,7 +18,7 @@ from steelyard.stimuli.authored.run_edits import EditPlan, TurnEdit, parse_plan
 from steelyard.store.trials import StoredFailure
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.transcripts.transcript import Transcript
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Exchange
 from steelyard.verdicts.readers import JsonReader, without_reasoning
 from steelyard.verdicts.verdict import Decided, find_answers, find_object

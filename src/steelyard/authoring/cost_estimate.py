@@ -23,8 +23,8 @@ from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep
 from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.transcripts.transcript import message
-from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.judge import Judge
+from steelyard.trials.prompt import expected_tokens
 from steelyard.trials.trial import Exchange
 
 LENGTHS = {LONG: 2.0, PADDED: 2.0, SHORT: 0.5}

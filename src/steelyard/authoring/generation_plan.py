@@ -14,7 +14,7 @@ from steelyard.run_folder.resume import require_same_study, reread_replies
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan
-from steelyard.runner.progress import Progress
+from steelyard.runner.session import Progress
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.role_config import parse_roles

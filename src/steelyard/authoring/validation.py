@@ -20,7 +20,7 @@ from steelyard.study.roles import BORDER, EXPANSION, GRADE, MEANING, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.sources.items import draw_items
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Exchange
 
 COMPARED = 1000

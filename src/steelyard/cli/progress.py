@@ -23,7 +23,7 @@ from rich.text import Text
 
 from steelyard.cli.output import plain
 from steelyard.core.text import pluralize
-from steelyard.runner.progress import Tick
+from steelyard.runner.session import Tick
 
 LOSSES = ("failed", "unreadable")
 

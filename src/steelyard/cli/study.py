@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from steelyard.authoring.generation_plan import GenerationPlan
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
-    from steelyard.runner.progress import Progress
+    from steelyard.runner.session import Progress
     from steelyard.study.study import Study
     from steelyard.study.study_files import Consent
 

@@ -22,15 +22,14 @@ from steelyard.probes.probe import POINTWISE
 from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
-from steelyard.runner.budget import check_prices
+from steelyard.runner.costs import check_prices
 from steelyard.runner.judge_run import JudgeQueue
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
-from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts, stop_reasons
 from steelyard.runner.runner import Runner, run_async
-from steelyard.runner.session import RunResult
+from steelyard.runner.session import Progress, RunResult
 from steelyard.stimuli.cues import CUES
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Label

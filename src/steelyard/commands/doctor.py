@@ -45,7 +45,7 @@ from steelyard.providers.provider_info import DoctorCheck
 from steelyard.run_folder.call_examples import reader_words
 from steelyard.run_folder.published_files import parquet_missing
 from steelyard.run_folder.run_folder import PARQUET, RunFolder
-from steelyard.runner.budget import reply_cost
+from steelyard.runner.costs import reply_cost
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials

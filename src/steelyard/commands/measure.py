@@ -24,17 +24,16 @@ from steelyard.run_folder.published_files import read_datasheet, remove_publishe
 from steelyard.run_folder.resume import prepare_folder, with_found_readers
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
-from steelyard.runner.budget import check_prices
+from steelyard.runner.costs import check_prices
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import Plan, make_plan
-from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import judges_without_verdicts, metric_errors, stop_reasons
 from steelyard.runner.runner import Runner, run_async
-from steelyard.runner.session import RunResult, RunSession
+from steelyard.runner.session import Progress, RunResult, RunSession
 from steelyard.stimuli.ladder import PROFILES
 from steelyard.study.study import Study
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.advice import find_reader
 from steelyard.verdicts.verdict import Unreadable

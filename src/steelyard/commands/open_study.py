@@ -22,14 +22,13 @@ from steelyard.core.text import plural, pluralize
 from steelyard.errors import RunError
 from steelyard.run_folder.resume import check_replies, require_same_study
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.budget import check_prices
-from steelyard.runner.costs import stored_cost
+from steelyard.runner.costs import check_prices, stored_cost
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow
-from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import TRANSIENT_REASONS, require_finished
 from steelyard.runner.runner import Runner, run_async
+from steelyard.runner.session import Progress
 from steelyard.store.run_store import RunStore
 from steelyard.study.study import Study, reference_trial, with_labels, with_placeholder_labels
 from steelyard.study.study_copy import copy_study

@@ -23,7 +23,7 @@ from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.readers import READERS, Confidence, confidence_of
 from steelyard.verdicts.verdict import Failed, Verdict

@@ -19,8 +19,7 @@ from steelyard.errors import UnreachableError
 from steelyard.providers.http.dialect import Dialect
 from steelyard.providers.http.http_client import HttpClient, HttpResponse
 from steelyard.providers.http.response_errors import excerpt
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 
 CLOCK_SKEW = 86_400.0
 """Seconds by which a vendor's clock may differ from ours: a batch that is overlooked is paid for twice."""

@@ -8,12 +8,11 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, SteelyardError
-from steelyard.providers.chat.known_servers import KNOWN_SERVERS
 from steelyard.providers.provider_info import Destination, HasDestination, JudgeExample, ProviderInfo
+from steelyard.providers.vendors.known_servers import KNOWN_SERVERS
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 
 
 @runtime_checkable
@@ -98,12 +97,12 @@ PROVIDERS: Registry[Provider] = Registry(
     "provider",
     {
         "embedded": "steelyard.providers.embedded.embedded:Embedded",
-        "openai": "steelyard.providers.chat.completions:OpenAI",
+        "openai": "steelyard.providers.vendors.completions:OpenAI",
         "anthropic": "steelyard.providers.vendors.anthropic:Anthropic",
         "google": "steelyard.providers.vendors.google:Google",
         "bedrock": "steelyard.providers.vendors.bedrock:Bedrock",
-        "azure": "steelyard.providers.chat.completions:Azure",
-        **{known.name: f"steelyard.providers.chat.completions:{known.name}" for known in KNOWN_SERVERS},
+        "azure": "steelyard.providers.vendors.completions:Azure",
+        **{known.name: f"steelyard.providers.vendors.completions:{known.name}" for known in KNOWN_SERVERS},
         "inspect": "steelyard.providers.vendors.inspect_bridge:InspectBridge",
         "python": "steelyard.providers.function.python_function:PythonFunction",
         "promptfoo": "steelyard.providers.function.promptfoo:PromptfooJudge",

@@ -17,8 +17,7 @@ from steelyard.providers.provider_info import (
     ProviderInfo,
 )
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 
 
 class RecordedOptions(Options):

@@ -15,7 +15,7 @@ from steelyard.store.run_store import RunStore
 from steelyard.store.trials import ReplyColumns
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import CommonUsage, Reply, Usage
+from steelyard.trials.presentation import CommonUsage, Reply, Usage
 from steelyard.trials.trial import ORDERS, Trial, members_of
 from steelyard.trials.trials import Calls, Composed, Trials
 from steelyard.verdicts.observations import Observations

@@ -34,7 +34,7 @@ from steelyard.providers.batch_api import (
 )
 from steelyard.providers.http.dialect import Dialect
 from steelyard.providers.provider import Provider, connect, model_info
-from steelyard.runner.budget import max_batch_cost
+from steelyard.runner.costs import max_batch_cost
 from steelyard.runner.judge_run import JudgeQueue, JudgeRun
 from steelyard.runner.limits import backoff_delay, sleep
 from steelyard.runner.rate_limit import Throttle

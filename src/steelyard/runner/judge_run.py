@@ -20,18 +20,16 @@ from steelyard.errors import (
     without_frames,
 )
 from steelyard.providers.provider import KeepsConnections, Provider, SyncProvider, model_info
-from steelyard.runner.budget import estimate_tokens, max_cost
-from steelyard.runner.call_queue import CallQueue, CircuitBreaker
+from steelyard.runner.costs import estimate_tokens, max_cost
 from steelyard.runner.limits import MAYBE_BILLED, backoff_delay, sleep, timeout_error, timeout_for
-from steelyard.runner.preflight import Preflight, Refusals
+from steelyard.runner.preflight import CallQueue, CircuitBreaker, Preflight, Refusals
 from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
 from steelyard.runner.session import RunControl, prime_provider
 from steelyard.runner.withdrawals import Withdrawals
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Trials
 
@@ -83,7 +81,7 @@ class JudgeRun:
         self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
         self._preflight_error = self._preflight.restore(stored, control.read)
         self._prices = PriceClock(self.judge)
-        self._withdrawals = Withdrawals(control, self.judge, queue.trials)
+        self._withdrawals = Withdrawals(control, self.judge, queue.trials, self._prices)
 
     @property
     def price(self) -> Price | None:
@@ -132,7 +130,7 @@ class JudgeRun:
                 withdrawals.under_way.add(call.key)
                 try:
                     await self._call_with_retries(provider, throttle, call)
-                    await withdrawals.collect(billed=not self._is_free)
+                    await withdrawals.collect()
                 except SteelyardError as error:
                     self.abort_judge(error)
                 finally:
@@ -144,18 +142,15 @@ class JudgeRun:
                 group.create_task(worker())
         if isinstance(provider, KeepsConnections):
             await provider.rest()
-            await withdrawals.collect(billed=not self._is_free)
+            await withdrawals.collect()
         again, withdrawals.again = withdrawals.again, []
         if again and not self.stopped.is_set():
             await self._work(provider, throttle, again)
 
     @property
     def _needs_no_queue(self) -> bool:
-        return self._preflight.passed and (self._is_free or self.price is None or self.limits.budget is None)
-
-    @property
-    def _is_free(self) -> bool:
-        return self.price is not None and self.price.free
+        unbounded = self._prices.is_free or self.price is None or self.limits.budget is None
+        return self._preflight.passed and unbounded
 
     async def _answer_in_process(
         self,
@@ -189,10 +184,19 @@ class JudgeRun:
                 await retry(call)
 
     async def _call_with_retries(self, provider: Provider, throttle: Throttle, call: Call) -> None:
+        """Make a call until it has a reply, fails for good, or its tries or its time are used up.
+
+        The order is load-bearing. Throttle first: who waits for a slot must hold no dollars, or calls in
+        flight would starve the budget. Then the budget, then the record of calls in flight: what a kill
+        leaves there was sent and may be billed. A reply is in doubt before anybody else sees its connection,
+        and it is paid, or a lost one counted, before its reservation is released, or the budget would be
+        passed. The slot is released before the reply goes to disk, and the call is in flight until it is
+        there.
+        """
         errors, in_flight = list[CallError](), self.control.store.in_flight
         lost_before = self.control.lost_before.get(call.key, 0)
         lost = [max_cost(self.price, call)] * lost_before if lost_before else []
-        is_free, was_half_open = self._is_free, self._breaker.half_open
+        is_free, was_half_open = self._prices.is_free, self._breaker.half_open
         most = 0.0 if self.limits.budget is None else max_cost(self.price, call)
         expected, deadline = 0 if throttle.rate.unlimited else estimate_tokens(call), math.inf
         while True:
@@ -268,8 +272,8 @@ class JudgeRun:
     async def _save_lost(self, call: Call, reason: str) -> None:
         """Record a call whose reply nobody could use and which may be billed."""
         if reason == REPEATED and isinstance(call, Trial):
-            await self.control.store.save_repeated([call], billed=not self._is_free)
-        elif not self._is_free:
+            await self.control.store.save_repeated([call], billed=not self._prices.is_free)
+        elif not self._prices.is_free:
             await self.control.store.save_lost(call)
 
     async def _call(self, provider: Provider, call: Call) -> Reply:

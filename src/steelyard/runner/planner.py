@@ -14,8 +14,7 @@ from steelyard.core.arrays import Ints, compact
 from steelyard.core.content_hash import hash_of
 from steelyard.probes.probe import Showing
 from steelyard.providers.provider import model_info
-from steelyard.runner.budget import schema_tokens
-from steelyard.runner.prices import price_of
+from steelyard.runner.prices import price_of, schema_tokens
 from steelyard.stimuli.stimulus import Stimulus, StimulusSet
 from steelyard.study.study import Study
 from steelyard.study.study_probes import reaches

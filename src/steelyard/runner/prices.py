@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from time import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UsageError
-from steelyard.providers.provider import model_info
+from steelyard.providers.provider import model_info, sends_schema
+from steelyard.tasks.scale import BestOf, Pairwise
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import PRICE_OPTIONS, Judge
-from steelyard.trials.reply import Usage
+from steelyard.trials.presentation import Usage
+from steelyard.trials.prompt import expected_tokens
+from steelyard.trials.trial import Call, Trial
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -132,6 +137,29 @@ class PriceClock:
         if minute != self._minute:
             self._minute, self._price = minute, price_of(self._judge)
         return self._price
+
+    @property
+    def is_free(self) -> bool:
+        price = self.now
+        return price is not None and price.free
+
+
+def schema_tokens(call: Call) -> float:
+    """Tokens of the answer's schema, which vendors count as part of the prompt; 0 where none is sent."""
+    if not isinstance(call, Trial) or not sends_schema(call.judge.provider):
+        return 0.0
+    if response_format(call.judge.protocols[call.protocol].reader).wants != "json":
+        return 0.0
+    return _schema_tokens(
+        call.effective_task.scale.answers, isinstance(call.effective_task.scale, (Pairwise, BestOf))
+    )
+
+
+@cache
+def _schema_tokens(answers: tuple[str, ...], several: bool) -> float:
+    from steelyard.providers.http.http_provider import answer_schema
+
+    return expected_tokens(json.dumps(answer_schema(answers, several)))
 
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:

@@ -246,11 +246,13 @@ class Throttle:
             elif stopped.is_set() or self._resume_at <= loop.time():
                 self._in_flight += 1
                 break
-        refusals = -1
+        refusals, now = -1, loop.time()
         while refusals != self._refusals and not stopped.is_set():
             refusals = self._refusals
-            await sleep(max(self._learned.reserve(loop.time()), self._resume_at - loop.time()), stopped)
-        return loop.time()
+            if (wait := max(self._learned.reserve(now), self._resume_at - now)) > 0:
+                await sleep(wait, stopped)
+                now = loop.time()
+        return now
 
     @property
     def _slots(self) -> int:

@@ -29,8 +29,7 @@ from steelyard.providers.provider import HasEndpoint, KeepsConnections, Provider
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.runner.limits import WORKER_LOST, timeout_error, timeout_for
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply
 
 START_SECONDS = 180.0
 LOOK_SECONDS = 10.0

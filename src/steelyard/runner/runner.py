@@ -16,9 +16,8 @@ from steelyard.providers.provider import model_info
 from steelyard.runner.batch_runner import BatchJudgeRun
 from steelyard.runner.judge_run import JudgeQueue, JudgeRun
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.progress import Progress
 from steelyard.runner.record import RunRecord, StoredReplies
-from steelyard.runner.session import RunControl, RunSession
+from steelyard.runner.session import Progress, RunControl, RunSession
 from steelyard.store.in_flight import SETTLED
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Exchange, Trial

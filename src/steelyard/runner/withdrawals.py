@@ -13,6 +13,7 @@ import numpy as np
 
 from steelyard.core.content_hash import PREFIX, digests_of
 from steelyard.providers.provider import KeepsConnections
+from steelyard.runner.prices import PriceClock
 from steelyard.runner.record import keys_of
 from steelyard.runner.session import RunControl
 from steelyard.trials.judge import Judge
@@ -20,12 +21,13 @@ from steelyard.trials.trial import Call, Trial
 
 
 class Withdrawals:
-    def __init__(self, control: RunControl, judge: Judge, calls: Sequence[Call]) -> None:
+    def __init__(self, control: RunControl, judge: Judge, calls: Sequence[Call], prices: PriceClock) -> None:
         """`calls` are all that may be made, the answered ones included."""
         self._control = control
         self._store = control.store
         self._judge = judge
         self._calls = calls
+        self._prices = prices
         self._provider: KeepsConnections | None = None
         self._condemned: set[str] = set()
         self._doubted: set[str] = set()
@@ -46,19 +48,20 @@ class Withdrawals:
             self._doubted.add(call.key)
             self._store.in_flight.doubt(call.key)
 
-    async def collect(self, *, billed: bool) -> None:
+    async def collect(self) -> None:
         if self._provider is None:
             return
-        checked = self._doubted.intersection(PREFIX + trial for trial in self._provider.take_checked())
-        self._checked += len(checked)
-        self._trust(checked)
+        if trials := self._provider.take_checked():
+            checked = self._doubted.intersection(PREFIX + trial for trial in trials)
+            self._checked += len(checked)
+            self._trust(checked)
         self._condemned.update(PREFIX + trial for trial in self._provider.take_condemned())
-        if ready := self._condemned - self.under_way:
+        if self._condemned and (ready := self._condemned - self.under_way):
             self._condemned -= ready
             calls = self._those(ready)
             answered = self._store.replies([call.key for call in calls])
             calls = [call for call in calls if call.key in answered]
-            await self._store.save_repeated(calls, billed=billed)
+            await self._store.save_repeated(calls, billed=not self._prices.is_free)
             self._control.forget([call.key for call in calls])
             earlier = self._suspects & ready
             self._control.count_withdrawn(self._judge, len(calls), len(earlier))

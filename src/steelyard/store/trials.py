@@ -25,7 +25,7 @@ from steelyard.core.content_hash import (
 )
 from steelyard.errors import REPEATED
 from steelyard.store.rows import NO_NUMBERS, Numbering, Row, among, chunks, insert, rows_of
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Reply, Usage
 from steelyard.trials.trial import ORDERS, Call, Trial
 
 SHORT = 500
@@ -81,9 +81,9 @@ def _usage_body(usage: Usage) -> str:
     dollars = "" if usage.dollars is None else f'"dollars":{_value(usage.dollars)},'
     requests = f'"requests":{usage.requests},' if usage.requests else ""
     return (
-        f'{{"batched":{_value(usage.batched)},{billed}"cache_write_tokens":{_value(usage.cache_write_tokens)},'
-        f'"cached_tokens":{_value(usage.cached_tokens)},{dollars}"input_tokens":{_value(usage.input_tokens)},'
-        f'"output_tokens":{_value(usage.output_tokens)},"reasoning_tokens":{_value(usage.reasoning_tokens)},'
+        f'{{"batched":{_WORDS[usage.batched]},{billed}"cache_write_tokens":{usage.cache_write_tokens},'
+        f'"cached_tokens":{usage.cached_tokens},{dollars}"input_tokens":{usage.input_tokens},'
+        f'"output_tokens":{usage.output_tokens},"reasoning_tokens":{usage.reasoning_tokens},'
         f'{requests}"type":"Usage"}}'
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from steelyard.core.content_hash import canonical_json, content_hash, hash_json
 from steelyard.core.rng import seed_for
@@ -28,6 +28,21 @@ LARGEST_SEED = 2**31
 """Seeds of repeats lie below it: no server takes fewer bits."""
 TASKS, PROMPTS, FITS = 1024, 8192, 256
 """Tasks, rendered prompts and shortened runs that a plan has at hand."""
+
+
+Value = TypeVar("Value")
+
+
+class _Lazy(cached_property[Value]):
+    """A cached property without a lock, which Python 3.11 takes at the first read of each instance."""
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value
 
 
 @dataclass(frozen=True)
@@ -96,11 +111,13 @@ class Trial:
     def repeat(self, replicate: int) -> Trial:
         """The same question once more; a seed of its own makes another prompt."""
         first = self.question or self
+        if first.replicate == replicate:
+            return first
         return Trial(
             self.judge, self.protocol, self.stimulus, self.task, self.order, replicate, first, self.prompts
         )
 
-    @cached_property
+    @_Lazy
     def effective_task(self) -> Task:
         """The question as it is put here: what the stimulus says of its own overrides the study's task."""
         if self.question is not None:
@@ -193,7 +210,7 @@ class Trial:
     def prefix(self) -> tuple[str, ...]:
         return (*self.opening, self.key)
 
-    @cached_property
+    @_Lazy
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding; of all of them where there are several."""
         if self.question is not None and self.judge.decoding.seed is None:
@@ -214,7 +231,7 @@ class Trial:
             return content_hash(sorted({call.unseeded_prompt_hash for call in self.calls}))
         return self.rendered.hash(self.judge.decoding.canonical)
 
-    @cached_property
+    @_Lazy
     def key(self) -> str:
         """Cache key and identity of the trial."""
         before, after = self.key_prefix

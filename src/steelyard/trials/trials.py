@@ -41,18 +41,16 @@ class Trials(Sequence[Trial]):
         if isinstance(trials, Trials):
             return trials
         rows = list({trial.key: trial for trial in trials}.values())
-        numbers: dict[tuple[object, ...], int] = {}
-        questions: list[Trial] = []
-        question = []
+        questions: dict[tuple[str, ...], Trial] = {}
         for trial in rows:
-            parts = (id(trial.judge), trial.protocol, id(trial.stimulus), id(trial.task), trial.order)
-            number = numbers.setdefault(parts, len(questions))
-            if number == len(questions):
-                questions.append(trial.question or trial)
-            question.append(number)
+            questions.setdefault(_question_key(trial), trial.question or trial)
+        numbers = {key: number for number, key in enumerate(questions)}
+        question = [numbers[_question_key(trial)] for trial in rows]
         replicate = np.array([trial.replicate for trial in rows], dtype=np.int64)
         keys = digests_of([trial.key for trial in rows])
-        return cls(tuple(questions), compact(np.array(question, dtype=np.int64)), compact(replicate), keys)
+        return cls(
+            tuple(questions.values()), compact(np.array(question, dtype=np.int64)), compact(replicate), keys
+        )
 
     @classmethod
     def repeats(cls, questions: Sequence[Trial], question: Ints, replicate: Ints) -> Trials:
@@ -181,6 +179,12 @@ class Trials(Sequence[Trial]):
         codes = widen(self.question) * span + self.replicate
         rows = np.argsort(codes)
         return codes[rows], rows, span
+
+
+def _question_key(trial: Trial) -> tuple[str, ...]:
+    """What repeats of a question have in common; a judge's name is in none of the hashes."""
+    hashes = trial.judge.fingerprint(trial.protocol), trial.stimulus.hash, trial.unseeded_prompt_hash
+    return trial.judge.name, trial.protocol, trial.order, *hashes
 
 
 def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digests:

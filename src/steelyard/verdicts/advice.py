@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from steelyard.core.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.verdicts.readers import LEAST_PROBABILITY, READERS, LogprobReader, json_key, without_reasoning
 from steelyard.verdicts.verdict import (
     ABSTAIN,

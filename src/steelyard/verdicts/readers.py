@@ -17,7 +17,7 @@ from typing import Protocol
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import BestOf, Binary, Ordinal, Pairwise, Scale
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.verdicts.reasons import json_reason, stated_answer, thought_of
 from steelyard.verdicts.verdict import (
     AMBIGUOUS,

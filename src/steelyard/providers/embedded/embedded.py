@@ -38,8 +38,7 @@ from steelyard.providers.embedded.weights import ensure_weights, verify_weights
 from steelyard.providers.provider_info import DoctorCheck, JudgeExample, Options, ProviderInfo, Settings
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots, Usage
 
 V = TypeVar("V")
 

@@ -28,8 +28,7 @@ from steelyard.providers.http.response_errors import error_for_response, excerpt
 from steelyard.providers.provider_info import Destination, JudgeExample, ProviderInfo
 from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Slots
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Presentation, Reply, Slots, Usage
 
 WORKER = Path(__file__).with_name("promptfoo_worker.mjs")
 GRADED = ("llm-rubric", "model-graded-closedqa", "factuality", "model-graded-factuality", "g-eval")

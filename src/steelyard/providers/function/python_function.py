@@ -52,8 +52,7 @@ from steelyard.providers.provider_info import (
 )
 from steelyard.tasks.scale import BestOf, Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Presentation, Slots
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Presentation, Reply, Slots
 
 Function = Callable[..., Any]
 

@@ -34,7 +34,7 @@ class RawResponse(NamedTuple):
     headers: Mapping[str, str]
     body: bytes | bytearray
     """Still compressed where the server compresses."""
-    connection: int = 0
+    connection: int
     """Its number."""
 
 
@@ -169,7 +169,8 @@ class Connection(asyncio.BufferedProtocol):
         if pending is not None and not pending.done():
             self.last_used = pending.get_loop().time()
             self.longest = max(self.longest, self.last_used - self._sent)
-            pending.set_result(RawResponse(self._parser.get_status_code(), self._headers, self._body))
+            status = self._parser.get_status_code()
+            pending.set_result(RawResponse(status, self._headers, self._body, self.number))
         self._body = bytearray()
 
     def _fail(self, error: Exception) -> None:

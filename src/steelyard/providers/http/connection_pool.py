@@ -221,7 +221,7 @@ class ConnectionPool:
             self._idle.setdefault(origin, []).append(connection)
             if self._repeats or len(connection.unrested) >= UNRESTED_REPLIES:
                 self._start_rest(origin, connection)
-        return response._replace(connection=connection.number)
+        return response
 
     def check_repeat(self, response: RawResponse, text: str, trial: str) -> None:
         """Raise where the reply of this text came before on its connection; all before it are right."""

@@ -41,7 +41,7 @@ from steelyard.providers.http.response_errors import (
     refusal_reply,
     server_time,
 )
-from steelyard.trials.reply import Reply
+from steelyard.trials.presentation import Reply
 from steelyard.version import __version__
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ class HttpClient:
             self._aiohttp = None
         self._headers = None
 
-    async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> HttpResponse:
+    async def post(self, address: URL, body: Mapping[str, Any] | bytes, trial: str = "") -> HttpResponse:
         """Make one attempt; a response of any status is returned, everything else is raised."""
-        data = _encode(body)
+        data = body if isinstance(body, bytes) else encode(body)
         headers = {"Idempotency-Key": trial} if trial else {}
         if self._sign is not None:
             headers |= self._sign(address, data)
@@ -300,7 +300,7 @@ class HttpClient:
         )
 
 
-def _encode(body: Mapping[str, Any]) -> bytes:
+def encode(body: Mapping[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:  # UTF-8 has no lone surrogates; as escapes of ASCII they go

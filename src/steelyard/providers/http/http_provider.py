@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from secrets import token_hex
 from typing import Any, ClassVar
 
 from yarl import URL
@@ -18,18 +19,33 @@ from steelyard.core.dotenv import keys_to_strike
 from steelyard.errors import CallError, ConfigError, ProviderRefusedError
 from steelyard.providers.http.dialect import ROOM, Dialect, RequestField, quirks_of, thinking_tokens
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
-from steelyard.providers.http.http_client import HttpClient, HttpResponse
+from steelyard.providers.http.http_client import HttpClient, HttpResponse, encode
 from steelyard.providers.http.redaction import MARK
 from steelyard.providers.http.response_errors import ErrorBody, error_for_response, parse_error, refusal_reply
 from steelyard.providers.provider_info import Destination, ProviderInfo
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Message, Presentation, Reply, Usage
 
 UNKNOWN_ROOM = ROOM["medium"]
 """Tokens for thoughts of a model that turned out to think."""
 REQUEST_KEYS = 256
-"""Kinds of requests whose fields are at hand."""
+"""Kinds of requests whose templates are at hand."""
+
+
+@dataclass(frozen=True)
+class RequestTemplate:
+    """A request body, encoded once for all calls that ask alike and cut where texts of messages go."""
+
+    effective: Mapping[str, Any]
+    """The parameters in force instead of ours."""
+    head: bytes = b""
+    parts: tuple[tuple[int, bytes], ...] = ()
+    """Number of a message, and what stands behind it; none where requests are not built of messages alone."""
+
+    def render(self, messages: Sequence[Message]) -> bytes:
+        """Texts as they are hashed, in escapes of ASCII, without their quotes."""
+        texts = [(messages[number].json_content[1:-1].encode("ascii"), rest) for number, rest in self.parts]
+        return b"".join((self.head, *(each for pair in texts for each in pair)))
 
 
 class HttpProvider(ABC):
@@ -57,8 +73,7 @@ class HttpProvider(ABC):
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
         self._keys = keys_to_strike()
-        self._sent: dict[tuple[object, ...], dict[str, tuple[str, Any]]] = {}
-        self._effective: dict[tuple[object, ...], dict[str, Any]] = {}
+        self._templates: dict[tuple[object, ...], RequestTemplate] = {}
 
     @classmethod
     def server_for(cls, judge: Judge) -> ServerDefaults:
@@ -85,7 +100,7 @@ class HttpProvider(ABC):
 
     @abstractmethod
     def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The JSON body of one call."""
+        """The JSON body of one call; where there are `fields`, nothing else but messages is in it."""
 
     @abstractmethod
     def parse_body(self, body: dict[str, Any]) -> Reply:
@@ -124,20 +139,24 @@ class HttpProvider(ABC):
         presentation, struck = presentation.without(self._keys, MARK)
         dialect, discarded = self._dialect, Usage()
         while True:
-            room = self._thinking_tokens
-            response = await self.client.post(
-                self.request_url(), self.build_request(presentation, dialect), presentation.trial
+            room, template = self._thinking_tokens, self.template(presentation, dialect)
+            is_rendered = template.parts and all(message.content for message in presentation.messages)
+            body = (
+                template.render(presentation.messages)
+                if is_rendered
+                else self.build_request(presentation, dialect)
             )
+            response = await self.client.post(self.request_url(), body, presentation.trial)
             if response.is_success:
                 reply = self.parse_reply(response)
                 self._dialect, self._answered = self._dialect.merge(dialect), True
-                effective = self.effective(presentation, dialect)
                 if self._learns_room(reply, room):
                     dialect, discarded = self._dialect, reply.usage
                     continue
                 if discarded != Usage():
                     reply = replace(reply, usage=reply.usage.plus(discarded))
-                return reply.served(effective | _told(struck), response.latency_ms)
+                effective = {**template.effective, **_told(struck)} if struck else template.effective
+                return reply.served(effective, response.latency_ms)
             next_dialect = self._next_dialect(response, dialect, presentation)
             if next_dialect is None:
                 return self.client.reply_or_raise(response)
@@ -169,7 +188,8 @@ class HttpProvider(ABC):
             self._dialect, self._answered = self._dialect.merge(dialect), True
             usage = replace(reply.usage, batched=True)
             struck = _told(presentation.without(self._keys, MARK)[1])
-            return replace(reply, effective=self.effective(presentation, dialect) | struck, usage=usage)
+            effective = {**self.template(presentation, dialect).effective, **struck}
+            return replace(reply, effective=effective, usage=usage)
         next_dialect = self._next_dialect(response, dialect, presentation)
         if next_dialect is None:
             return self.client.reply_or_raise(response)
@@ -206,26 +226,38 @@ class HttpProvider(ABC):
         }
         return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
 
-    def _request_key(self, presentation: Presentation, dialect: Dialect) -> tuple[object, ...]:
-        """Calls with the same one ask for the same, beside their messages."""
-        return (
+    def template(self, presentation: Presentation, dialect: Dialect) -> RequestTemplate:
+        """The one that all calls share which ask for the same, beside their messages."""
+        key = (
             presentation.decoding.canonical,
             presentation.wants,
             presentation.answers,
             len(presentation.slots.texts),
             self._thinking_tokens,
+            *[message.role for message in presentation.messages],
             *dialect.steps.items(),
         )
+        known = self._templates.get(key)
+        if known is None:
+            if len(self._templates) >= REQUEST_KEYS:  # repeats with seeds of their own ask each for another
+                self._templates.clear()
+            known = self._templates[key] = self._build_template(presentation, dialect)
+        return known
+
+    def _build_template(self, presentation: Presentation, dialect: Dialect) -> RequestTemplate:
+        effective = self.changed_fields(presentation, dialect)
+        if not self.fields:
+            return RequestTemplate(effective)
+        mark = token_hex(16)
+        marked = tuple(Message(m.role, f"{mark}{n:04}") for n, m in enumerate(presentation.messages))
+        body = encode(self.build_request(replace(presentation, messages=marked), dialect))
+        head, *rest = body.split(mark.encode())
+        parts = tuple((int(part[:4]), part[4:]) for part in rest)
+        is_whole = sorted(number for number, _ in parts) == list(range(len(marked)))
+        return RequestTemplate(effective, head, parts) if is_whole else RequestTemplate(effective)
 
     def sent_fields(self, presentation: Presentation, dialect: Dialect) -> Mapping[str, tuple[str, Any]]:
-        """Form and value of each field that is really sent, by its name; calls that ask alike share them."""
-        key = self._request_key(presentation, dialect)
-        if key not in self._sent:
-            _make_room(self._sent)
-            self._sent[key] = self._build_fields(presentation, dialect)
-        return self._sent[key]
-
-    def _build_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
+        """Form and value of each field that is really sent, by its name."""
         requested = self.requested_fields(presentation)
         if not self.temperature_with_thinking and (
             requested.get("effort") or requested.get("thinking_tokens")
@@ -233,14 +265,6 @@ class HttpProvider(ABC):
             requested.pop("temperature", None)
         forms = {each.name: dialect.form(each) for each in self.fields if each.name in requested}
         return {name: (form, requested[name]) for name, form in forms.items() if form is not None}
-
-    def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
-        """The parameters in force instead of ours; calls that ask alike share them."""
-        key = self._request_key(presentation, dialect)
-        if key not in self._effective:
-            _make_room(self._effective)
-            self._effective[key] = self.changed_fields(presentation, dialect)
-        return self._effective[key]
 
     def changed_fields(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """Requested fields that are sent otherwise; None stands for the server's own choice.
@@ -304,12 +328,6 @@ class HttpProvider(ABC):
 
 def _told(struck: tuple[str, ...]) -> dict[str, Any]:
     return {"struck": list(struck)} if struck else {}
-
-
-def _make_room(cache: dict[tuple[object, ...], Any]) -> None:
-    """Repeats with seeds of their own ask each for something else."""
-    if len(cache) >= REQUEST_KEYS:
-        cache.clear()
 
 
 def answer_schema(answers: Sequence[str], several: bool) -> dict[str, Any]:

@@ -54,8 +54,7 @@ from steelyard.providers.provider_info import (
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Presentation, Reply, Usage
 
 STRICT_STEP = 0.6
 """How much higher the criterion of planted/probit is under the strict protocol, where none is given."""

@@ -19,8 +19,7 @@ from steelyard.providers.http.endpoint import ServerDefaults
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_errors import clean_name, clean_text, finish_of, token_count
 from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Presentation, Reply, Usage
 
 ANTHROPIC = ServerDefaults(
     "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", version="v1"

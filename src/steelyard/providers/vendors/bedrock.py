@@ -28,8 +28,7 @@ from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_errors import clean_text, finish_of, token_count
 from steelyard.providers.provider_info import Destination, JudgeExample, Line, ProviderInfo
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Presentation, Reply, Usage
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 

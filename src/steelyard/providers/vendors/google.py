@@ -24,8 +24,7 @@ from steelyard.providers.http.response_errors import (
     token_count,
 )
 from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Presentation, Reply, Usage
 
 GOOGLE = ServerDefaults(
     "https://generativelanguage.googleapis.com/v1",

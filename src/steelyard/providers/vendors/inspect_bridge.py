@@ -19,8 +19,7 @@ from steelyard.providers.http.redaction import MARK, Redactor
 from steelyard.providers.http.response_errors import clean_text, excerpt, finish_of, first_token_logprobs
 from steelyard.providers.provider_info import Destination, DoctorCheck, JudgeExample, ProviderInfo
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.presentation import Presentation, Reply, Usage
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput

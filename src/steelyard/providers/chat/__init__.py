@@ -1,1 +1,0 @@
-"""Servers that speak chat completions: OpenAI, Azure, and those known by name."""
