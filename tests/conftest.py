@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
 import os
@@ -60,21 +61,48 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneProces
 
 
 SLOW = re.compile(
-    r"\b(command|steelyard: Steelyard|run_command|chromium|subprocess|multiprocessing)\b"
-    r"|\b(World|simulate|measure)\b|Server|scope=\"module\""
+    r"\b(command|process|inside|steelyard|server|browser|chromium|page|tab): "
+    r"|\b(run_command|run_forked|StartedCommand|subprocess|multiprocessing|World|simulate\w*|measure|REFITS)\b"
+    r"|Server\b|pytest\.mark\.embedded"
 )
-"""What stands in files whose tests run commands, servers, browsers or simulations."""
+"""What stands in functions that run commands, servers, browsers or simulations."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`make quick` takes the files whose tests call functions alone."""
+    """`make quick` takes the tests that call functions alone."""
     parser.addoption("--quick", action="store_true", help="no commands, servers, simulations")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """None leaves it to the others."""
-    quick = config.getoption("quick") and collection_path.name.startswith("test_")
-    return True if quick and SLOW.search(collection_path.read_text(encoding="utf-8")) else None
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not quick: tests that are slow by what they say, call or have as a fixture."""
+    if not config.getoption("quick"):
+        return
+    ours = slow_names(ROOT / "tests" / "conftest.py")
+    quick, slow = [], []
+    for item in items:
+        names = {getattr(item, "originalname", item.name), *getattr(item, "fixturenames", ())}
+        (slow if names & (ours | slow_names(item.path)) else quick).append(item)
+    config.hook.pytest_deselected(items=slow)
+    items[:] = quick
+
+
+@cache
+def slow_names(path: Path) -> frozenset[str]:
+    """Names of a module of tests that are slow, or rest on what is."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    slow, parts = set[str](), dict[str, str]()
+    for part in body:
+        if isinstance(part, ast.ImportFrom) and part.module and not part.level:
+            file = (ROOT / "tests" / part.module.replace(".", "/")).with_suffix(".py")
+            slow |= {name.name for name in part.names} & (slow_names(file) if file.exists() else frozenset())
+        elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            parts[part.name] = "\n".join(map(ast.unparse, (part, *part.decorator_list)))
+    found = True
+    while found:
+        rests = re.compile(rf"\b({'|'.join(slow)})\b" if slow else "(?!)")
+        found = {name for name, text in parts.items() if SLOW.search(text) or rests.search(text)} - slow
+        slow |= found
+    return frozenset(slow)
 
 
 gc.disable()  # until all tests are collected: modules and tests live to the end
@@ -158,6 +186,17 @@ def command(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A run folder of the record by its name, the test's own; all tests share what it costs to make it."""
+    from record.folders import copy  # it imports tests, whose assertions pytest has to see first
+
+    base = tmp_path_factory.getbasetemp()
+    store = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "record"
+    store.mkdir(exist_ok=True)
+    return lambda name: copy(name, store, tmp_path)
 
 
 @pytest.fixture

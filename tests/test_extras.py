@@ -1,4 +1,7 @@
-"""Every package that a test imports is named in pyproject.toml, so that none is skipped for want of one."""
+"""Every package that a test imports is named in pyproject.toml, so that none is skipped for want of one.
+
+And what `make quick` leaves out.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import slow_names
 from docs_pages import ROOT
 
 TESTS = ROOT / "tests"
@@ -52,3 +56,18 @@ def test_every_import_is_in_an_extra(path: Path) -> None:
     for name in {each.partition(".")[0] for each in imported(path)} - LOCAL - TOOLS - sys.stdlib_module_names:
         distributions = NAMES.get(name) or set(map(normal, installed.get(name, [name])))
         assert distributions & known, f"{name} is in no extra of pyproject.toml"
+
+
+def test_quick_leaves_out_what_rests_on_a_command_and_nothing_else(tmp_path: Path) -> None:
+    module = tmp_path / "test_module.py"
+    module.write_text(
+        "from commands import run_command\nfrom scores import rows\n"
+        "def once(folder): return run_command(folder, 'measure')\n"
+        "def twice(folder): return once(folder), once(folder)\n"
+        "def test_of_a_command(tmp_path): assert twice(tmp_path)\n"
+        "def test_of_a_fixture(steelyard: Steelyard): assert steelyard('plan')\n"
+        "def test_of_a_function(): assert 1 + 1 == 2\n",
+        encoding="utf-8",
+    )
+    named = {"run_command", "once", "twice", "test_of_a_command", "test_of_a_fixture"}
+    assert slow_names(module) == named

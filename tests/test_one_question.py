@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from calibration.words import sheet_of as sheet_of_world
 from calibration.words import verdicts_only
 from calibration.worlds import KINDS, World
 from commands import run_command
-from record.folders import FOLDERS, SOUND, SWAYED, make
+from record.folders import FOLDERS, SOUND, SWAYED
 from record.render import forms
 from steelyard.datasheet.clause import Clause, ClauseFigure
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT
@@ -32,16 +33,21 @@ from steelyard.run_folder.published_files import read_datasheet
 WIDE = 400
 
 
-def sheet_of(name: str, place: Path) -> Datasheet:
-    return read_datasheet(make(name, place))
+Recorded = Callable[[str], Path]
+
+
+@pytest.fixture
+def sheet_of(recorded: Recorded) -> Callable[[str], Datasheet]:
+    """The datasheet of a run folder of the record."""
+    return lambda name: read_datasheet(recorded(name))
 
 
 def decision(sheet: Datasheet, name: str) -> Decision:
     return next(each for each in sheet.findings if each.title == name)
 
 
-def test_a_stratum_is_named_whole_in_every_form(tmp_path: Path) -> None:
-    run = make("rows-strata", tmp_path)
+def test_a_stratum_is_named_whole_in_every_form(recorded: Recorded) -> None:
+    run = recorded("rows-strata")
     said = "It is right less often in billing: refunds (2024)."
     assert lead(read_datasheet(run).verdict) == said
     told = forms(run, WIDE)
@@ -50,8 +56,8 @@ def test_a_stratum_is_named_whole_in_every_form(tmp_path: Path) -> None:
     assert re.search(rf"  right in billing: refunds \(2024\), {figure}", told["screen"])
 
 
-def test_equal_counts_lead_to_their_own_calls(tmp_path: Path) -> None:
-    sheet = sheet_of("rows-equal-errors", tmp_path)
+def test_equal_counts_lead_to_their_own_calls(sheet_of: Callable[[str], Datasheet]) -> None:
+    sheet = sheet_of("rows-equal-errors")
     clause = decision(sheet, "Leniency").clause
     counted = [part.estimate.metric for part in clause.whole if isinstance(part, ClauseFigure)]
     wrong = ["false_positive_rate"] * 2 + ["false_negative_rate"] * 2
@@ -65,8 +71,8 @@ def test_equal_counts_lead_to_their_own_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tradeoff-two-cues-quick", "tradeoff-two-cues-of-rows"])
-def test_every_cue_that_is_named_has_its_row(name: str, tmp_path: Path) -> None:
-    sheet = sheet_of(name, tmp_path)
+def test_every_cue_that_is_named_has_its_row(name: str, sheet_of: Callable[[str], Datasheet]) -> None:
+    sheet = sheet_of(name)
     judge = sheet.verdict.judge
     flagged = [e for e in sheet.estimates if e.metric == "cue_worth" and e.status == "flagged"]
     assert len(flagged) >= 2
@@ -75,8 +81,8 @@ def test_every_cue_that_is_named_has_its_row(name: str, tmp_path: Path) -> None:
     assert {row.word for row in shown} == {"too high"}
 
 
-def test_a_probe_that_was_asked_for_has_a_row_decided_or_not(tmp_path: Path) -> None:
-    sheet = sheet_of("pairs-criterion-quick", tmp_path)
+def test_a_probe_that_was_asked_for_has_a_row_decided_or_not(sheet_of: Callable[[str], Datasheet]) -> None:
+    sheet = sheet_of("pairs-criterion-quick")
     assert "criterion" in sheet.asked
     rows = key_figures(summarise(sheet), sheet.verdict.judge)
     (asked,) = [row for row in rows if row.estimate.probe == "criterion"]
@@ -84,8 +90,10 @@ def test_a_probe_that_was_asked_for_has_a_row_decided_or_not(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("name", "shade"), [("pairs-sound-quick", "usable"), ("pairs-sound-standard", "no")])
-def test_green_is_for_a_judge_with_nothing_undecided(name: str, shade: str, tmp_path: Path) -> None:
-    verdict = sheet_of(name, tmp_path).verdict
+def test_green_is_for_a_judge_with_nothing_undecided(
+    name: str, shade: str, sheet_of: Callable[[str], Datasheet]
+) -> None:
+    verdict = sheet_of(name).verdict
     assert (verdict.word, css_class(verdict)) == (NO_FAULT, shade)
     open_ = len(verdict.undecided)
     assert (open_ == 0) == (shade == "no")
@@ -93,8 +101,10 @@ def test_green_is_for_a_judge_with_nothing_undecided(name: str, shade: str, tmp_
     assert headword(verdict) == said
 
 
-def test_several_judges_have_one_next_step_that_measures_no_unfit_judge(tmp_path: Path) -> None:
-    sheet = sheet_of("judges-five-pairs", tmp_path)
+def test_several_judges_have_one_next_step_that_measures_no_unfit_judge(
+    sheet_of: Callable[[str], Datasheet],
+) -> None:
+    sheet = sheet_of("judges-five-pairs")
     step = shared_step(summarise(sheet))
     assert step is not None
     assert (step.judge, step.word) == ("sound", NO_FAULT)
@@ -105,8 +115,8 @@ def test_several_judges_have_one_next_step_that_measures_no_unfit_judge(tmp_path
     assert not [name for name in unfit if name in step.command]
 
 
-def test_a_judge_whose_server_did_not_answer_says_that_first(tmp_path: Path) -> None:
-    run = make("server-dies", tmp_path)
+def test_a_judge_whose_server_did_not_answer_says_that_first(recorded: Recorded) -> None:
+    run = recorded("server-dies")
     sheet = read_datasheet(run)
     assert sheet.verdict.advice is Advice.NO_SERVER
     assert lead(sheet.verdict) == "No reply at all in 10 of 12 calls."
@@ -117,8 +127,8 @@ def test_a_judge_whose_server_did_not_answer_says_that_first(tmp_path: Path) -> 
     assert "unreadable" not in [row.name for row in key_figures(summarise(sheet), sheet.verdict.judge)]
 
 
-def test_a_word_stands_beside_every_number_of_several_judges(tmp_path: Path) -> None:
-    run = make("judges-five-pairs", tmp_path)
+def test_a_word_stands_beside_every_number_of_several_judges(recorded: Recorded) -> None:
+    run = recorded("judges-five-pairs")
     _, rows = judge_rows(summarise(read_datasheet(run)))
     cells = [cell for row in rows for cell in row.figures if cell is not None]
     page = (run / "datasheet.html").read_text(encoding="utf-8")
@@ -128,8 +138,10 @@ def test_a_word_stands_beside_every_number_of_several_judges(tmp_path: Path) -> 
     assert len(set(words)) == 4
 
 
-def test_figures_as_measured_and_remedied_lead_to_calls_of_their_own(tmp_path: Path) -> None:
-    summary = summarise(sheet_of("pairs-criterion-quick", tmp_path))
+def test_figures_as_measured_and_remedied_lead_to_calls_of_their_own(
+    sheet_of: Callable[[str], Datasheet],
+) -> None:
+    summary = summarise(sheet_of("pairs-criterion-quick"))
     (table,) = remedy_tables(summary)
     (_, _, first), *others = table.rows
     assert any(cell.measured is not None for cell in first)
@@ -162,9 +174,11 @@ def test_judges_that_are_all_unfit_have_a_next_step_too(tmp_path: Path) -> None:
     assert step.next.step == "FIX_AND_REPEAT"
 
 
-def test_a_column_holds_one_figure_and_every_named_fault_has_one(tmp_path: Path) -> None:
+def test_a_column_holds_one_figure_and_every_named_fault_has_one(
+    sheet_of: Callable[[str], Datasheet], tmp_path: Path
+) -> None:
     """Both rates of lost calls, and both cues, whichever judge of several has which."""
-    summary = summarise(sheet_of("server-refuses", tmp_path))
+    summary = summarise(sheet_of("server-refuses"))
     columns, (silent, other) = judge_rows(summary)
     assert [row and row.name for row in silent.figures] == [None, "failed"]
     assert [row and row.name for row in other.figures] == columns == ["reacts to nothing", "failed"]
@@ -209,8 +223,8 @@ def gaps(summary: Summary) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", [each for each in FOLDERS if each.startswith("judges-")])
-def test_a_dash_is_a_figure_that_was_not_measured(name: str, tmp_path: Path) -> None:
-    assert gaps(summarise(sheet_of(name, tmp_path))) == []
+def test_a_dash_is_a_figure_that_was_not_measured(name: str, sheet_of: Callable[[str], Datasheet]) -> None:
+    assert gaps(summarise(sheet_of(name))) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -233,8 +247,8 @@ def test_calls_are_one_count_where_a_server_of_several_is_dead(tmp_path: Path) -
     assert f"\n{asked} calls in this run, 1 of them failed." in done.out
 
 
-def test_no_call_lost_is_not_marked_as_undecided(tmp_path: Path) -> None:
-    sheet = sheet_of("pairs-sound-quick", tmp_path)
+def test_no_call_lost_is_not_marked_as_undecided(sheet_of: Callable[[str], Datasheet]) -> None:
+    sheet = sheet_of("pairs-sound-quick")
     rate = sheet.find("sound", "failed_rate", "run")
     assert rate is not None
     assert (rate.numerator, rate.status) == (0, "inconclusive")
@@ -242,9 +256,11 @@ def test_no_call_lost_is_not_marked_as_undecided(tmp_path: Path) -> None:
     assert decision(sheet, "Failures").state is State.FINE
 
 
-def test_an_unfit_judge_of_a_partial_run_is_not_measured_to_the_end(tmp_path: Path) -> None:
+def test_an_unfit_judge_of_a_partial_run_is_not_measured_to_the_end(
+    recorded: Recorded, tmp_path: Path
+) -> None:
     """What was asked shows that it says the opposite; the other calls would be paid for nothing."""
-    place = make("rows-reversed", tmp_path)
+    place = recorded("rows-reversed")
     with closing(sqlite3.connect(place / "run.db")) as store, store:
         store.execute("DELETE FROM replies WHERE trial = (SELECT max(trial) FROM replies)")
     run_command(tmp_path, "report", place)

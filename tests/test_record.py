@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from record.diff import summary
-from record.folders import FOLDERS, make
+from record.folders import FOLDERS
 from record.render import forms
 from record.write import write_folder
 
@@ -146,8 +147,8 @@ def step_of(verdict: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_every_form_says_the_same(name: str, tmp_path: Path) -> None:
-    run = make(name, tmp_path)
+def test_every_form_says_the_same(name: str, recorded: Callable[[str], Path]) -> None:
+    run = recorded(name)
     told = forms(run, WIDE)
     told["markdown"] = re.sub(r"\\(.)", r"\1", told["markdown"])
     told = {form: text.replace("`", "") for form, text in told.items()}  # the page has code, not its marks

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from calibration.words import sheet_of, verdicts_only
 from calibration.worlds import KINDS, World
-from record.folders import FOLDERS, make
+from record.folders import FOLDERS
 from steelyard.commands.gate.gate import rule_on
 from steelyard.commands.gate.policy import parse_policy
 from steelyard.datasheet.datasheet import Datasheet
@@ -69,8 +70,8 @@ def check(sheet: Datasheet) -> int:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_rows_of_every_folder_agree_with_themselves(name: str, tmp_path: Path) -> None:
-    check(read_datasheet(make(name, tmp_path)))
+def test_rows_of_every_folder_agree_with_themselves(name: str, recorded: Callable[[str], Path]) -> None:
+    check(read_datasheet(recorded(name)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
+import shutil
 import socket
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from commands import run_command
@@ -262,4 +265,16 @@ def make(name: str, place: Path) -> Path:
     """The run folder of this name below a place."""
     (place / name).mkdir(parents=True)
     FOLDERS[name](place / name)
+    return place / name / RUN
+
+
+def copy(name: str, store: Path, place: Path) -> Path:
+    """The run folder of this name below a place; the first process that asks for it makes it in the store."""
+    with (store / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (store / name / RUN).exists():
+            with TemporaryDirectory(dir=store) as half:
+                make(name, Path(half))
+                shutil.move(Path(half) / name, store / name)
+    shutil.copytree(store / name, place / name)
     return place / name / RUN

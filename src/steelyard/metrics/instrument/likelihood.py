@@ -211,19 +211,27 @@ _BLOCK = 80_000
 def answer_rates(theta: Floats, drive: Floats) -> Floats:
     """P(1), P(2), P(tie) on a new last axis; `theta` fits `drive` but for its own last axis."""
     lapse = theta[..., 4, None]
-    rates, _ = _without_lapses(drive + theta[..., 1], theta[..., 2])
-    return np.asarray((1 - lapse) * np.stack(rates, axis=-1) + lapse / 3)
+    centre = drive + theta[..., 1]
+    rates, _ = _without_lapses(
+        centre[..., None, :], np.broadcast_to(theta[..., 2], centre.shape)[..., None, :]
+    )
+    return np.asarray((1 - lapse) * rates.swapaxes(-1, -2) + lapse / 3)
 
 
-def _without_lapses(
-    centre: Floats, threshold: Floats
-) -> tuple[tuple[Floats, Floats, Floats], tuple[Floats, Floats]]:
-    """P(1), P(2), P(tie) of a judge that never lapses; the density at either threshold."""
-    first, not_first, above = normal_law(centre - threshold)
-    second, not_second, below = normal_law(-centre - threshold)
+def _without_lapses(centre: Floats, threshold: Floats) -> tuple[Floats, Floats]:
+    """P(1), P(2), P(tie) of a judge that never lapses, and the density at either threshold.
+
+    On the last axis but one, which has one place in `centre`.
+    """
+    rates = np.empty((*centre.shape[:-2], 3, centre.shape[-1]))
+    chosen = rates[..., :2, :]
+    np.subtract(centre, threshold, out=chosen[..., :1, :])
+    np.subtract(-centre, threshold, out=chosen[..., 1:, :])
+    chosen[...], above, bell = normal_law(chosen)
     # Far from the middle 1 − P(1) − P(2) would be rounding alone.
-    tie = np.where(centre >= 0, not_first - second, not_second - first)
-    return (first, second, tie), (above, below)
+    above -= chosen[..., ::-1, :]
+    rates[..., 2, :] = np.where(centre[..., 0, :] >= 0, above[..., 0, :], above[..., 1, :])
+    return rates, bell
 
 
 def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
@@ -242,41 +250,38 @@ def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
 
 _ORDER = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 """Of each answer: whether the better text stood first."""
-_TIES = [2, 5]
 _PARTS = (slice(0, 6), slice(6, 12), slice(12, 14), slice(14, 20))
 """Rows of slopes: by the centre, by the centre times the node's place, of ties by threshold, by lapses."""
-_ANSWERS = [*range(6), *range(6), *_TIES, *range(6)]
+_ANSWERS = [*range(6), *range(6), 2, 5, *range(6)]
 """Whose slope each row is."""
 
 
 def _scores(theta: Floats, patterns: Patterns, nodes: SurfaceNodes) -> tuple[Floats, Floats]:
-    rates, slopes = _at_nodes(theta, patterns.deltas, nodes)
-    size, shape = len(theta), len(patterns.step)
-    floor = np.maximum(rates, _TINY)
-    log_rates, relative = np.log(floor), np.divide(1.0, floor, out=floor)
-    for part in _PARTS:
-        slopes[:, :, part] *= relative[:, :, _TIES] if part is _PARTS[2] else relative
-    value, score = np.empty((size, shape)), np.empty((size, shape, len(NAMES)))
-    bounds = np.searchsorted(patterns.step, np.arange(len(patterns.deltas) + 1))
-    for step, (start, end) in enumerate(pairwise(bounds.tolist())):
-        counts = patterns.counts[start:end]
-        log_node = counts @ log_rates[:, step]
-        top = log_node.max(axis=-1, keepdims=True)
-        log_node -= top
-        some = slice(0, NODES)
-        if len(nodes.places) > NODES:
-            # At most nodes no pair is likely to stand once pairs have many calls.
-            used = np.flatnonzero(log_node.max(axis=(0, 1)) > nodes.negligible)
-            some = slice(used[0], used[-1] + 1)
-        share = np.exp(np.maximum(log_node[..., some], nodes.negligible))
-        share *= nodes.weights[some]
-        total = share.sum(axis=-1, keepdims=True)
-        value[:, start:end] = (np.log(total) + top)[..., 0]
-        by_answer = share @ slopes[:, step, :, some].swapaxes(1, 2)
-        by_answer *= counts[:, _ANSWERS]
-        by_answer /= total
-        np.matmul(by_answer, _parameter_slopes(float(patterns.deltas[step])), out=score[:, start:end])
-    return value, score
+    log_rates, slopes = _at_nodes(theta, patterns.deltas, nodes)
+    size, shape, width = len(theta), len(patterns.step), len(nodes.places)
+    bounds = np.searchsorted(patterns.step, np.arange(len(patterns.deltas) + 1)).tolist()
+    log_node, by_answer = np.empty((size, shape, width)), np.empty((size, shape, len(_ANSWERS)))
+    score = np.empty((size, shape, len(NAMES)))
+    for step, (start, end) in enumerate(pairwise(bounds)):
+        np.matmul(patterns.counts[start:end], log_rates[:, step], out=log_node[:, start:end])
+    top = log_node.max(axis=-1, keepdims=True)
+    log_node -= top
+    some = slice(0, width)
+    if width > NODES:
+        # At most nodes no pair is likely to stand once pairs have many calls.
+        used = np.flatnonzero(log_node.max(axis=(0, 1)) > nodes.negligible)
+        some = slice(used[0], used[-1] + 1)
+    share = np.exp(np.maximum(log_node[..., some], nodes.negligible))
+    share *= nodes.weights[some]
+    total = share.sum(axis=-1, keepdims=True)
+    for step, (start, end) in enumerate(pairwise(bounds)):
+        here = slopes[:, step, :, some].swapaxes(1, 2)
+        np.matmul(share[:, start:end], here, out=by_answer[:, start:end])
+    by_answer *= patterns.counts[:, _ANSWERS]
+    by_answer /= total
+    for (start, end), delta in zip(pairwise(bounds), patterns.deltas.tolist(), strict=True):
+        np.matmul(by_answer[:, start:end], _parameter_slopes(delta), out=score[:, start:end])
+    return (np.log(total) + top)[..., 0], score
 
 
 @lru_cache(maxsize=64)
@@ -294,33 +299,45 @@ def _parameter_slopes(delta: float) -> Floats:
 def cell_rates(theta: Floats, deltas: Floats) -> Floats:
     """Probability of each 3×3 cell (vectors × deltas × better first × better second)."""
     nodes = surface_nodes(NODES)
-    rates, _ = _at_nodes(theta, deltas, nodes)
-    return np.asarray(np.einsum("n,rdan,rdbn->rdab", nodes.weights, rates[:, :, :3], rates[:, :, 3:]))
+    rates, _, _ = _rates_at_nodes(theta, deltas, nodes)
+    return np.asarray(np.einsum("n,rdan,rdbn->rdab", nodes.weights, rates[:, :, 0], rates[:, :, 1]))
+
+
+def _rates_at_nodes(theta: Floats, deltas: Floats, nodes: SurfaceNodes) -> tuple[Floats, Floats, Floats]:
+    """Rates (vectors × deltas × two orders × three answers × nodes); without lapses; and densities."""
+    resolution, bias, threshold, spread, lapse = theta.T[..., None, None, None, None]
+    push = resolution * deltas[:, None, None, None] + spread * nodes.places
+    sides = np.concatenate([push, -push], axis=2)
+    attentive, bell = _without_lapses(sides + bias, threshold)
+    return (1 - lapse) * attentive + lapse / 3, attentive, bell
 
 
 def _at_nodes(theta: Floats, deltas: Floats, nodes: SurfaceNodes) -> tuple[Floats, Floats]:
-    """Rates (vectors × deltas × six answers × nodes), and their slopes, with rows in place of answers."""
-    resolution, bias, threshold, spread, lapse = theta.T[..., None, None]
-    push = resolution * deltas[:, None] + spread * nodes.places
-    centre, surface, ties, by_lapse = _PARTS
-    shape, width = push.shape[:2], push.shape[2]
-    rates, slopes = np.empty((*shape, 6, width)), np.empty((*shape, len(_ANSWERS), width))
-    for order, start in ((1.0, 0), (-1.0, 3)):
-        answers, (above, below) = _without_lapses(order * push + bias, threshold)
-        for place, rate in enumerate(answers, start):
-            rates[:, :, place] = rate
-        slopes[:, :, start] = above
-        np.negative(below, out=slopes[:, :, start + 1])
-        np.subtract(below, above, out=slopes[:, :, start + 2])
-        np.add(above, below, out=slopes[:, :, ties.start + start // 3])
-    attentive = (1 - lapse)[..., None]
-    np.subtract(1 / 3, rates, out=slopes[:, :, by_lapse])
-    rates *= attentive
-    rates += lapse[..., None] / 3
-    slopes[:, :, centre] *= attentive
-    slopes[:, :, ties] *= attentive
-    np.multiply(slopes[:, :, centre], nodes.places, out=slopes[:, :, surface])
-    return rates, slopes
+    """Logarithms of the rates (vectors × deltas × six answers × nodes), and their slopes, by row."""
+    rates, attentive, bell = _rates_at_nodes(theta, deltas, nodes)
+    size, width = rates.shape[:2], rates.shape[-1]
+    slopes = np.empty((*size, len(_ANSWERS), width))
+    centre, surface, ties, by_lapse = (slopes[:, :, part] for part in _PARTS)
+    by_side, (above, below) = centre.reshape(*size, 2, 3, width), np.moveaxis(bell, 3, 0)
+    by_side[:, :, :, 0] = above
+    np.negative(below, out=by_side[:, :, :, 1])
+    np.subtract(below, above, out=by_side[:, :, :, 2])
+    np.add(above, below, out=ties)
+    np.subtract(1 / 3, attentive.reshape(*size, 6, width), out=by_lapse)
+    keeps = (1 - theta[:, 4])[:, None, None, None]
+    floor = np.maximum(rates.reshape(by_lapse.shape), _TINY)
+    log_rates, relative = np.log(floor), np.divide(1.0, floor, out=floor)
+    centre *= keeps
+    ties *= keeps
+    np.multiply(centre, nodes.places, out=surface)
+    for part, by in (
+        (centre, relative),
+        (surface, relative),
+        (ties, relative[:, :, 2::3]),
+        (by_lapse, relative),
+    ):
+        part *= by
+    return log_rates, slopes
 
 
 def density(x: Floats) -> Floats:
