@@ -20,7 +20,7 @@ from published_data import published
 from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.panel.juries import accuracy as jury_accuracy

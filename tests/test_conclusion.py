@@ -29,7 +29,7 @@ from steelyard.datasheet.conclusion import (
     next_steps_in,
 )
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.causes import GUIDE, Cause
 from steelyard.datasheet.questions.questions import FAULTS, QUESTIONS, decisions_of
 from steelyard.datasheet.render import html, markdown, terminal

@@ -18,7 +18,7 @@ from own_judges import measured, study_of
 from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.conclusion import NextStep
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render import data_files, html, markdown, terminal
 from steelyard.datasheet.render.data_files import dumps, to_json
 from steelyard.errors import ConfigError

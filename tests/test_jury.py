@@ -13,7 +13,7 @@ from panels import Scored
 from scores import Answer, call, calls
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.sections.tables import judges_of
 from steelyard.errors import ConfigError

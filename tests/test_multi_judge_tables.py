@@ -21,7 +21,7 @@ from scores import call, calls
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render import data_files as table
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.render.data_files import dumps

@@ -14,7 +14,7 @@ from commands import surroundings
 from servers import Answer, Received, ScriptedServer, wins
 from steelyard.cli import output
 from steelyard.cli.main import main
-from steelyard.cli.progress import log_line
+from steelyard.cli.output import log_line
 
 
 class Log(io.StringIO):

@@ -23,7 +23,7 @@ from steelyard.commands.view.call_index import CallFilter, differing_calls
 from steelyard.commands.view.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
 from steelyard.commands.view.viewed_run import ViewedRun
 from steelyard.datasheet.render.html import page
-from steelyard.datasheet.sections.rows import Cell
+from steelyard.datasheet.sections.sections import Cell
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import confusion_tables
 from steelyard.datasheet.words import numbers

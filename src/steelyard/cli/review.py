@@ -121,7 +121,7 @@ def _review(options: ReviewOptions) -> None:
 
 def _label(options: ReviewOptions) -> None:
     from steelyard.review.labelling import LabelSession
-    from steelyard.web.review.label_app import LabelPages
+    from steelyard.web.review.app import LabelPages
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(options.pages.host, remote=options.pages.allow_remote)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.main import return_large_arrays, use_one_blas_thread
 from steelyard.cli.options import PageOptions, takes
 from steelyard.cli.output import (
     FULL,
@@ -20,7 +21,6 @@ from steelyard.cli.output import (
     print_results,
     warn,
 )
-from steelyard.cli.process import return_large_arrays, use_one_blas_thread
 from steelyard.core.settings import argument, flag, group, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, SteelyardError
@@ -49,7 +49,7 @@ def report(options: RebuildOptions) -> None:
     """
     use_one_blas_thread()
     return_large_arrays()
-    from steelyard.cli.progress import working
+    from steelyard.cli.output import working
     from steelyard.commands.report import publish
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.run_messages import metric_errors

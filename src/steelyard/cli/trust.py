@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from steelyard.cli.main import use_one_blas_thread
 from steelyard.cli.options import takes
 from steelyard.cli.output import display_path
-from steelyard.cli.process import use_one_blas_thread
 from steelyard.cli.survey import finish_report, print_lines
 from steelyard.survey.options import ReportOptions
 from steelyard.trust.options import ApplyOptions, CheckOptions, FitOptions

@@ -11,8 +11,7 @@ from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
-from steelyard.datasheet.instrument_card import InstrumentCard
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import InstrumentCard, JudgeEntry
 from steelyard.datasheet.questions.more_data import with_own_checklists
 from steelyard.metrics.comparison import against_baselines
 from steelyard.metrics.estimate import Estimate, EstimateContext

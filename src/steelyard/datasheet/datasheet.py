@@ -15,8 +15,7 @@ from steelyard.datasheet.conclusion import Conclusion, NextStep, next_steps_in
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.estimate_index import EstimateIndex
 from steelyard.datasheet.examples.example import FindingExample
-from steelyard.datasheet.instrument_card import InstrumentCard
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import InstrumentCard, JudgeEntry
 from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.run_facts import RunFacts
 from steelyard.metrics.estimate import Estimate

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from steelyard.core.files import atomic_write_text, open_file, signature
 from steelyard.core.json_dataclasses import to_body
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import SteelyardError, StoreError

@@ -26,7 +26,7 @@ from steelyard.core.text import listed, pluralize
 from steelyard.datasheet.conclusion import UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.expected_answers import EXPECTED
 from steelyard.datasheet.questions.more_data import more_data
 from steelyard.datasheet.questions.question import Decision, Test

@@ -42,8 +42,7 @@ from steelyard.datasheet.questions.question import (
     worst,
 )
 from steelyard.datasheet.questions.robustness import constant_answer
-from steelyard.datasheet.words.cue_names import cue_carrier, cue_name, text_cue_name
-from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.glossary import cue_carrier, cue_name, metric_named, text_cue_name
 from steelyard.datasheet.words.numbers import decimal, defined, steps_apart
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN

@@ -14,7 +14,7 @@ from steelyard.core.json_dataclasses import to_body, written_fields
 from steelyard.datasheet.conclusion import JSON_WORDS, Conclusion, Fact
 from steelyard.datasheet.datasheet import OPTIONAL_PARTS, PARTS, SCHEMA, STUDY, Datasheet
 from steelyard.datasheet.render.clauses import fact_text, sentence
-from steelyard.datasheet.sections.not_measured import not_measured
+from steelyard.datasheet.sections.summary import not_measured
 from steelyard.datasheet.words.text import escape_formula
 
 

@@ -9,7 +9,7 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import EstimateIndex
-from steelyard.datasheet.sections.rows import Cell, Text
+from steelyard.datasheet.sections.sections import Cell, Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title

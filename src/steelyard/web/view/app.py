@@ -47,9 +47,15 @@ from steelyard.web.view.calls import (
     passing_rows,
     remedied_calls,
 )
-from steelyard.web.view.comparisons import ComparisonPages
 from steelyard.web.view.history import HistoryPages
-from steelyard.web.view.overview import VERDICTS, OverviewRow, choose, overview_rows, together
+from steelyard.web.view.overview import (
+    VERDICTS,
+    ComparisonPages,
+    OverviewRow,
+    choose,
+    overview_rows,
+    together,
+)
 
 PAGE_SIZE = 50
 MOST_COMPARISONS = 12

@@ -26,8 +26,12 @@ from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.drawing.chart import Chart, figure_key, linked_marks
 from steelyard.datasheet.sections import first_screen, remedies, tables
-from steelyard.datasheet.sections.not_measured import not_measured_text
-from steelyard.datasheet.sections.summary import collapsible_sections, cost_summary, summarise
+from steelyard.datasheet.sections.summary import (
+    collapsible_sections,
+    cost_summary,
+    not_measured_text,
+    summarise,
+)
 from steelyard.datasheet.words.glossary import FINDINGS, interval_meanings, metric_meanings, probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines, short_names
 from steelyard.metrics.estimate import Estimate
