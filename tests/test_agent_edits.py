@@ -28,7 +28,7 @@ from steelyard.stimuli.agent_edits import (
     step_order,
     truncated_tail,
 )
-from steelyard.stimuli.authored.brief import is_in_pack, pack_stimuli
+from steelyard.stimuli.brief import is_in_pack, pack_stimuli
 from steelyard.stimuli.stimulus import Label, Stimulus, Unknown
 from steelyard.tasks.pack import AGENT_TASK, FAILS, PASSES, agent_pack, builtin_texts, load_builtin
 from steelyard.tasks.task import Item

@@ -16,7 +16,7 @@ from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import glossary, numbers
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.panel.juries import panel_estimates
+from steelyard.metrics.juries import panel_estimates
 from steelyard.metrics.run.cost import (
     NO_PRICE,
     CostRow,

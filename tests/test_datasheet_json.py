@@ -25,7 +25,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.faults import FigureFault
 from steelyard.run_folder.published_files import read_datasheet
-from steelyard.stimuli.authored.brief import Bucket, ProbeReport
+from steelyard.stimuli.brief import Bucket, ProbeReport
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 NUMBERS = st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False)

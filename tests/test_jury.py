@@ -18,7 +18,7 @@ from steelyard.datasheet.results import Results
 from steelyard.datasheet.sections.tables import judges_of
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel.panel_metrics import vote_matrix
+from steelyard.metrics.panel_metrics import vote_matrix
 from steelyard.metrics.remedies.jury_selection import JuryOfThree, choose_jury_of_three, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.agreement import dawid_skene

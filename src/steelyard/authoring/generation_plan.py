@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from steelyard.authoring.drafts import RunDraft, run_draft, text_draft
-from steelyard.authoring.questions import (
+from steelyard.authoring.author_client import (
     asks_own_score,
     author_exchange,
     editor_exchange,
@@ -17,19 +16,20 @@ from steelyard.authoring.questions import (
     summarizer_exchange,
     validator_exchange,
 )
+from steelyard.authoring.drafts import RunDraft, run_draft, text_draft
 from steelyard.authoring.validation import originals
 from steelyard.errors import ConfigError
 from steelyard.review.stimuli_file import all_accepted, under_review
 from steelyard.review.votes import apply_review
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.resume import require_same_study, reread_replies
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.planner import PlanRow, make_plan, plan_row
 from steelyard.runner.session import Progress
-from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
-from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep
+from steelyard.stimuli.brief import LONG, ORDINAL, PADDED, SHORT, Brief
+from steelyard.stimuli.run_edits import EditPlan, PlanStep
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.store.authoring import AuthoredStimulus
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study

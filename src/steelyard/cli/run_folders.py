@@ -124,7 +124,7 @@ def show(options: ShowOptions) -> None:
 def _print_examples(chosen: Sequence[JudgeExamples], wanted: ShowRequest) -> None:
     from shutil import get_terminal_size
 
-    from steelyard.datasheet.render.examples import render
+    from steelyard.datasheet.render.clauses import render
     from steelyard.datasheet.words.text import escape_control_chars
 
     width = min(get_terminal_size((80, 24)).columns, 100)
@@ -161,10 +161,10 @@ def view(options: ViewOptions) -> None:
     a run may continue meanwhile.
     """
     from steelyard.web.server import Server, require_loopback
-    from steelyard.web.view.app import ViewPages
+    from steelyard.web.view_app import ViewPages
 
     if options.bundle is not None:
-        from steelyard.web.view.bundle import write_bundle
+        from steelyard.web.bundle import write_bundle
 
         count = write_bundle(
             options.folders, options.bundle, lambda words: click.echo(f"writing {words}", err=True)

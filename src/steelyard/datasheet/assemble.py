@@ -18,11 +18,11 @@ from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO as RATIO
 from steelyard.metrics.instrument.estimates import INSTRUMENT, ProtocolFits
+from steelyard.metrics.juries import JuryReference, panel_estimates
 from steelyard.metrics.merit import LEVEL_AGREEMENT, merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.panel.juries import JuryReference, panel_estimates
-from steelyard.metrics.panel.panel_metrics import PANEL
+from steelyard.metrics.panel_metrics import PANEL
 from steelyard.metrics.proportions import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.run import agent_runs, confidence, cost, losses, strata, volatility

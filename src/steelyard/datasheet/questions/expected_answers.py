@@ -9,7 +9,7 @@ import numpy as np
 from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import Clause, ClauseFigure, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.examples.selection import WRONG
+from steelyard.datasheet.example_selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
@@ -44,9 +44,9 @@ from steelyard.metrics.scores.edited_texts import (
 )
 from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.stimuli.agent_edits import BREAKING
-from steelyard.stimuli.authored.brief import LABEL_FLIP as FLIP
-from steelyard.stimuli.authored.brief import ORDINAL as LEVELS
-from steelyard.stimuli.authored.brief import RUN_LEVEL, RUN_PASS
+from steelyard.stimuli.brief import LABEL_FLIP as FLIP
+from steelyard.stimuli.brief import ORDINAL as LEVELS
+from steelyard.stimuli.brief import RUN_LEVEL, RUN_PASS
 from steelyard.stimuli.original import BEST_OF_PROBE, ORIGINAL
 from steelyard.stimuli.original import ROTATION as ROTATED
 

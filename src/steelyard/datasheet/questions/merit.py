@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
-from steelyard.datasheet.examples.selection import WRONG
+from steelyard.datasheet.example_selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.labels import as_shown, label_rates
 from steelyard.datasheet.questions.more_data import more_calls
@@ -57,9 +57,9 @@ from steelyard.metrics.scores.edited_texts import (
     rests_on_author,
 )
 from steelyard.metrics.scores.probe import COMMONEST_ANSWER, answer_in_words, never_varies
-from steelyard.stimuli.authored.brief import LABEL_FLIP as FLIP
-from steelyard.stimuli.authored.brief import ORDINAL as LEVELS
-from steelyard.stimuli.authored.brief import RUN_LEVEL
+from steelyard.stimuli.brief import LABEL_FLIP as FLIP
+from steelyard.stimuli.brief import ORDINAL as LEVELS
+from steelyard.stimuli.brief import RUN_LEVEL
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, NATURAL_PROBE, ORIGINAL, ROTATION
 from steelyard.verdicts.call_answers import JURY as JURY_AGREES
 from steelyard.verdicts.call_answers import ORDERS_AGREE, REPEATS

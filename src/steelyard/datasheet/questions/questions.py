@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.datasheet.clause import Clause, figure, join, say
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.examples.selection import CallGroup, ExampleSelector
+from steelyard.datasheet.example_selection import CallGroup, ExampleSelector
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.cues import CUES, LENGTH

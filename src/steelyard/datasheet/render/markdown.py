@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.core.text import pluralize
+from steelyard.datasheet import example
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples import example
-from steelyard.datasheet.examples.example import FindingExample, absent
+from steelyard.datasheet.example import FindingExample, absent
 from steelyard.datasheet.instrument_card import INSTRUMENTS_QUESTION, JudgeEntry, card_texts
 from steelyard.datasheet.render import clauses
-from steelyard.datasheet.render.clauses import headword, sentence, state_text
-from steelyard.datasheet.render.examples import examples_by_judge
+from steelyard.datasheet.render.clauses import examples_by_judge, headword, sentence, state_text
 from steelyard.datasheet.sections import first_screen, remedies, tables
 from steelyard.datasheet.sections.sections import FigureRow
 from steelyard.datasheet.sections.summary import Summary, cost_summary, not_measured_text, summarise

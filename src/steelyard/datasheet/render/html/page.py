@@ -12,16 +12,15 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from steelyard.datasheet import instrument_card
+from steelyard.datasheet import example, instrument_card
 from steelyard.datasheet.conclusion import WORDS, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
-from steelyard.datasheet.examples import example
-from steelyard.datasheet.examples.example import FindingExample
+from steelyard.datasheet.example import FindingExample
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.render import clauses
-from steelyard.datasheet.render.examples import examples_by_judge
+from steelyard.datasheet.render.clauses import examples_by_judge
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.drawing.chart import Chart, figure_key, linked_marks

@@ -27,7 +27,7 @@ from steelyard.datasheet.words.glossary import MARKS, metric_named, probe_title
 from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
+from steelyard.metrics.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.probe import COMMONEST_ANSWER, never_varies

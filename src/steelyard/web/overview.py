@@ -13,10 +13,10 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from steelyard.commands.call_index import CallFilter, differing_rows
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.commands.history import JudgeCertificate, certificate_of
-from steelyard.commands.view.call_index import CallFilter, differing_rows
-from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
+from steelyard.commands.viewed_run import CallDetail, LoadedRun, ViewedRun, details
 from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison import page as comparison_page
 from steelyard.datasheet.comparison.page import DifferingAnswer, DifferingCall, DifferingCalls
@@ -34,9 +34,9 @@ from steelyard.errors import ConfigError, UsageError
 from steelyard.metrics.proportions import UNREADABLE_RATE
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.stimuli.stimulus import reference_label
+from steelyard.web.calls import Links
 from steelyard.web.pages import page, page_number
 from steelyard.web.server import error_page
-from steelyard.web.view.calls import Links
 
 KEY_FIGURES = 3
 NO_CERTIFICATE = "none"

@@ -25,16 +25,16 @@ from steelyard.store.review_log import StaleError
 from steelyard.study.role_config import VARIABLES
 from steelyard.study.roles import AUTHOR_VARIABLES
 from steelyard.web import pages
-from steelyard.web.messages import run_messages
 from steelyard.web.pages import (
     download,
     edited_text,
     page,
     reviewer_name,
+    run_messages,
     text_field,
     vote_app,
 )
-from steelyard.web.review.models import (
+from steelyard.web.review_models import (
     REFUSED,
     QueueFilters,
     QueueProgress,
