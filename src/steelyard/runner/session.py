@@ -1,4 +1,4 @@
-"""One run session: where its calls are made, shared state of its judges, progress, and its result."""
+"""One run session: where calls are made, shared state of judges, progress, result, withdrawn replies."""
 
 from __future__ import annotations
 
@@ -264,6 +264,14 @@ class RunControl:
 
 
 class Withdrawals:
+    """Replies that turn out to be those to other calls: off the disk, on the bill, and asked again.
+
+    A reply is in doubt until a rest of its connection, or its own id, has shown it to be right. What was in
+    doubt when a run was killed is suspect in the next: it is withdrawn as soon as the server repeats a
+    response, and trusted once as many later replies are found right. Until then the run file keeps it as
+    unchecked.
+    """
+
     def __init__(self, control: RunControl, judge: Judge, calls: Sequence[Call], prices: PriceClock) -> None:
         """`calls` are all that may be made, the answered ones included."""
         self._control = control

@@ -3,7 +3,7 @@
 The reliability probes need an item twice: as it is, and changed in one known way. Here both are written out
 and frozen, so those probes run without a model to write for them. A file of `agent_runs` holds one run. Its
 messages are written short: who speaks, what is said, what is called with which arguments, and what came back;
-ids of calls are numbered as they come.
+ids of calls are numbered as they come. All of them are YAML, read by the fast loader where PyYAML has it.
 """
 
 from __future__ import annotations

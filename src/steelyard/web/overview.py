@@ -1,4 +1,4 @@
-"""All judges of all runs in one table: what is shown of each, and which of them pass a filter, in order."""
+"""All judges of all runs in one table, filtered and in order; two of them side by side, with their calls."""
 
 from __future__ import annotations
 

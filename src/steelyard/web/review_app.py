@@ -1,4 +1,4 @@
-"""The pages of the review session, and what they send."""
+"""The pages of the review session and of labelling, which say nothing of any judge, and what they send."""
 
 from __future__ import annotations
 

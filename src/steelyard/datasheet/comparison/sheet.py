@@ -1,4 +1,4 @@
-"""A comparison of two judges as it is published: data only."""
+"""A comparison of two judges as it is published, and which of them is better: data only."""
 
 from __future__ import annotations
 
@@ -257,6 +257,12 @@ NOT_FEASIBLE = "take the one that costs less: no feasible number of calls would 
 
 @dataclass(frozen=True)
 class ComparisonAnswer:
+    """Which of two judges is better, and in what: what a comparison begins with, and what to do next.
+
+    A difference counts where the corrected test shows it; which way is better, the metric says. Where none
+    says so, a difference is told without a winner.
+    """
+
     rows: tuple[Comparison, ...]
     """Figures with a difference, main figures first."""
     first: str

@@ -215,7 +215,10 @@ _DENIED = (
 
 
 class Statement(Enum):
-    """Something that a prompt may say, by what names it; the value has the pattern of a whole sentence."""
+    """Something that a prompt may say, by what names it; the value has the pattern of a whole sentence.
+
+    A sentence says it where it names the thing and denies that it counts. What is not found so is advised.
+    """
 
     LENGTH = ("length", rf"\b(?:length|long|longer|verbos\w*|padd\w*|word count)\b.*{_DENIED}")
     FORM = ("form", rf"\b(?:wording|style|form|format\w*|mark-?up|markdown|layout)\b.*{_DENIED}")

@@ -1,4 +1,4 @@
-"""Clauses as text: the only place where the words on a judge become strings."""
+"""Clauses as text: the only place where the words on a judge become strings; examples of calls as lines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The datasheet for programs: `datasheet.json` with figures and words, and a flat table with a line for each
-estimate and interval."""
+estimate and interval. And as a notebook shows it: a small table, a data frame, a short name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report shows first: one selection of figures and readings, shared by every renderer."""
+"""What a report shows first, one selection shared by every renderer; what was not measured."""
 
 from __future__ import annotations
 

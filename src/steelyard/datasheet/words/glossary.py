@@ -1,4 +1,4 @@
-"""What metrics, conditions, interval methods and status words mean, and the symbols of the words."""
+"""What metrics, conditions, interval methods and status words mean, their symbols; names of cues."""
 
 from __future__ import annotations
 

