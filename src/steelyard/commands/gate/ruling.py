@@ -204,7 +204,7 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     """The figures that a rule applies to; an edit that may change the verdict is exempt.
 
     A shipped policy does not ask for what there was nothing to count of, as agreement without labels, nor for
-    what the datasheet sets no limit to. It asks for what pairs shown in one order hide: a slot that is favoured.
+    what the datasheet sets no limit to. It asks for what pairs shown in one order hide: a favoured slot.
     """
     figures = select_with_finding(rule, mine) if rule.uses_sheet_limit else select(rule, mine)
     moving = (
