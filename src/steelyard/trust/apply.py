@@ -17,6 +17,7 @@ from steelyard.core.files import atomic_write_text
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError, DataError
+from steelyard.tasks.scale import parse_scale
 from steelyard.trust.options import ApplyOptions, VerdictOptions
 from steelyard.trust.run_verdicts import KINDS, PERCENT, read_run
 from steelyard.trust.trust_file import (
@@ -76,19 +77,23 @@ def read_for_trust(
                 "table."
             )
         trust.require_tied(where)
-        trust.require_question(run_question(file)[1], where)
+        asked = [one.judge for one in trust.judges]
+        scale, question = run_question(file, asked)
+        trust.require_scale(scale, where)
+        trust.require_question(question, where)
         table = read_run(file, list(signals), signals)
         for stage in trust.used:
             _require_same_calls(stage, table.judges[stage.judge].signals[stage.signal.name], file, where)
-        prints = run_fingerprints(file, [each.judge for each in trust.judges])
+        prints = run_fingerprints(file, asked)
         for each in trust.judges:
             trust.require_judge(each, prints.get(each.judge, "none"), where)
         return table
     if kinds - {OWN} and not kinds & {OWN}:
         raise ConfigError(
-            f"{file}: found a table, expected a run folder, since {where} was fitted on the calls of a run; "
-            "name one."
+            f"{file}: no run folder found, expected a run folder, since {where} was fitted on the calls of a "
+            "run; name one."
         )
+    trust.require_scale(None if how.scale is None else parse_scale(how.scale), where)
     reading = replace(how, scale=how.scale or trust.scale, values=how.values or trust.values)
     table = read_verdict_table(file, TableColumns(signals, people, trust.answers), reading)
     for stage in trust.used:

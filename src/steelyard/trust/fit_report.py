@@ -13,6 +13,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.stats.confidence import CURVE, SURE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.survey.report import Report, ReportTable
+from steelyard.tasks.scale import scale_name
 from steelyard.trust.curve_plot import Curve, CurvePlot
 from steelyard.trust.fit import Missing, Promise, Refusal, Stage, TrustFit, fit, parse_prices
 from steelyard.trust.options import FitOptions
@@ -88,9 +89,10 @@ def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report
     promise = Promise(options.error, options.confidence, only)
     fitted = fit(table, promise, parse_prices(options.prices, judges), options.seed)
     jury = [name for stage in fitted.stages for name in stage.signal.jury]
-    scale, question = run_question(options.file) if options.file.is_dir() else (None, None)
-    scale = scale or options.reading.scale
-    prints, expires = bindings(options, list(dict.fromkeys([*judges, *jury])), scale, now)
+    asked = list(dict.fromkeys([*judges, *jury]))
+    found, question = run_question(options.file, asked) if options.file.is_dir() else (None, None)
+    scale = options.reading.scale if found is None else scale_name(found)
+    prints, expires = bindings(options, asked, scale, now)
     refused = None if fitted.refusal is None else refusal_words(fitted, fitted.refusal)
     about = {
         "people": options.people,
@@ -170,18 +172,20 @@ def refusal_words(fitted: TrustFit, refusal: Refusal) -> str:
 
 def _plot(fitted: TrustFit) -> CurvePlot:
     curves = []
+    first = next((stage for stage in fitted.stages if stage.threshold is not None), None)
     for stage in fitted.stages:
         kept = stage.threshold
         chosen = None
-        if kept is not None and stage is fitted.stages[0]:
+        if kept is not None and stage is first:  # all verdicts reach it, as they do its curve
             chosen = (kept.accepted / len(fitted.testing), kept.wrong / kept.accepted)
         curves.append(Curve(f"{stage.judge} by {stage.signal.name}", fitted.curves[stage.judge], chosen))
     level = percent(fitted.promise.confidence)
     return CurvePlot(
         "How often accepted answers are wrong, by how many are accepted",
         "Each judge alone, from its surest answers to all of them, on the labels that test the promise. The "
-        f"bars hold at all {len(CURVE)} shares together with {level}. A ring marks the threshold of the "
-        "first judge. Below the dashed line the promise would be kept on these labels; it is made only where "
+        f"bars hold at all {len(CURVE)} shares together with {level}. "
+        + ("" if first is None else f"A ring marks the threshold of {first.judge}. ")
+        + "Below the dashed line the promise would be kept on these labels; it is made only where "
         "the bound allows it.",
         curves,
         fitted.promise.error,
@@ -252,6 +256,11 @@ def _notes(fitted: TrustFit, prints: dict[str, str], expires: datetime | None) -
         "and those were drawn at random; where the mix changes the promise ends. Watch it with `steelyard "
         "trust check`."
     ]
+    if not table.has_names:
+        said.append(
+            "No column names the items, so each row counts as one of its own. Rows on one item are no "
+            "further evidence: where there are such, name its column with --columns item=COLUMN."
+        )
     if table.set_aside:
         said.append(
             f"Items were drawn at uneven odds: {table.set_aside:,} labels of likelier ones were set aside "
