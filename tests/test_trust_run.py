@@ -243,7 +243,19 @@ def test_the_jury_of_a_run_is_the_fitted_one(repeated: Path, tmp_path: Path) -> 
 
 def test_judges_that_are_shown_no_question_may_be_asked_another(repeated: Path) -> None:
     """`apply` and `trusted` go by one rule; another scale is another judge."""
-    fit = ("trust", "fit", "run", "-j", "sharp", "--signal", "repeats", "--error", "0.25", "--out", "own.json")
+    fit = (
+        "trust",
+        "fit",
+        "run",
+        "-j",
+        "sharp",
+        "--signal",
+        "repeats",
+        "--error",
+        "0.25",
+        "--out",
+        "own.json",
+    )
     run_command(repeated, *fit)
     assert json.loads((repeated / "own.json").read_text())["question"] is None
     (repeated / "even.md").write_text("Even numbers pass.\n")
