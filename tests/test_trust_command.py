@@ -700,6 +700,18 @@ def test_an_answer_that_the_fit_did_not_have_is_escalated(
     assert counts["escalated"] == {"an answer that no judge gave in the fit": 1}
 
 
+def test_a_decided_table_is_decided_again_and_runs_no_formula(command: Command, tmp_path: Path) -> None:
+    """Columns of an earlier decision are replaced, though only a later row has them."""
+    write_verdicts(tmp_path / "verdicts.csv")
+    assert command(*FIT).code == 0
+    rows = [{"verdict": 1, "confidence": 1.0, "=1+1": "=2"}, {"verdict": 1, "confidence": 0.5, "trust": "x"}]
+    (tmp_path / "v.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert command("trust", "apply", "trust.json", "v.jsonl", "--out", "v.csv").code == 0
+    head, *decided = csv.reader((tmp_path / "v.csv").read_text().splitlines())
+    assert head == ["verdict", "confidence", "'=1+1", "trust", "trust_answer", "trust_judge", "trust_reason"]
+    assert [row[2:4] for row in decided] == [["'=2", "accept"], ["", "escalate"]]
+
+
 def test_a_signal_on_another_scale_is_refused(command: Command, verdicts: Path, tmp_path: Path) -> None:
     """Fitted on shares, 45 percent would lie above every threshold."""
     assert command(*FIT).code == 0

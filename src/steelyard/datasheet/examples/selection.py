@@ -198,7 +198,7 @@ class ExampleSelector:
         return CallAnswers.of(self.observations)
 
     def wrong(self) -> Floats:
-        """Share of wrong calls, each by how far it is off, and more where the judge was sure."""
+        """Share of wrong calls, each by how far it is off, and more where the judge says that it is sure."""
         answers, seen = self._answers, self.observations
         shown, row = seen.shown, seen.stimulus
         low, high = shown.ends[row].T
@@ -207,7 +207,9 @@ class ExampleSelector:
         missed = np.where((answers.answer == NEITHER) & (answers.wanted > NEITHER), A_TIE, 1.0)
         step = np.nan_to_num(shown.delta[row])
         size = np.where(shown.paired[row], missed * (1.0 + step), off)
-        size *= 1.0 + np.nan_to_num(call_confidence(seen)[0])
+        sure, kind, _ = call_confidence(seen)
+        if kind != TOKEN:
+            size *= 1.0 + np.nan_to_num(sure)
         return self.groups.sums(np.where(answers.wrong, size, 0.0)) / self.groups.sizes
 
     def flipped(self) -> Floats:
