@@ -51,7 +51,7 @@ def apply(options: ApplyOptions) -> None:
 
     counts, out = apply_trust(options)
     if options.as_json:
-        click.echo(json.dumps(counts.to_json(), indent=1))
+        click.echo(json.dumps(vars(counts), indent=1))
     else:
         print_lines(counts.lines())
         click.echo(f"Written: {display_path(out)}")

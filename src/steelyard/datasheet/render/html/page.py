@@ -48,6 +48,7 @@ CHART_OF: Mapping[Cause, Sequence[str]] = {
     **dict.fromkeys(
         (Cause.NO_TIES, Cause.AT_RANDOM, Cause.EMPTY_TEXTS, Cause.DARK_CURRENT, Cause.NOISE), _NOTHING
     ),
+    **dict.fromkeys((Cause.NO_SIGNAL, Cause.OVERCONFIDENT), ("reliability",)),
     Cause.RUNS: ("runs",),
     Cause.STRATA: ("strata",),
 }
