@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -28,11 +28,14 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.conclusion import NO_FAULT, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.remedies import remedy_brief
-from steelyard.metrics.estimate import EstimateContext
+from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs import ladder as ladder_figures
 from steelyard.metrics.pairs.equals import direction_estimates
 from steelyard.metrics.run import volatility
 from steelyard.metrics.scores import probe as score_figures
+from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.probe import by_scale
 from steelyard.verdicts.observations import Observations
 
 FILE = Path(__file__).parents[2] / "docs" / "verdicts.json"
@@ -119,6 +122,11 @@ def _of_same_content(heading: EstimateContext, *rest: Any) -> list[Any]:
     return direction_estimates(heading, *rest) if heading.group.get("kind") == "same_subset" else []
 
 
+def _of_named(context: EstimateContext, scores: Scores, among: Collection[Metric] = ()) -> list[Estimate]:
+    """Of unchanged items, whose figures are named; every other probe asks for all that there are."""
+    return by_scale(context, scores, among) if among else []
+
+
 LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
     (assembling, "ProtocolFits", _NoArms),
     (assembling, "jury_remedies", _nothing),
@@ -128,7 +136,7 @@ LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
     (ladder_figures, "direction_estimates", _of_same_content),
     (ladder_figures, "by_base_level", _nothing),
     (ladder_figures, "dprime_estimates", _nothing),
-    (score_figures, "by_scale", _nothing),
+    (score_figures, "by_scale", _of_named),
 )
 """Figures that no verdict reads, and those of several judges; tests show that none decides a word."""
 
