@@ -12,7 +12,7 @@ import pytest
 
 from commands import surroundings
 from servers import Answer, Received, ScriptedServer, wins
-from steelyard.cli import output
+from steelyard.cli import progress
 from steelyard.cli.main import main
 from steelyard.cli.progress import log_line
 
@@ -33,7 +33,7 @@ class Log(io.StringIO):
 def test_a_line_comes_while_a_call_is_waited_for(
     tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
     log = Log()
 
     def script(request: Received) -> Answer:
@@ -69,7 +69,7 @@ def test_a_run_that_is_soon_done_writes_nothing(steelyard) -> None:
             (100, 1200, 0, 10.0, 0.25),
             "100 of 1,200 calls, 10.0/s, about 110 s left, $0.2500 spent, about $2.75 to go",
         ),
-        ((12, 12, 0, 10.0, 0.0), "12 of 12 calls, 1.2/s"),
+        ((12, 12, 0, 10.0, 0.0), "12 of 12 calls, now computing the figures"),
     ],
 )
 def test_what_a_line_tells(state: tuple[int, int, int, float, float], said: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -28,8 +28,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.conclusion import NO_FAULT, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.remedies import remedy_brief
-from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.pairs import ladder as ladder_figures
 from steelyard.metrics.pairs.equals import direction_estimates
 from steelyard.metrics.run import volatility
@@ -122,9 +121,9 @@ def _of_same_content(heading: EstimateContext, *rest: Any) -> list[Any]:
     return direction_estimates(heading, *rest) if heading.group.get("kind") == "same_subset" else []
 
 
-def _of_named(context: EstimateContext, scores: Scores, among: Collection[Metric] = ()) -> list[Estimate]:
-    """Of unchanged items, whose figures are named; every other probe asks for all that there are."""
-    return by_scale(context, scores, among) if among else []
+def _of_items(context: EstimateContext, scores: Scores, among: Any = ()) -> list[Any]:
+    """Scores on unchanged items, of which verdicts read; not those of each probe and pooled ones."""
+    return by_scale(context, scores, among) if among is score_figures.OF_ITEMS else []
 
 
 LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
@@ -136,7 +135,7 @@ LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
     (ladder_figures, "direction_estimates", _of_same_content),
     (ladder_figures, "by_base_level", _nothing),
     (ladder_figures, "dprime_estimates", _nothing),
-    (score_figures, "by_scale", _of_named),
+    (score_figures, "by_scale", _of_items),
 )
 """Figures that no verdict reads, and those of several judges; tests show that none decides a word."""
 

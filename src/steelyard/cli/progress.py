@@ -54,12 +54,12 @@ def log_line(done: int, total: int, before: int, seconds: float, dollars: float)
     """What is done and what is left; `before` were answered by an earlier run and tell no rate."""
     made, left = done - before, total - done
     parts = [f"{done:,} of {pluralize(total, 'call')}"]
+    if not left:
+        return f"{parts[0]}, now computing the figures"  # the clock goes on, and a rate would sink
     if made > 0 and seconds > 0:
-        parts += [f"{made / seconds:.1f}/s"]
-        parts += [f"about {_duration(left * seconds / made)} left"] if left else []
+        parts += [f"{made / seconds:.1f}/s", f"about {_duration(left * seconds / made)} left"]
     if made > 0 and dollars:
-        parts += [f"${dollars:.4f} spent"]
-        parts += [f"about ${left * dollars / made:.2f} to go"] if left else []
+        parts += [f"${dollars:.4f} spent", f"about ${left * dollars / made:.2f} to go"]
     return ", ".join(parts)
 
 
