@@ -245,6 +245,18 @@ def test_a_comparison_begins_with_its_answer_also_in_json() -> None:
     assert long.answer()[0].startswith("B is better than A")
 
 
+def test_a_page_that_draws_every_figure_counts_none_that_it_leaves_out() -> None:
+    groups = [{"protocol": "base"}, *({"protocol": "base", "delta": delta} for delta in (1, 2, 3))]
+    drawn = [
+        row("target_sensitivity", 0.5, 0.9, group=each, p=0.001, q=0.004, minimum_detectable=0.2)
+        for each in groups
+    ]
+    sides = [Side(name, "planted/coin", "run", "sha256:0") for name in ("mine", "theirs")]
+    sheet = ComparisonSheet(*sides, "content", 0.1, "0", tuple(drawn))
+    assert sheet.answered.remarks() == ["3 more figures differ."]
+    assert "more figures differ" not in render(sheet)
+
+
 def test_what_few_clusters_show_is_told_of_these_alone() -> None:
     """Fewer than six clusters: signs of pairs were flipped, and no judge is called better."""
     few = row("dark_current", 0.5, 0.1, probe="vacuum", flipped="pairs", n_clusters=2)

@@ -16,12 +16,19 @@ from example_datasheet import example
 from pairs import pair
 from scores import calls
 from steelyard.datasheet.conclude import concluded
+<<<<<<< HEAD
 from steelyard.datasheet.instrument_card import JudgeEntry
+=======
+from steelyard.datasheet.estimate_index import MeritTest
+from steelyard.datasheet.judge_entry import JudgeEntry
+>>>>>>> h37
 from steelyard.datasheet.questions.question import Test
 from steelyard.datasheet.sections.first_screen import Row, key_figures
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate import DECIDES, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.merit import merit_estimates, merit_test_status
+from steelyard.metrics.proportions import MERIT
+from steelyard.stimuli.original import NATURAL_PROBE
 from steelyard.stimuli.stimulus import RECORDED
 from steelyard.verdicts.observations import Observation, Observations
 
@@ -53,6 +60,15 @@ def check_row(observations: list[Observation], *rules: list[Observation]) -> str
     assert shown.word == expected == WORDS[whole.status or ""]
     assert shown.limit.endswith(f"{limit:.2f}")
     return shown.word
+
+
+def test_a_row_refutes_no_merit_that_its_published_interval_shows() -> None:
+    """Lost calls taken for chance leave a merit open at most: their wider interval is not read twice."""
+    both = (Interval("wilson", 0.53, 0.7), Interval(DECIDES, 0.49, 0.57))
+    context = EstimateContext("j", NATURAL_PROBE, {"protocol": "base"}, 7)
+    merit = context.estimate(MERIT, Sample(90, 45, 45), value=0.55, intervals=both)
+    row = Test.of_merit(MeritTest.of(merit), "")
+    assert (row.estimate.status, row.limit) == (merit_test_status(merit), "at least 0.50")
 
 
 @settings(max_examples=60)

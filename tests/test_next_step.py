@@ -8,6 +8,7 @@ import math
 import re
 import shlex
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -524,6 +525,28 @@ def test_a_fault_that_is_shown_comes_before_labels(command: Command) -> None:
     assert verdict["verdict"] == "too_little_data"
     assert "labelled" not in step["purpose"]
     assert step["purpose"].startswith("change the judge, whose fault is “errs leniently”, then measure again")
+
+
+def test_a_fault_goes_by_the_name_of_its_row(command: Command) -> None:
+    """A third of the rows right, the others by length: `goes by length` is the question, not its figure."""
+    Path("mine.py").write_text(
+        "def judge(request, response):\n"
+        "    n, label = (int(word) for word in response.split()[-2:])\n"
+        "    return label if n % 3 == 0 else int(len(response) > 30)\n",
+        encoding="utf-8",
+    )
+    data = rows_file([n % 2 for n in range(60)])
+    rows = Path("mine.csv").read_text(encoding="utf-8").splitlines()
+    longer = [line.replace("answer", "word " * 9) if n // 2 % 2 else line for n, line in enumerate(rows)]
+    Path("mine.csv").write_text("\n".join(longer), encoding="utf-8")
+    verdict, step = step_of(command, "python/mine.py:judge", data)
+    assert verdict["verdict"] == "too_little_data"
+    assert step["purpose"].startswith("change the judge, whose fault is “longer scores higher”, then measure")
+
+
+def test_best_of_several_asks_for_no_labels_where_all_have_them(recorded: Callable[[str], Path]) -> None:
+    (verdict,) = verdicts(recorded("best-of-good"))
+    assert "label about" not in verdict["next"]["purpose"]
 
 
 @pytest.mark.parametrize(

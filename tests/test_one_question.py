@@ -16,6 +16,7 @@ from calibration.worlds import KINDS, World
 from commands import run_command
 from record.folders import FOLDERS, SOUND, SWAYED
 from record.render import forms
+from servers import ScriptedServer, fails, says
 from steelyard.datasheet.clause import Clause, ClauseFigure
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
@@ -23,7 +24,7 @@ from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.question import Decision, State
 from steelyard.datasheet.render import html
-from steelyard.datasheet.render.clauses import css_class, headword, lead
+from steelyard.datasheet.render.clauses import css_class, headword, lead, state_of
 from steelyard.datasheet.sections.first_screen import judge_rows, key_figures, shared_step
 from steelyard.datasheet.sections.remedies import remedy_tables
 from steelyard.datasheet.sections.summary import Summary, summarise
@@ -203,6 +204,44 @@ def test_no_column_is_empty_beside_another_of_its_question(tmp_path: Path) -> No
     columns, rows = judge_rows(measured_together(tmp_path, *given))
     assert "more ties when told so: strict" in columns
     assert [name for place, name in enumerate(columns) if not any(row.figures[place] for row in rows)] == []
+
+
+def test_a_judge_of_which_no_call_was_made_has_no_remedies_and_no_fault_of_ours(tmp_path: Path) -> None:
+    """A wrong key stops a run of single texts before the second judge is asked."""
+    rows = "\n".join(f"q{n},a {n % 2},{n % 2}" for n in range(20))
+    (tmp_path / "rows.csv").write_text(f"request,response,label\n{rows}\n", encoding="utf-8")
+    (tmp_path / "rubric.md").write_text("Right answers pass.\n", encoding="utf-8")
+    data = ("--data", "rows.csv", "--rubric", "rubric.md", "--scale", "binary", "--concurrency", 1)
+    answers = [says('{"score": 0}')] * 3 + [fails(401, "no such key")]
+    with ScriptedServer(*answers) as server:
+        judges = [f"openai/{name}?base_url={server.url}&name={name}" for name in ("asked", "never")]
+        given = ("measure", "-j", judges[0], "-j", judges[1], *data, "--out", "run")
+        run_command(tmp_path, *given, code=2, OPENAI_API_KEY="k")
+    done = run_command(tmp_path, "report", "run")
+    assert "could not be computed" not in done.err
+
+
+def test_a_server_that_answered_nothing_has_no_rate_of_unreadable_replies(tmp_path: Path) -> None:
+    """Beside a judge whose replies cannot be read, the column stays empty for the one that gave none."""
+    with ScriptedServer(says("I would rather not say.")) as server:
+        mute = f"openai/mute?base_url={server.url}&name=mute"
+        dead = "openai/x?base_url=http://127.0.0.1:9/v1&name=dead"
+        given = ("-j", mute, "-j", dead, "-p", "vacuum", "--no-preflight", "--attempts", 1, "--out", "run")
+        run_command(tmp_path, "measure", *given, code=1, OPENAI_API_KEY="k")
+    columns, rows = judge_rows(summarise(read_datasheet(tmp_path / "run")))
+    told = {row.judge: dict(zip(columns, row.figures, strict=True)) for row in rows}
+    assert told["mute"]["unreadable"] is not None
+    assert told["dead"]["unreadable"] is None
+    assert told["dead"]["failed"] is not None
+
+
+@pytest.mark.parametrize("name", ["natural-longer-preferred", "pairs-blunt-quick"])
+def test_a_list_of_all_figures_has_the_words_that_the_file_has(
+    name: str, sheet_of: Callable[[str], Datasheet]
+) -> None:
+    words = {"clear": "fine", "inconclusive": "undecided"}
+    every = [each for each in sheet_of(name).estimates if each.status in words]
+    assert [e for e in every if state_of(e) not in (words[e.status], "")] == []
 
 
 def gaps(summary: Summary) -> list[tuple[str, str]]:

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from browsers import installed
+from browsers import chromium, installed, opened
 from example_datasheet import crowd, example, judged, pointwise, renamed
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
+from steelyard.run_folder.published_files import read_datasheet
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -151,3 +152,12 @@ def test_narrow_cells_name_their_judge(layouts: dict[str, dict[str, Any]], name:
 @pytest.mark.parametrize("name", PAGES)
 def test_everything_that_acts_can_be_reached_and_named(layouts: dict[str, dict[str, Any]], name: str) -> None:
     assert layouts[name]["nameless"] == []
+
+
+def test_six_figures_of_several_judges_fit_with_their_words(
+    recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "five.html"
+    page.write_text(html.render(read_datasheet(recorded("judges-five-pairs"))), encoding="utf-8")
+    with chromium() as browser, opened(browser, page.as_uri()) as shown:
+        assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") == 0

@@ -10,9 +10,10 @@ import pytest
 
 from calibration.words import sheet_of, verdicts_only
 from calibration.worlds import KINDS, World
+from commands import run_command
 from record.folders import FOLDERS
 from steelyard.commands.gate.gate import rule_on
-from steelyard.commands.gate.policy import parse_policy
+from steelyard.commands.gate.policy import Policy, find_policy, parse_policy
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.sections.first_screen import Row, key_figures
@@ -99,6 +100,42 @@ def test_rows_of_every_planted_judge_agree_with_themselves(kind: str) -> None:
 )
 def test_a_reader_takes_the_state_from_what_is_printed(interval: str, limit: str, state: str) -> None:
     assert state_of(interval, limit, tested=True) == state
+
+
+def test_calls_that_only_one_probe_loses_have_a_row_that_says_so(tmp_path: Path) -> None:
+    """4 of 100 texts with other spaces, and no other call: far below the limit of 2 %, and no accident."""
+    (tmp_path / "mine.py").write_text(
+        "from steelyard.errors import Unreadable\n"
+        "def judge(request, response):\n"
+        "    if '  ' in response and int(request[1:]) % 25 == 0:\n"
+        "        raise Unreadable('garbled')\n"
+        "    return int(response.split()[-1])\n",
+        encoding="utf-8",
+    )
+    rows = "\n".join(f"q{n},it is the case that we have {n % 2},{n % 2}" for n in range(100))
+    (tmp_path / "rows.csv").write_text(f"request,response,label\n{rows}\n", encoding="utf-8")
+    (tmp_path / "rubric.md").write_text("Right answers pass.\n", encoding="utf-8")
+    data = ("--data", "rows.csv", "--rubric", "rubric.md", "--scale", "binary", "--out", "run")
+    run_command(tmp_path, "measure", "-j", "python/mine.py:judge", *data)
+    sheet = read_datasheet(tmp_path / "run")
+    check(sheet)
+    (row,) = (row for row in rows_of(sheet) if row.estimate.metric == "unreadable_rate")
+    assert (row.name, row.limit, row.word) == (
+        "unreadable in runs of spaces, against the others",
+        "at most 0",
+        "too high",
+    )
+    (found,) = (
+        each
+        for each in rule_on(sheet, default(), [sheet.verdict.judge]).checks
+        if each.metric == "unreadable_rate"
+    )
+    assert found.result == "FAIL"
+    assert "interval" not in found.reason
+
+
+def default() -> Policy:
+    return find_policy("default")
 
 
 def test_a_row_that_contradicts_itself_is_seen() -> None:

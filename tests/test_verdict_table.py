@@ -30,6 +30,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.metrics.findings import CLEAR
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.proportions import MERIT
+from steelyard.stimuli.original import ORIGINAL
 
 WRONG = {USELESS: "CN", EXCELLENT: "U"}
 """Letters of the words that are wrong at every size, by class."""
@@ -170,6 +171,16 @@ def test_a_reduced_simulation_holds_and_what_it_leaves_out_decides_no_word(kind:
         with words.verdicts_only():
             alone = told(words.sheet_of(world, one, FIRST_SEED))
         assert told(words.sheet_of(world, one, FIRST_SEED)) == alone
+
+
+@pytest.mark.parametrize(("kind", "metric"), [("binary", "kappa"), ("ordinal", "qwk")])
+def test_what_a_verdict_reads_of_unchanged_items_is_simulated(kind: str, metric: str) -> None:
+    name, judge = next(iter(KINDS[kind].judges.items()))
+    with words.verdicts_only(remedies=False):
+        sheet = words.sheet_of(World.of(kind, 0, FIRST_SEED), {name: judge.answers}, FIRST_SEED)
+    agreement = sheet.find(name, metric, ORIGINAL, protocol="base")
+    assert agreement is not None
+    assert agreement.value is not None
 
 
 def told(sheet: Datasheet) -> dict[str, Any]:

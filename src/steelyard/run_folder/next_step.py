@@ -117,7 +117,8 @@ class _NextSteps:
             return self._repeat_step("after the change, measure again")
         if own and verdict.causes:
             # What fails its limit with the whole interval fails it with more labels too.
-            named = question_of(verdict.causes[0]).title
+            fault = (verdict.judge, question_of(verdict.causes[0]))
+            named = next(d for d in self.sheet.findings if (d.judge, d.question) == fault).printed_name
             return self._repeat_step(f"change the judge, whose fault is “{named}”, then measure again")
         if own:
             nothing = advice is Advice.NOTHING_OPEN

@@ -34,8 +34,13 @@ from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, FOLLOWED
 from steelyard.metrics.stats.sample_size import half_width
 from steelyard.runner.planner import Plan
+<<<<<<< HEAD
 from steelyard.stimuli.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
+=======
+from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
+from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
+>>>>>>> h37
 from steelyard.study.composite_judges import CompositeJudge, Given
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
@@ -74,7 +79,8 @@ class SampleSizeHint:
 
 def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
     """What to add, with a number; None where rows with labels leave nothing open."""
-    own = [e for e in sheet.look_up.of_judge(judge) if e.probe in (ORIGINAL, NATURAL_PROBE) and e.is_overall]
+    labelled = (ORIGINAL, NATURAL_PROBE, BEST_OF_PROBE)
+    own = [e for e in sheet.look_up.of_judge(judge) if e.probe in labelled and e.is_overall]
     runs = [e for e in sheet.look_up.of_judge(judge) if e.probe == RUNS and e.is_overall and defined(e)]
     few = [e for e in sheet.look_up.of(judge, MERIT.id) if e.reason == FEW_TEXTS.code]
     if few:

@@ -50,6 +50,7 @@ from steelyard.metrics.findings import (
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.slot import slot_imbalance_note
 from steelyard.metrics.proportions import MERIT
+from steelyard.metrics.run.losses import UNEVEN
 from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE, authorship, rests_on_author
 from steelyard.probes.probe_metadata import label_changing_probes
 
@@ -287,6 +288,8 @@ def _decide(rule: PolicyRule, estimate: Estimate, row: Test) -> tuple[str, str, 
     word = read or estimate_word(estimate, rule.span)
     if word == FLAGGED:
         row = Test.of(estimate) if rule.has_limit else row
+        if estimate.reading == UNEVEN and not row.is_outside:
+            return FAIL, "such calls are not spread evenly over what was shown", None
         said = f"{row.state.value if row.state else 'beyond its limit'} on the datasheet: {row.limit}"
         tested = estimate.p is not None or not rule.has_limit
         return FAIL, said if tested else "the whole interval lies outside", None

@@ -110,7 +110,7 @@ def _tests(figures: JudgeEstimates, known: Iterable[Estimate]) -> Iterable[Test]
     for estimate in known:
         test = figures.deciding_merit(estimate)
         words = ("tells good from bad", f"on {_evidence(estimate.probe)}" if several else "", test.part)
-        yield Test.of(test.estimate, " ".join(filter(None, words)))
+        yield Test.of_merit(test, " ".join(filter(None, words)))
 
 
 def _evidence(probe: str) -> str:

@@ -24,7 +24,6 @@ from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, LENGTH_WORTH, WORTH
 from steelyard.metrics.metric import HIGH, Metric
-from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.metrics.stats.intervals import Span
 from steelyard.verdicts.stimulus_columns import StimulusColumns
@@ -75,9 +74,6 @@ class Test:
     @classmethod
     def of(cls, estimate: Estimate, name: str = "") -> Test:
         """The figure against the limit of its metric, or as a difference with the margin."""
-        if estimate.metric == MERIT.id:  # its limit is that of chance, of a baseline or of large steps
-            merit = MeritTest.of(estimate)
-            return cls(merit.estimate, (merit.limit, inf), name)
         metric = metric_named(estimate.metric)
         limit = metric.limit_in(estimate.group, estimate.probe)
         name = name or metric.short
@@ -87,6 +83,11 @@ class Test:
         if allowed is not None:
             return cls(_as_decided(estimate), allowed, name)
         return cls(_as_decided(estimate), (-MARGIN, MARGIN), name, margin=True)
+
+    @classmethod
+    def of_merit(cls, test: MeritTest, name: str) -> Test:
+        """Its limit is that of chance, of a baseline or of large steps."""
+        return cls(test.estimate, (test.limit, inf), name)
 
     @classmethod
     def without_limit(cls, estimate: Estimate, name: str = "") -> Test:
@@ -106,6 +107,15 @@ class Test:
         if middle is not None:
             return State.TOO_HIGH if (self.estimate.value or 0.0) > middle else State.TOO_LOW
         return State.TOO_HIGH if isfinite(high) else State.TOO_LOW
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the whole interval lies beyond the limit."""
+        interval, (low, high) = self.estimate.interval, self.allowed or (-inf, inf)
+        if interval is None:
+            return False
+        least, most = interval.low, interval.high
+        return (least is not None and least > high) or (most is not None and most < low)
 
     @property
     def limit(self) -> str:

@@ -27,9 +27,10 @@ from steelyard.datasheet.questions.question import (
     unmeasured,
     worst,
 )
+from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, interval
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO, SAME_WITHIN
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION, TOO_LITTLE
 from steelyard.metrics.instrument.likelihood import (
@@ -42,7 +43,7 @@ from steelyard.metrics.instrument.likelihood import RESOLUTION as RESOLVES
 from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.proportions import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.run.cost import COST_PER_CALL, COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
-from steelyard.metrics.run.losses import UNEVEN
+from steelyard.metrics.run.losses import UNEVEN, excess_in
 from steelyard.trials.builtin_prompts import GRADED
 
 PARAMETERS = {
@@ -59,7 +60,10 @@ HALF = 0.5
 def failures(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Calls without a verdict; where there is none, however few were made, nothing is missing."""
     del protocol
-    known = [rate for rate in map(figures.find, LOST) if defined(rate)]
+    measured = (
+        LOST if lost_share(figures, FAILED_RATE.id) < 1 else (FAILED_RATE.id,)
+    )  # no reply, none to read
+    known = [rate for rate in map(figures.find, measured) if defined(rate)]
     if not known:
         return None
     lost = [rate for rate in known if rate.numerator]
@@ -80,7 +84,21 @@ def failures(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | N
         say(f"; such a call is never a score{declines}{depends}{more}"),
         about_judge=False,
     )
-    return Answer(status, clause, tuple(Test.of(rate) for rate in known if rate.status))
+    return Answer(status, clause, tuple(_loss_row(figures, rate) for rate in known if rate.status))
+
+
+def _loss_row(figures: JudgeEstimates, rate: Estimate) -> Test:
+    """The rate against its limit; where its spread alone is at fault, the probe that loses most."""
+    test = Test.of(rate)
+    if rate.reading != UNEVEN or test.is_outside:
+        return test
+    parts = (e for e in figures.every.of(figures.judge, rate.metric) if e.is_overall)
+    more = [each for e in parts if (each := excess_in(e, rate)) is not None]
+    if not more:
+        return test
+    most = max(more, key=lambda each: each.value or 0.0)
+    name = f"{metric_named(rate.metric).short} in {probe_label(most.probe)}, against the others"
+    return Test(most, (-MARGIN, MARGIN), name, margin=True)
 
 
 def lost_share(figures: JudgeEstimates, *metrics: str) -> float:

@@ -10,6 +10,7 @@ from math import isfinite
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.clause import Phrase
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
+from steelyard.datasheet.estimate_index import MeritTest
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.expected_answers import EXPECTED, kind_in_words
 from steelyard.datasheet.questions.labels import ACCURACY, ERRORS
@@ -23,6 +24,7 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.run.cost import COST_PER_CALL
 from steelyard.metrics.scores.edited_texts import EDITED_RUNS
 
@@ -207,8 +209,14 @@ def _beside(summary: Summary, judge: str, title: str, shown: Row) -> Row | None:
     own = summary.finding(judge, title)
     if found is None or found.value is None or own is None or own.state is State.NOT_MEASURED:
         return None
-    limited = Test.without_limit if shown.test.allowed is None else Test.of
-    return Row(own, limited(found, shown.name))
+    if own.question is FAILURES and estimate.metric not in {test.estimate.metric for test in own.tests}:
+        return None  # no reply came that could be read
+    if shown.test.allowed is None:
+        return Row(own, Test.without_limit(found, shown.name))
+    is_merit = found.metric == MERIT.id
+    return Row(
+        own, Test.of_merit(MeritTest.of(found), shown.name) if is_merit else Test.of(found, shown.name)
+    )
 
 
 def _cost(summary: Summary, judge: str) -> float | None:

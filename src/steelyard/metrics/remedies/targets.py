@@ -72,7 +72,8 @@ class TargetFigure:
 
 
 def target_figures(seen: Observations) -> Iterator[TargetFigure]:
-    every = _SCORES if seen.pointwise else _PAIRS
+    """Those that these calls have; a judge without a call has none, and is of no form."""
+    every = (_SCORES if seen.pointwise else _PAIRS) if len(seen) else ()
     return (figure for figure in every if len(figure.columns(seen)))
 
 

@@ -27,7 +27,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.proportions import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE, sample_of
 from steelyard.metrics.stats.clusters import Tally, design_effect, effective_size, quantile, wilson_cluster
-from steelyard.metrics.stats.intervals import Z, wilson
+from steelyard.metrics.stats.intervals import Z, newcombe, wilson
 from steelyard.metrics.stats.sample_size import detectable_errors
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
@@ -142,6 +142,19 @@ def loss_rate(
 ) -> Estimate:
     """The rate against its limit, without the test of whether losses are even."""
     return _rate(judge, metric, observations.ended(kind), observations)
+
+
+def excess_in(part: Estimate, whole: Estimate) -> Estimate | None:
+    """What a probe loses beyond all other calls, in place of its rate; None unless it is shown to be more."""
+    lost, calls = part.numerator or 0, part.denominator or 0
+    others = ((whole.numerator or 0) - lost, (whole.denominator or 0) - calls)
+    if not calls or others[0] < 0 or others[1] <= 0:
+        return None
+    low, high = newcombe((lost, calls), others)
+    shown = (Interval("newcombe", low, high),)
+    value = lost / calls - others[0] / others[1]
+    found = replace(part, status=FLAGGED, value=value, numerator=None, denominator=None, intervals=shown)
+    return found if low > 0 else None
 
 
 def contradiction_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
