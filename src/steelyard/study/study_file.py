@@ -294,8 +294,7 @@ def _with_found_columns(
     data, scale, finder = config.data.with_found_columns(folder, config.task.parsed_scale())
     task = config.task
     found = None if task.scale is not None or task.rubrics else scale
-    if found is not None:
-        task = task.model_copy(update={"scale": scale_name(found)})
+    task = task if found is None else task.model_copy(update={"scale": scale_name(found)})
     return config.model_copy(update={"data": data, "task": task}), finder, found
 
 
