@@ -16,7 +16,8 @@ from commands import Command
 from steelyard.commands.import_verdicts import import_verdicts
 from steelyard.datasheet.render.terminal import render_brief
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.mapped_columns import MappedTable, parse_recorded_columns
+from steelyard.importing.mapped_columns import MappedTable
+from steelyard.importing.recorded_columns import parse_recorded_columns
 
 SCORES = [
     # id, verdict, human, topic: 6 of 8 agree, one positive missed, one negative passed
@@ -472,3 +473,10 @@ def test_the_best_rule_that_reads_nothing_counts_words_of_recorded_pairs(tmp_pat
     sheet = import_verdicts([path]).datasheet
     (gain,) = (each for each in sheet.estimates if each.metric == "accuracy_gain")
     assert (gain.value, gain.details["rival"]) == (0.0, "the baseline longest")
+
+
+def test_a_text_of_more_words_than_are_counted_is_no_fault(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", ("id", "answer", "verdict"), [("a", "x " * 1_000_001, 1), ("b", "x", 0)])
+    mapped = MappedTable(parse_recorded_columns("item=id,score=verdict,text=answer"))
+    lines = "".join(import_verdicts([path], "t", 7, mapped).calls.lines()).splitlines()
+    assert [json.loads(line)["words"] for line in lines] == [999_999, 1]

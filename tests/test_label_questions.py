@@ -15,7 +15,8 @@ from steelyard.datasheet.conclusion import CARE
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.render.markdown import render as markdown
 from steelyard.datasheet.sections.summary import not_measured
-from steelyard.importing.mapped_columns import MappedTable, parse_recorded_columns
+from steelyard.importing.mapped_columns import MappedTable
+from steelyard.importing.recorded_columns import parse_recorded_columns
 
 COLUMNS = MappedTable(parse_recorded_columns("item=item,judge=judge,score=score,expected=expected"))
 

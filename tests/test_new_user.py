@@ -235,8 +235,8 @@ def test_no_command_of_the_first_hour_has_to_be_tried_twice(
         (
             "import pairs.csv --out i",
             "pairs.csv: no column is the judge's verdict for certain; found: 'id', 'response_a', "
-            "'response_b', 'winner'; name it, as in --columns "
-            "pair=id,text_1=response_a,text_2=response_b,answer=winner.",
+            "'response_b', 'best'; name it, as in --columns "
+            "pair=id,text_1=response_a,text_2=response_b,answer=best.",
         ),
         (
             "labels draw answers.csv -n 10 --out d",
@@ -253,6 +253,27 @@ def test_no_command_of_the_first_hour_has_to_be_tried_twice(
             "empty.csv: column 'answer' is empty, expected the response; fill it, or name another, as in "
             "--columns request=question,response=COLUMN.",
         ),
+        (
+            "import comma.csv --out i",
+            "comma.csv, row 1: column 'score' holds '0,5', expected a number with a point, such as 0.5; "
+            "replace the commas in that column.",
+        ),
+        (
+            "import share.csv --out i",
+            "share.csv, row 1: column 'score' holds '0.5', expected a whole number from 0 on; write or "
+            "export pass or fail, or give the file to `steelyard estimate`, which reads scores of any size.",
+        ),
+        (
+            "import percent.csv --out i",
+            "percent.csv: column 'score' holds '0%' and other texts, expected the judge's verdict in numbers "
+            "or in a few words; correct it, or name another, as in --columns item=id,score=COLUMN.",
+        ),
+        (
+            "plan --data words.csv --prompt grader.md -j openai/x",
+            "task.scale: not given, and column 'human' does not tell it; expected binary for pass or fail, a "
+            "range such as 1-6, pairwise, or best-of-4; add --scale, or scale under task, or where it holds "
+            "words, say with --values WORD=1 which pass.",
+        ),
     ],
     ids=lambda value: value[:24],
 )
@@ -261,8 +282,12 @@ def test_a_table_that_is_not_understood_is_told_with_what_to_type(
 ) -> None:
     write_hour(tmp_path)
     (tmp_path / "pairs.csv").write_text(
-        "id,response_a,response_b,winner\n1,one,two,A\n2,three,four,B\n3,five,six,tie\n4,seven,eight,A\n"
+        "id,response_a,response_b,best\n1,one,two,A\n2,three,four,B\n3,five,six,tie\n4,seven,eight,A\n"
     )
+    (tmp_path / "comma.csv").write_text("id;score\n1;0,5\n2;1,0\n")
+    (tmp_path / "share.csv").write_text("id,score\n1,0.5\n2,1.0\n")
+    (tmp_path / "percent.csv").write_text("id,score\n" + "".join(f"{n},{n}%\n" for n in range(20)))
+    (tmp_path / "words.csv").write_text("question,answer,topic,human\nWhat?,So.,a,okay\nWho?,I.,a,meh\n")
     (tmp_path / "empty.csv").write_text("question,answer\nWhat?,\nWho?,\n")
     done = command(*line.split())
     assert done.code == 2, done.err

@@ -155,6 +155,96 @@ def test_a_column_of_winners_labels_pairs(command: Command, tmp_path: Path) -> N
     assert [words_of.read(word, "row 1", "winner") for word in ("A", "b", "tie")] == ["1", "2", "tie"]
 
 
+def test_one_import_reads_the_verdicts_of_several_judges(command: Command, tmp_path: Path) -> None:
+    """A column each: the same figures as of two files; which columns are judges' has to be said."""
+    rows = [(*row[:3], row[3], ("good", "bad")[n % 2], row[4]) for n, row in enumerate(answers(60))]
+    header = ("uid", "question", "answer", "gpt", "claude", "human")
+    write_csv(tmp_path / "wide.csv", rows, header)
+    done = command("import", "wide.csv", "--out", "sheet")
+    assert done.code == 2
+    assert done.err.endswith("or name several judges: --judge gpt --judge claude.\n")
+    done = command("import", "wide.csv", "--judge", "gpt", "--judge", "claude", "--out", "sheet", "--json")
+    assert done.code == 0, done.err
+    counts = {
+        row["judge"]: (row["numerator"], row["denominator"])
+        for row in json.loads(done.out)["estimates"]
+        if row["metric"] == "accuracy" and row["group"] == {"protocol": "base"}
+    }
+    for judge in ("gpt", "claude"):
+        one = command("import", "wide.csv", "--judge", judge, "--out", f"of-{judge}", "--json")
+        assert accuracy(one.out) == counts[judge]
+    assert len(counts) == 2
+    for judges, said in (
+        (("gpt", "cluade"), "no column 'cluade' for the verdicts of a judge; did you mean 'claude'?"),
+        (("gpt", "claude", "--columns", "score=gpt"), "found 2 columns beside --columns score=gpt"),
+    ):
+        done = command("import", "wide.csv", "--judge", judges[0], "--judge", *judges[1:], "--out", "none")
+        assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_two_columns_that_may_both_be_the_verdict_are_told_with_both_ways(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "two.csv").write_text("id,verdict,score\n1,pass,0\n2,fail,1\n3,pass,1\n")
+    done = command("import", "two.csv", "--out", "sheet")
+    assert done.code == 2
+    assert (
+        "columns 'verdict' and 'score' could each be the judge's verdict, expected one; say which, as in "
+        "--judge verdict, or name several judges: --judge verdict --judge score." in done.err
+    )
+
+
+PREFERENCES = ("id", "prompt", "chosen", "rejected", "judge_choice")
+
+
+def test_a_winner_is_the_verdict_where_nothing_else_can_be(command: Command, tmp_path: Path) -> None:
+    """Beside a person's column it is the judge's; beside a named verdict or another column it is left."""
+    rows = [(n, f"x{n}", f"y {n}", ("A", "b", "tie")[n % 3], ("A", "B")[n % 2]) for n in range(12)]
+    header = ("id", "response_a", "response_b", "winner", "human")
+    for taken, names in (
+        ("answer=winner,pair=id,better=human,text_1=response_a,text_2=response_b", header),
+        ("pair=id,answer=verdict,text_1=response_a", (*header[:4], "verdict")),
+    ):
+        write_csv(tmp_path / "pairs.csv", rows, names)
+        done = command("import", "pairs.csv", "--out", names[-1])
+        assert done.code == 0, done.err
+        assert f"taken by name: --columns {taken}" in done.err
+    write_csv(tmp_path / "pairs.csv", rows, (*header[:4], "ann"))
+    done = command("import", "pairs.csv", "--out", "none")
+    assert (done.code, "no column is the judge's verdict for certain" in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize("words", [("chosen", "rejected", "tie"), ("A", "B", "tie")])
+def test_the_chosen_text_of_a_preference_is_the_better_one(
+    command: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    rows = [(n, f"q{n}", f"y {n}", f"z {n} so", words[n % 3]) for n in range(12)]
+    write_csv(tmp_path / "prefs.csv", rows, PREFERENCES)
+    doctor = printed_command(command("doctor", "prefs.csv").out)
+    for line in (("import", "prefs.csv", "--out", "sheet"), doctor):
+        done = command(*line, "--json")
+        assert done.code == 0, done.err
+        assert accuracy(done.out) == (4, 12)
+    write_csv(tmp_path / "own.csv", [(*row, "rejected") for row in rows], (*PREFERENCES, "human"))
+    if words[0] == "chosen":  # what people say stands before the names of the texts
+        assert accuracy(command("import", "own.csv", "--out", "own", "--json").out) == (4, 12)
+
+
+@pytest.mark.parametrize("given", [(), ("--columns", "request=prompt,response_1=chosen,response_2=rejected")])
+def test_preferences_are_measured_as_labelled_pairs(
+    command: Command, tmp_path: Path, given: tuple[str, ...]
+) -> None:
+    """As preference sets are published: no column of labels, for the names of the texts are the label."""
+    lines = (json.dumps({"prompt": f"q{n}", "chosen": f"yes {n}", "rejected": f"no {n}"}) for n in range(6))
+    (tmp_path / "prefs.jsonl").write_text("\n".join(lines))
+    (tmp_path / "rubric.md").write_text("The better answer is right.\n")
+    words = ("--data", "prefs.jsonl", "-j", "planted/coin", "--rubric", "rubric.md", *given)
+    done = command("measure", *words, "-p", "position", "--out", "run", "--json")
+    assert done.code == 0, done.err
+    assert "scale: pairwise; chosen is better." in done.err
+    assert accuracy(done.out)[1] == 12  # each of six pairs in both orders
+
+
 def test_the_path_from_verdicts_to_a_figure(command: Command, tmp_path: Path) -> None:
     """Import, draw as printed, label in a spreadsheet, add, open, estimate."""
     write_csv(tmp_path / "verdicts.csv", answers(labelled=0))

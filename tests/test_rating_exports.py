@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,109 @@ def test_an_overridden_judge_of_mlflow_is_still_the_judge(tmp_path: Path) -> Non
     ]
     del rows[2]["feedback"]
     assert said(read(tmp_path, rows)) == [("tr-1", "gpt-4o", "judge", 1.0), ("tr-1", "ann", "human", 0.0)]
+
+
+def trace(number: int, right: bool, human: bool | None) -> dict[str, Any]:
+    """As MLflow 3 writes a trace."""
+
+    def said(name: str, kind: str, who: str, value: Any) -> dict[str, Any]:
+        source = {"source_type": kind, "source_id": who}
+        feedback = {"assessment_name": name, "feedback": {"value": value}, "rationale": "so", "valid": True}
+        return {"assessment_id": f"a-{name}", "trace_id": f"tr-{number}", "source": source, **feedback}
+
+    assessments = [said("correct", "LLM_JUDGE", "gpt-4o", right)]
+    assessments += [] if human is None else [said("correct", "HUMAN", "ann", human)]
+    wish = {**said("expected", "HUMAN", "ann", None), "expectation": {"value": "4"}}
+    del wish["feedback"]
+    info = {"trace_id": f"tr-{number}", "state": "OK", "assessments": [*assessments, wish]}
+    return {"info": info, "data": {"spans": [{"name": "chat"}]}}
+
+
+def frame_row(body: dict[str, Any]) -> dict[str, Any]:
+    """A trace as a row of the frame that `search_traces` returns."""
+    info = body["info"]
+    row = {"trace_id": info["trace_id"], "trace": json.dumps(body), "request": {"q": "2 + 2"}}
+    return {**row, "response": "4", "tags": {}, "assessments": info["assessments"]}
+
+
+@pytest.mark.parametrize("form", ["cli.json", "list.json", "frame.json", "frame.jsonl", "frame.csv"])
+def test_traces_of_mlflow_carry_assessments_in_every_form(
+    command: Command, tmp_path: Path, form: str
+) -> None:
+    """`mlflow traces search`, a list of `Trace.to_dict`, and the frame of `search_traces` as it is saved."""
+    traces = [trace(n, n % 3 > 0, n % 3 > 0 if n % 2 else None) for n in range(12)]
+    rows = [frame_row(body) for body in traces]
+    path = tmp_path / form
+    if form == "frame.csv":  # pandas writes lists as Python does
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows({key: str(value) for key, value in row.items()} for row in rows)
+    else:
+        read(tmp_path, {"cli": {"traces": traces}, "list": traces}.get(path.stem, rows), form)
+    table = load_ratings(path, RatingColumns())
+    assert said(table)[:3] == [
+        ("tr-0", "gpt-4o", "judge", 0.0),
+        ("tr-1", "gpt-4o", "judge", 1.0),
+        ("tr-1", "ann", "human", 1.0),
+    ]
+    done = command("import", form, "--out", "sheet")
+    assert done.code == 0, done.err
+    assert "12 recorded calls" in done.out
+
+
+def test_a_damaged_trace_of_mlflow_is_told_with_its_row(tmp_path: Path) -> None:
+    row = {**frame_row(trace(0, right=True, human=None)), "trace": "Trace(trace_id=tr-0)"}
+    with pytest.raises(DataError, match=r"export.json, row 1: not in the form that MLflow writes"):
+        read(tmp_path, [row])
+
+
+LANGFUSE = (
+    *("id", "traceId", "sessionId", "timestamp", "source", "name", "dataType", "value", "stringValue"),
+    *("comment", "metadata", "observationId", "traceName", "authorUserName"),
+)
+
+
+def score(trace: str, source: str, form: str, value: Any, word: str | None, **more: Any) -> dict[str, Any]:
+    """As the table of scores of Langfuse is exported."""
+    given = {"traceId": trace, "source": source, "name": "quality", "dataType": form, "value": value}
+    return dict.fromkeys(LANGFUSE) | given | {"stringValue": word} | more
+
+
+SCORES = [
+    score("t0", "EVAL", "BOOLEAN", 1, "True"),
+    score("t0", "ANNOTATION", "BOOLEAN", 0, "False", authorUserName="Ann"),
+    score("t1", "EVAL", "CATEGORICAL", 0, "good"),  # a word that nobody gave a number has value 0
+    score("t1", "EVAL", "NUMERIC", 0.5, None, observationId="o1"),
+    score("t1", "EVAL", "NUMERIC", 0.25, None, observationId="o2"),
+    score("t1", "ANNOTATION", "TEXT", None, "a remark", authorUserName="Ann"),
+    score("", "EVAL", "NUMERIC", 1, None, sessionId="s9"),
+]
+
+
+@pytest.mark.parametrize("form", ["scores.json", "scores.jsonl", "scores.csv", "bucket.csv", "bucket.jsonl"])
+def test_scores_of_langfuse_are_read_in_every_form_of_its_exports(tmp_path: Path, form: str) -> None:
+    """From the page with names as in `traceId`, and to a bucket as in `trace_id`."""
+    rows = SCORES
+    if form.startswith("bucket"):
+        rows = [{re.sub("(?=[A-Z])", "_", key).lower(): row[key] for key in row} for row in SCORES]
+    if form.endswith("csv"):
+        with (tmp_path / form).open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0], quoting=csv.QUOTE_ALL)
+            writer.writeheader()
+            writer.writerows(rows)
+        table = load_ratings(tmp_path / form, RatingColumns(values={"good": 1.0}))
+    else:
+        table = read(tmp_path, rows, form, values={"good": 1.0})
+    assert said(table) == [
+        ("t0", "quality", "judge", 1.0),
+        ("t0", "Ann", "human", 0.0),
+        ("t1", "quality", "judge", 1.0),
+        ("t1/o1", "quality", "judge", 0.5),
+        ("t1/o2", "quality", "judge", 0.25),
+        ("s9", "quality", "judge", 1.0),
+    ]
+    assert {rating.run for rating in table.ratings} == {""}  # two observations of a trace are no repeat
 
 
 def test_phoenix_has_several_annotations_of_one_name(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pty
 import re
@@ -57,7 +58,14 @@ def test_the_sheet_that_ships_is_what_its_record_says(tmp_path: Path) -> None:
     folder = unpack_demo(tmp_path / "demo")
     shipped = published_demo()
     publish(folder, anew=True)
-    assert {name: (folder / name).read_bytes() for name in shipped} == shipped, "run `make docs`"
+    written = {name: (folder / name).read_bytes() for name in shipped}
+    # Builds of NumPy differ in the last digit of an exponential.
+    figures = [
+        json.loads(each.pop("datasheet.json"), parse_float=lambda text: f"{float(text):.12g}")
+        for each in (written, shipped)
+    ]
+    assert figures[0] == figures[1], "run `make docs`"
+    assert written == shipped, "run `make docs`"
 
 
 def test_another_run_is_not_overwritten(command: Command, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from steelyard.cli.output import (
     print_results,
     warn,
 )
-from steelyard.core.settings import argument, flag, setting
+from steelyard.core.settings import argument, flag, setting, several
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 
@@ -45,7 +45,10 @@ class ImportOptions:
     )
     values: str | None = setting("Value mapping: good=1,bad=0.", "WORD=NUMBER,…")
     where: str | None = setting("Keep only rows with these column values: split=test.", "MAP")
-    judge: str | None = setting("Judge of a table without a judge column; scorer of a log.", "NAME")
+    judge: tuple[str, ...] = several(
+        "Judge of a table without a judge column, or its column of verdicts, repeatable; scorer of a log.",
+        "NAME",
+    )
     scale: str | None = setting("Scale of scores in a table or log, such as binary or 1-6.", "SCALE")
     name: str | None = setting("Name of the datasheet [name of the first file].", "TEXT")
     seed: int = setting("Seed of the bootstrap.", "N", default=7, kind="integer")

@@ -30,6 +30,14 @@ EXPORTED = ({"baseline", "verdict", "right"}, {"verdict", "messages"})
 """Keys of every line of a run's results, or of its trials; no line of recorded verdicts has them."""
 
 
+MOST_WORDS = 999_999
+"""A longer text counts as one of so many words."""
+
+
+def count_words(text: str) -> int:
+    return min(len(text.split()), MOST_WORDS)
+
+
 def is_name(text: str) -> bool:
     return text.isprintable() and (" " not in text or text == " ".join(text.split())) and bool(text)
 
@@ -128,7 +136,7 @@ class LineFormat(Generic[Table]):
                 raise DataError(f"{where}: found {words} and {key}, expected one of them; remove one.")
             if text is not None and not isinstance(text, str):
                 raise DataError(f"{where}: {key} is {text!r:.60}, expected a text; correct it.")
-            found[words] = None if text is None else len(text.split())
+            found[words] = None if text is None else count_words(text)
         return found
 
     def slot(self, outcome: Outcome) -> int:

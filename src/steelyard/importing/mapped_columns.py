@@ -12,20 +12,13 @@ from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_scores import UNCHANGED, InspectScores, holds_log
-from steelyard.importing.jsonl import Body, RecordedSource, holds_lines
+from steelyard.importing.jsonl import Body, RecordedSource, count_words, holds_lines
 from steelyard.importing.rating_exports import export_of
 from steelyard.importing.rating_reader import label_ratings, read_ratings
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
+from steelyard.importing.recorded_columns import LENGTHS, find_recorded_columns, parse_recorded_columns
 from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.sources.found_columns import (
-    FILLED,
-    NAMES_OF_PEOPLE,
-    TEXT,
-    VERDICT,
-    ColumnFinder,
-    ColumnPart,
-    flattened,
-)
+from steelyard.tasks.sources.found_columns import PREFERENCE, flattened, names_better
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import (
     LOST,
@@ -39,88 +32,13 @@ from steelyard.tasks.sources.table import (
     plain_text,
 )
 
-LENGTHS = {"words": "text", "words_1": "text_1", "words_2": "text_2"}
-"""Parts that hold the length of a text, and those that hold the text itself, whose words are counted."""
-SCORED = ("item", "score", "expected", "scale", "words", "text")
-"""Without an item rows are numbered, and a repeat is not known as one."""
-COMPARED = ("pair", "answer", "first", "better", "words_1", "words_2", "text_1", "text_2")
-"""`answer` is the slot that won: 1, 2 or tie; A and B are understood. `first` is the number of the text that
-stood in slot 1, text 1 unless given; `better` that of the text that people found better, or tie."""
-BY_CONTENT = {
-    f"{part}_{text}": f"{part}_{n}" for part in ("words", "text") for n, text in (("1", "u"), ("2", "v"))
-}
-"""Parts as lines of recorded verdicts name them, of texts u and v."""
-COMMON = ("judge", "task", "stratum", "protocol", "replicate", "confidence")
-"""Without a judge the file is of one judge; without a replicate repeats are numbered as they come."""
+_WHOLE = (
+    "a whole number from 0 on; write or export pass or fail, or give the file to `steelyard estimate`, which "
+    "reads scores of any size"
+)
 NATURAL = {"probe": "position", "kind": "natural"}
 BETTER = {"1": "u", "2": "v", "tie": "tie"}
 """The text that is better, by its number; the first text is u."""
-
-
-def parse_recorded_columns(text: str | None) -> dict[str, str]:
-    """The map as the command line writes it: `item=id,score=verdict,expected=human`."""
-    known = [part for part in (*SCORED, *COMPARED, *COMMON) if part != "scale"]
-    given = parse_parts(text, "columns", [*known, *BY_CONTENT], "item=id,score=verdict,expected=human")
-    columns = {BY_CONTENT.get(part, part): column for part, column in given.items()}
-    scored, compared = columns.keys() & set(SCORED), columns.keys() & set(COMPARED)
-    if scored and compared:
-        raise ConfigError(
-            f"columns: found {sorted(scored)[0]} of scores and {sorted(compared)[0]} of pairs, expected "
-            "parts of one; import them apart."
-        )
-    for words, text in LENGTHS.items():
-        if {words, text} <= columns.keys():
-            raise ConfigError(f"columns: found {words} and {text}, expected one of them; remove one.")
-    lengths = [number for number in "12" if columns.keys() & {f"words_{number}", f"text_{number}"}]
-    if len(lengths) == 1:
-        other = "2" if lengths == ["1"] else "1"
-        raise ConfigError(
-            f"columns: the length of text {lengths[0]} alone is mapped, expected both; add words_{other} or "
-            f"text_{other}."
-        )
-    return columns
-
-
-_VERDICT = ("verdict", "score")
-_ITEM = ColumnPart("item", "the id", ("id",), FILLED)
-SCORE = ColumnPart("score", "the judge's verdict", _VERDICT, VERDICT)
-EXPECTED = ColumnPart("expected", "the reference", ("label", *NAMES_OF_PEOPLE), VERDICT)
-_TEXT = ColumnPart("text", "the text", ("response",), TEXT)
-_PAIR = ColumnPart("pair", "the id", ("id",), FILLED)
-_ANSWER = ColumnPart("answer", "the judge's verdict", _VERDICT, VERDICT)
-_BETTER = ColumnPart("better", "the reference", ("label", *NAMES_OF_PEOPLE), VERDICT)
-_TEXTS = tuple(ColumnPart(f"text_{n}", f"text {n}", (f"response_{n}",), TEXT) for n in "12")
-_OTHERS = tuple(
-    ColumnPart(part, f"the {part}", ("judge",) if part == "judge" else (), FILLED) for part in COMMON
-)
-
-
-def find_recorded_columns(
-    table: Table, given: Mapping[str, str], judge: str | None, values: Mapping[str, float]
-) -> ColumnFinder:
-    """The map with what names tell: verdicts on single texts, or on pairs where they name one of two."""
-    finder = ColumnFinder(table, given, values)
-    own = judge if judge in table.columns and not given.keys() & {"score", "answer", "judge"} else None
-    likely = [own] if own else finder.candidates(SCORE)
-    compared = bool(given.keys() & {*COMPARED}) or (
-        not given.keys() & {*SCORED} and any(map(finder.names_slots, likely))
-    )
-    if own:
-        finder.assign("answer" if compared else "score", own)
-    finder.take(*((_PAIR, _ANSWER, _BETTER) if compared else (_ITEM, SCORE, EXPECTED)))
-    lengths = _TEXTS if compared else (_TEXT,)
-    finder.take(*_OTHERS, *(part for part in lengths if part.name.replace("text", "words") not in given))
-    for part in _TEXTS:  # the length of one text alone tells nothing
-        if compared and not {"text_1", "text_2"} <= finder.columns.keys() and part.name in finder.found:
-            del finder.columns[part.name], finder.found[part.name]
-    finder.group_rows_by("pair" if compared else "item", "task", "judge", "protocol", "replicate", "first")
-    needed = (_ANSWER, _PAIR) if compared else (SCORE, _ITEM)
-    if needed[0].name not in finder.columns:
-        if finder.names_slots(finder.guess(SCORE) or ""):
-            finder, needed = ColumnFinder(table, given, values), (_ANSWER, _PAIR)
-            finder.take(_PAIR, *_TEXTS)
-        raise finder.missing(*needed)
-    return finder
 
 
 @dataclass(frozen=True)
@@ -128,6 +46,8 @@ class MappedTable:
     columns: Mapping[str, str]
     judge: str | None = None
     """The judge of rows that name none; that of the file unless given."""
+    judges: Sequence[str] = ()
+    """Columns of several judges, each read in the place of the column of verdicts."""
     scale: str | None = None
     """`binary` or a range such as `1-6`; taken from the scores unless given."""
     values: Mapping[str, float] = field(default_factory=dict)
@@ -141,8 +61,16 @@ class MappedTable:
 
     def found_in(self, path: Path) -> MappedTable:
         """With the columns of a file that its names tell."""
-        finder = find_recorded_columns(self._read(path), self.columns, self.judge, self.values)
-        return replace(self, columns=finder.columns, mapping=finder.line())
+        judges = self.judges or ([self.judge] if self.judge else [])
+        finder = find_recorded_columns(self._read(path), self.columns, judges, self.values)
+        found = replace(self, columns=finder.columns, mapping=finder.line())
+        words = PREFERENCE if found._preference and "first" not in found.columns else {}
+        return replace(found, values={**words, **self.values})
+
+    @property
+    def _preference(self) -> bool:
+        """Whether the texts are called chosen and rejected."""
+        return names_better(self.columns.get("text_1"), self.columns.get("text_2"))
 
     def with_labels(self, path: Path, labels: Path, own: Mapping[str, str]) -> MappedTable:
         """With people's labels of a second file in the place of a column; `own` maps its columns."""
@@ -180,14 +108,24 @@ class MappedTable:
     def scores(self) -> bool:
         return "score" in self.columns
 
+    @property
+    def verdict(self) -> str:
+        """The part that the verdict plays."""
+        return "score" if self.scores else "answer"
+
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         if self.scale is not None:
             parse_scale(self.scale)
-        parts = TableParts.required(self._read(path), self.columns)
+        table, verdict = self._read(path), self.verdict
+        for judge in self.judges or (None,):
+            columns = self.columns if judge is None else {**self.columns, verdict: judge}
+            yield from self._lines(TableParts.required(table, columns), judge or self.judge or path.stem)
+
+    def _lines(self, parts: TableParts, judge: str) -> Iterator[tuple[str, Body]]:
         repeats: Counter[tuple[object, ...]] = Counter()
         for record in parts.table.records:
             body = self._scored(parts, record) if self.scores else self._compared(parts, record)
-            body["judge"] = parts.text(record, "judge") or self.judge or path.stem
+            body["judge"] = parts.text(record, "judge") or judge
             for part in ("task", "stratum", "protocol"):
                 if text := parts.text(record, part):
                     body[part] = text
@@ -213,7 +151,8 @@ class MappedTable:
         return {**UNCHANGED, **verdict, **scale, **length, "item": item, "expected": expected}
 
     def _compared(self, parts: TableParts, record: TableRecord) -> Body:
-        better = self._slot(parts, record, "better")
+        known = "better" in self.columns or not self._preference
+        better = self._slot(parts, record, "better") if known else "1"
         lengths = [_length(parts, record, part) for part in ("words_1", "words_2")]
         known = {} if None in lengths else dict(zip(("words_u", "words_v"), lengths, strict=True))
         return {
@@ -243,7 +182,10 @@ def _whole(parts: TableParts, record: TableRecord, part: str, values: Mapping[st
         return None
     value = value_of(cell, parts.where(record), parts.columns[part], values)
     if value is not None and not (value >= 0 and value.is_integer()):
-        raise _strange(parts, record, part, "a whole number from 0 on, or a word such as pass or fail")
+        cell = plain_text(cell)[:60]
+        raise DataError(
+            f"{parts.where(record)}: column {parts.columns[part]!r} holds {cell!r}, expected {_WHOLE}."
+        )
     return None if value is None else int(value)
 
 
@@ -269,7 +211,7 @@ def _length(parts: TableParts, record: TableRecord, part: str) -> int | None:
             raise _strange(parts, record, part, f"a whole number (map texts as {LENGTHS[part]})")
         return int(number)
     text = parts.text(record, LENGTHS[part]) if LENGTHS[part] in parts.columns else None
-    return len(text.split()) if text else None
+    return count_words(text) if text else None
 
 
 def _strange(parts: TableParts, record: TableRecord, part: str, expected: str) -> DataError:
@@ -284,8 +226,8 @@ def _strange(parts: TableParts, record: TableRecord, part: str, expected: str) -
 class RatedScores:
     """Ratings of a table or tool: each of a judge is a call, what people said of the same its reference."""
 
-    judge: str | None = None
-    """The judge to read; all that the tool says are judges without it."""
+    judges: Sequence[str] = ()
+    """The judges to read; all that the tool says are judges without them."""
     scale: str | None = None
     how: RatingColumns = field(default_factory=RatingColumns)
     remarks: list[str] = field(default_factory=list)
@@ -294,18 +236,19 @@ class RatedScores:
     scores: bool = True
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
-        named = (self.judge,) if self.judge else ()
-        table = read_ratings(path, replace(self.how, judges=named, verdicts=True))
+        table = read_ratings(path, replace(self.how, judges=self.judges, verdicts=True))
         self.remarks.extend(table.remarks)
         labels: defaultdict[tuple[str, ...], set[float | None]] = defaultdict(set)
         for row in table.ratings:
             if row.kind == HUMAN:
                 labels[row.item, row.system, row.criterion].add(row.value)
-        found = [row for row in table.ratings if row.kind == JUDGE and self.judge in (None, row.rater)]
-        if not found:
-            known = ", ".join(table.raters(JUDGE)) or "none"
+        given = table.raters(JUDGE)
+        found = [row for row in table.ratings if row.kind == JUDGE and row.rater in (self.judges or given)]
+        absent = [name for name in self.judges if name not in given]
+        if absent or not found:
+            known = ", ".join(given) or "none"
             raise DataError(
-                f"{path}: no judge {self.judge or ''!r} found (judges: {known}), expected ratings of one; "
+                f"{path}: no judge {(absent or [''])[0]!r} found (judges: {known}), expected ratings of one; "
                 "correct --judge, or export ratings of a model."
             )
         criteria = {(row.rater, row.criterion) for row in found}
@@ -333,7 +276,7 @@ class RatedScores:
 def source_of(
     files: Sequence[Path],
     columns: str | None = None,
-    judge: str | None = None,
+    judges: Sequence[str] = (),
     scale: str | None = None,
     values: str | None = None,
     where: str | None = None,
@@ -341,7 +284,7 @@ def source_of(
     label_columns: str | None = None,
 ) -> RecordedSource | None:
     """How files are read that are tables, logs or exports of tools; None for lines of recorded verdicts."""
-    source = _source(files, columns, judge, scale, values, where)
+    source = _source(files, columns, judges, scale, values, where)
     own = parse_parts(label_columns, "--label-columns")
     if labels is None:
         if own:
@@ -357,19 +300,24 @@ def source_of(
 def _source(
     files: Sequence[Path],
     columns: str | None,
-    judge: str | None,
+    judges: Sequence[str],
     scale: str | None,
     values: str | None,
     where: str | None,
 ) -> RecordedSource | None:
     mapped, numbers = parse_recorded_columns(columns), parse_values(values)
     keep: dict[str, Any] = parse_map(where or "", "--where", "COLUMN=VALUE", "split=test")
+    single = judges[0] if judges else None
     logs = list(map(holds_log, files))
     if (any(logs) and not mapped) or (all(logs) and InspectScores.fits(mapped)):
-        return InspectScores(judge, scale, mapped, numbers)
+        if len(judges) > 1:
+            raise ConfigError(
+                f"--judge: found {len(judges)} names, expected one scorer of a log, or none for all of them."
+            )
+        return InspectScores(single, scale, mapped, numbers)
     if not mapped and all(map(export_of, files)):
-        return RatedScores(judge, scale, RatingColumns(values=numbers, where=keep))
-    given = {"columns": columns, "judge": judge, "scale": scale, "values": values, "where": where}
+        return RatedScores(judges, scale, RatingColumns(values=numbers, where=keep))
+    given = {"columns": columns, "judge": single, "scale": scale, "values": values, "where": where}
     option = next((name for name, value in given.items() if value is not None), None)
     if any(map(holds_lines, files)) and not mapped:
         if option is not None:
@@ -379,9 +327,11 @@ def _source(
             )
         return None
     if not mapped and {"rater", "kind"} <= {*read_table(files[0]).columns}:
-        return RatedScores(judge, scale, RatingColumns(values=numbers, where=keep))
-    table = MappedTable(mapped, judge, scale, numbers, keep).found_in(files[0])
-    verdict = table.columns["score" if table.scores else "answer"]
+        return RatedScores(judges, scale, RatingColumns(values=numbers, where=keep))
+    table = MappedTable(mapped, scale=scale, values=numbers, where=keep)
+    table = replace(table, judges=judges) if len(judges) > 1 else replace(table, judge=single)
+    table = table.found_in(files[0])
+    verdict = table.columns[table.verdict]
     for file in files[1:]:
         if verdict not in (found := flattened(read_table(file)).columns):
             raise DataError(
@@ -393,8 +343,5 @@ def _source(
 
 def _verdict(value: float | None, where: str) -> int | None:
     if value is not None and not (value >= 0 and value.is_integer()):
-        raise DataError(
-            f"{where}: found {value:g}, expected a whole number from 0 on; export pass or fail, or give the "
-            "file to `steelyard estimate`, which reads scores of any size."
-        )
+        raise DataError(f"{where}: found {value:g}, expected {_WHOLE}.")
     return None if value is None else int(value)

@@ -24,7 +24,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.core.arrays import Ints, encode_values
 from steelyard.errors import DataError
-from steelyard.importing.jsonl import Body, LineFormat, Lines, Name, RecordedLine, Sureness, parse
+from steelyard.importing.jsonl import (
+    MOST_WORDS,
+    Body,
+    LineFormat,
+    Lines,
+    Name,
+    RecordedLine,
+    Sureness,
+    count_words,
+    parse,
+)
 from steelyard.importing.reader import Members, RecordedTable, read_recorded
 from steelyard.stimuli.original import NATURAL_PROBE
 from steelyard.stimuli.stimulus import (
@@ -100,7 +110,7 @@ class RecordedPair:
 FACTS = tuple(f.name for f in fields(RecordedPair))
 _facts = attrgetter(*FACTS)
 Level = Annotated[float, Meta(ge=0), Field(ge=0, allow_inf_nan=False)]
-Length = Annotated[int, Meta(ge=0, le=999_999), Field(ge=0, le=999_999)]
+Length = Annotated[int, Meta(ge=0, le=MOST_WORDS), Field(ge=0, le=MOST_WORDS)]
 
 
 class PairCall(RecordedLine, kw_only=True, forbid_unknown_fields=True):
@@ -228,7 +238,7 @@ def _natural(line: PairLine) -> Body:
     facts: Body = {"probe": "position", "pair": line.item_id, "kind": "natural", "task": line.task}
     texts = line.response_1, line.response_2
     if all(isinstance(text, str) for text in texts):
-        facts |= dict(zip(("words_u", "words_v"), (len(text.split()) for text in texts), strict=True))
+        facts |= dict(zip(("words_u", "words_v"), map(count_words, texts), strict=True))
     return {**facts, "stratum": subset if mark and subset else None, "better": GOLD[line.gold]}
 
 

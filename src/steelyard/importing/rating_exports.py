@@ -8,8 +8,9 @@ there the caller names the scores of judges and of people.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,19 @@ from typing import Any
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.errors import DataError
 from steelyard.importing.ratings import CODE, HUMAN, JUDGE, KINDS, RatingRow
-from steelyard.tasks.sources.read import read_text
-from steelyard.tasks.sources.table import normal
+from steelyard.tasks.sources.read import csv_header, read_table, read_text
+from steelyard.tasks.sources.table import is_missing, normal
 
 Body = Mapping[str, Any]
 UNKNOWN = ""
 MODEL_GRADED = ("llm-rubric", "model-graded", "g-eval", "factuality", "select-best", "search-rubric")
 MODEL_GRADED_PARTS = ("context-", "answer-relevance", "conversation-relevance", "trajectory:goal")
 EVENT = "gen_ai.evaluation."
-ENDINGS = (".json", ".jsonl", ".ndjson")
+NO_VERDICTS = ("TEXT", "CORRECTION")
+"""What people write into Langfuse beside scores."""
+CSV, ENDINGS = ".csv", (".json", ".jsonl", ".ndjson")
+LISTS = ("data", "traces", "assessments", "annotations", "scores")
+"""Keys of a file under which its rows stand."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Export:
     ratings: Callable[[Body], Iterator[RatingRow]]
     whole: bool = False
     """True where the file is one object."""
+    columns: tuple[Collection[str], ...] = ()
+    """Columns by which a CSV of the tool is known, one set for each form."""
 
     def rows(self, path: Path) -> Iterator[RatingRow]:
         bodies = _bodies(path)
@@ -43,7 +50,7 @@ class Export:
             where = f"{path}, row {number}"
             try:
                 yield from (row._replace(where=where) for row in self.ratings(body))
-            except (KeyError, TypeError, AttributeError) as error:
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise DataError(
                     f"{where}: not in the form that {self.tool} writes ({type(error).__name__}: {error}); "
                     "export it again."
@@ -53,6 +60,9 @@ class Export:
 def export_of(path: Path) -> Export | None:
     """The tool that wrote a file; None where it is of no known tool."""
     try:
+        if path.suffix.lower() == CSV:
+            header = {*csv_header(path)}
+            return next((each for each in EXPORTS if any(header >= {*one} for one in each.columns)), None)
         bodies = _bodies(path, first=True) if path.suffix.lower() in ENDINGS else []
     except DataError:  # whoever reads the file says what is wrong with it
         return None
@@ -60,7 +70,9 @@ def export_of(path: Path) -> Export | None:
 
 
 def _bodies(path: Path, *, first: bool = False) -> list[Body]:
-    """The objects of a JSON or JSONL file, or its first; none where it holds anything else."""
+    """The rows of a CSV or the objects of a JSON or JSONL file, or its first; none where it holds others."""
+    if path.suffix.lower() == CSV:
+        return [record.values for record in read_table(path).records]
     text = read_text(path)
     try:
         body = json.loads(text.split("\n", 1)[0] if first and path.suffix.lower() != ".json" else text)
@@ -70,7 +82,7 @@ def _bodies(path: Path, *, first: bool = False) -> list[Body]:
         except (ValueError, RecursionError):
             return []
     if isinstance(body, Mapping):
-        lists = [body[key] for key in ("data", "assessments", "annotations", "scores") if key in body]
+        lists = [body[key] for key in LISTS if key in body and not _is_trace(body)]
         body = next((rows for rows in lists if isinstance(rows, list)), [body])
     rows = body if isinstance(body, list) else []
     return rows if all(isinstance(row, Mapping) for row in rows) else []
@@ -121,8 +133,21 @@ def _deepeval(body: Body) -> Iterator[RatingRow]:
             yield _row(short_hash(content_hash(said)), name, kind, cell, passed, criterion=name)
 
 
+def _is_trace(body: Body) -> bool:
+    """Whether a row is a trace of MLflow, alone or as a row of `search_traces`."""
+    info = body.get("info")
+    whole = isinstance(info, Mapping) and "trace_id" in info
+    return whole or body.keys() >= {"trace_id", "trace", "assessments"}
+
+
 def _mlflow(body: Body) -> Iterator[RatingRow]:
     """A judge's assessment that a person overrode is not valid any more, and still the judge's verdict."""
+    if _is_trace(body):
+        # A cell of a table holds the trace as JSON; its list of assessments may be in Python's own writing.
+        info = body["info"] if "info" in body else json.loads(body["trace"])["info"]
+        for each in info.get("assessments") or ():
+            yield from _mlflow(each)
+        return
     if "feedback" not in body:
         return
     source, feedback = body["source"], body["feedback"]
@@ -141,12 +166,26 @@ def _phoenix(body: Body) -> Iterator[RatingRow]:
 
 
 def _langfuse(body: Body) -> Iterator[RatingRow]:
-    """Judges of an SDK post as API: of those the caller says what they are."""
+    """Judges of an SDK post as API: of those the caller says what they are.
+
+    Exports of the page and of the API write `traceId`, exports to a bucket `trace_id`. Of a category the word
+    counts: where nobody gave it a number, its value is 0.
+    """
+
+    def of(name: str) -> Any:
+        cells = (body.get(each) for each in (name, re.sub("(?=[A-Z])", "_", name).lower()))
+        return next((cell for cell in cells if not is_missing(cell)), None)
+
     kind = {"ANNOTATION": HUMAN, "EVAL": JUDGE}.get(str(body["source"]), UNKNOWN)
-    name, subject = str(body["name"]), body.get("subject") or {}
-    rater = str(body.get("authorUserId") or name) if kind == HUMAN else name
-    cell = body.get("stringValue") if body.get("value") is None else body.get("value")
-    yield _row(body.get("traceId") or subject.get("id"), rater, kind, cell, criterion=name)
+    name, form, word = str(body["name"]), of("dataType"), of("stringValue")
+    if form in NO_VERDICTS:
+        return
+    author = of("authorUserId") or of("authorUserName") or name
+    cell = word if word is not None and form == "CATEGORICAL" else of("value")
+    item = [str(of(key)) for key in ("traceId", "observationId") if of(key)]
+    item = item or [str(of("sessionId") or of("datasetRunId") or (body.get("subject") or {}).get("id"))]
+    rater = str(author) if kind == HUMAN else name
+    yield _row("/".join(item), rater, kind, word if cell is None else cell, criterion=name)
 
 
 def _langsmith(body: Body) -> Iterator[RatingRow]:
@@ -174,10 +213,23 @@ EXPORTS = (
         True,
     ),
     Export("DeepEval", _has("testCases"), _deepeval, True),
-    Export("MLflow", _has("assessment_name", "trace_id", "source"), _mlflow),
+    Export(
+        "MLflow",
+        lambda b: _is_trace(b) or _has("assessment_name", "trace_id", "source")(b),
+        _mlflow,
+        columns=(("trace_id", "trace", "assessments"),),
+    ),
     Export("Phoenix", _has("annotator_kind", "span_id", "name"), _phoenix),
     Export("LangSmith", _has("run_id", "key"), _langsmith),
-    Export("Langfuse", lambda b: b.get("source") in ("ANNOTATION", "EVAL", "API") and "name" in b, _langfuse),
+    Export(
+        "Langfuse",
+        lambda b: b.get("source") in ("ANNOTATION", "EVAL", "API") and "name" in b,
+        _langfuse,
+        columns=(
+            ("traceId", "source", "name", "value", "stringValue"),
+            ("trace_id", "source", "name", "value", "string_value"),
+        ),
+    ),
     Export(
         "OpenTelemetry",
         lambda b: isinstance(b.get("attributes"), Mapping) and f"{EVENT}name" in b["attributes"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,6 +170,9 @@ _normal_text = lru_cache(4096)(normal)
 """Of texts: the words and scores of a file are few."""
 
 
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+
+
 def value_of(
     cell: Any, where: str, column: str, words: Mapping[str, float], *, compared: bool = False
 ) -> float | None:
@@ -188,6 +192,11 @@ def value_of(
             return number
         if isinstance(words, Categories):
             return words.code(text, plain_text(cell).strip())
+    if _DECIMAL_COMMA.fullmatch(text):
+        raise DataError(
+            f"{where}: column {column!r} holds {text!r}, expected a number with a point, such as 0.5; "
+            "replace the commas in that column."
+        )
     expected = "a, b or tie" if compared else f"a number up to {LARGEST:g}, or a word such as pass or fail"
     shown = plain_text(cell).strip()[:60]
     raise DataError(

@@ -258,7 +258,7 @@ def build_study(
         checklists_file=config.checklists or "",
         undrawn=undrawn,
         notes=(
-            *_mapping_note(finder, found_scale, {*shown, *(data.columns_beside if data else ())}),
+            *_mapping_note(finder, found_scale, data, shown),
             *_shallow_note(checklists),
             *empty_strata(items, undrawn),
             *repeated_texts(items if data else ()),
@@ -294,17 +294,18 @@ def _with_found_columns(
     data, scale, finder = config.data.with_found_columns(folder, config.task.parsed_scale())
     task = config.task
     found = None if task.scale is not None or task.rubrics else scale
-    if found is not None:
-        task = task.model_copy(update={"scale": scale_name(found)})
+    task = task if found is None else task.model_copy(update={"scale": scale_name(found)})
     return config.model_copy(update={"data": data, "task": task}), finder, found
 
 
-def _mapping_note(finder: ColumnFinder | None, scale: Scale | None, used: Collection[str]) -> Iterator[str]:
-    """Which columns were taken by name, which are left, and the scale that they tell, in a line."""
-    line = "" if finder is None else finder.line(used).removesuffix(".")
-    said = [text for text in (line, f"scale: {scale_name(scale)}" if scale is not None else "") if text]
-    if said:
-        yield f"{'; '.join(said)}."
+def _mapping_note(
+    finder: ColumnFinder | None, scale: Scale | None, data: DataConfig | None, used: Collection[str]
+) -> Iterator[str]:
+    """Which columns were taken by name, which are left, and what they tell of scale and labels, in a line."""
+    line = finder.line({*used, *data.columns_beside}).removesuffix(".") if finder and data else ""
+    better = "chosen is better" if data and data.first_is_better else ""
+    if said := "; ".join(filter(None, (line, scale and f"scale: {scale_name(scale)}", better))):
+        yield f"{said}."
 
 
 def _checklists(config: StudyConfig, folder: Path, task: Task) -> tuple[Checklist, ...]:

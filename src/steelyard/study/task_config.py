@@ -171,9 +171,12 @@ def _base(scale: Scale | None, data: DataConfig) -> Task:
     adapted = data.task()
     if adapted is None:
         if scale is None:
+            label = None if data.columns is None else data.columns.label
+            lack = "no column of labels tells it" if label is None else f"column {label!r} does not tell it"
+            words = "" if label is None else ", or where it holds words, say with --values WORD=1 which pass"
             raise ConfigError(
-                "task.scale: not given, and no column of labels tells it; expected binary for pass or fail, "
-                "a range such as 1-6, pairwise, or best-of-4; add --scale, or scale under task."
+                f"task.scale: not given, and {lack}; expected binary for pass or fail, a range such as 1-6, "
+                f"pairwise, or best-of-4; add --scale, or scale under task{words}."
             )
         return Task(instruction_for(scale), "", scale)
     if scale not in (None, adapted.scale):

@@ -14,14 +14,22 @@ from steelyard.core.field_names import known
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.designs import LabelDesign
-from steelyard.importing.mapped_columns import EXPECTED, SCORE, MappedTable, find_recorded_columns
+from steelyard.importing.mapped_columns import MappedTable
 from steelyard.importing.ratings import RatingColumns, parse_parts
+from steelyard.importing.recorded_columns import EXPECTED, SCORE, find_recorded_columns
 from steelyard.importing.scores import ScoreTable
 from steelyard.providers.provider_info import DoctorCheck
 from steelyard.survey.judged_items import FEWEST_LABELS, Subject, check_labels, frame_of, judged_items
 from steelyard.survey.rating_files import load_ratings
 from steelyard.tasks.data_config import ITEM_PARTS
-from steelyard.tasks.sources.found_columns import FILLED, VERDICT, ColumnFinder, flattened
+from steelyard.tasks.sources.found_columns import (
+    FILLED,
+    PREFERENCE,
+    VERDICT,
+    ColumnFinder,
+    flattened,
+    is_preference,
+)
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import LOST, normal
 
@@ -41,7 +49,9 @@ class TableGuess:
 
 def guess_table(path: Path, values: Mapping[str, float], option: str | None) -> TableGuess:
     """Of a table whose columns nobody named; `option` is the map of values as it was given."""
-    finder = ColumnFinder(flattened(read_table(path)), {}, values)
+    table = flattened(read_table(path))
+    words = PREFERENCE if is_preference(table.columns) else {}
+    finder = ColumnFinder(table, {}, {**words, **values})
     checks = [DoctorCheck(f"column {name}", *_guess(finder, name)) for name in finder.table.columns]
     columns = _verdict_map(finder, values)
     if columns is None:
@@ -65,9 +75,9 @@ def _verdict_map(finder: ColumnFinder, values: Mapping[str, float]) -> Mapping[s
     try:
         if not likely:
             return None
-        if finder.names_slots(likely[0]):
+        if is_preference(table.columns) or finder.names_slots(likely[0]):
             given = {{"score": "answer", "expected": "better"}[part]: name for part, name in given.items()}
-        return find_recorded_columns(table, given, None, values).columns
+        return find_recorded_columns(table, given, (), values).columns
     except DataError:
         return given  # two columns may be one part: what was guessed is left to the user
 
@@ -115,7 +125,7 @@ def _texts(finder: ColumnFinder) -> str:
         found.take(*ITEM_PARTS)
     except DataError:
         return ""  # `measure` says which columns could be one part
-    if {"response", "response_1"} & found.columns.keys():
+    if {"response", "response_1"} & found.columns.keys() or is_preference(finder.table.columns):
         return ""
     return (
         f"{found.paste({part.name: 'COLUMN' for part in ITEM_PARTS[1:3] if part.name not in found.columns})} "
@@ -167,7 +177,7 @@ def next_after_import(reading: TableReading, calls: ScoreTable) -> list[str]:
     """A sentence and a command that works on the file; nothing where every row is labelled."""
     labelled = sum(text.expected is not None for text in calls.subjects)
     rest = len(calls.subjects) - labelled
-    if not rest or "judge" in reading.source.columns:
+    if not rest or "judge" in reading.source.columns or reading.source.judges:
         return []
     if labelled >= FEWEST_LABELS and _looks_random(reading):
         return [

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from steelyard.core.registry import Spec
 from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.adapters import ADAPTERS, Adapter, Opener
+from steelyard.tasks.adapters import ADAPTERS, ALWAYS, Adapter, Opener, with_column
 from steelyard.tasks.pack import read_list
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale
 from steelyard.tasks.sources.found_columns import (
@@ -27,6 +27,8 @@ from steelyard.tasks.sources.found_columns import (
     VERDICT,
     ColumnFinder,
     ColumnPart,
+    names_better,
+    text_parts,
 )
 from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
@@ -126,9 +128,8 @@ def _entry(config: RubricConfig, path: Path) -> RubricEntry:
 _ID = ColumnPart("id", "the id", ("id",), FILLED)
 _REQUEST = ColumnPart("request", "the request", ("request",), TEXT)
 _RESPONSE = ColumnPart("response", "the response", ("response",), TEXT)
-_PAIR_PARTS = tuple(ColumnPart(f"response_{n}", f"response {n}", (f"response_{n}",), TEXT) for n in "12")
 _LABEL = ColumnPart("label", "the label", ("label", *NAMES_OF_PEOPLE, "winner"), VERDICT)
-ITEM_PARTS = (_ID, _REQUEST, _RESPONSE, *_PAIR_PARTS, _LABEL)
+ITEM_PARTS = (_ID, _REQUEST, _RESPONSE, *text_parts("response", "response", ()), _LABEL)
 _OTHER_PARTS = (
     ColumnPart("reference", "the reference", ("reference",), TEXT),
     ColumnPart("context", "the context", ("context",), TEXT),
@@ -183,11 +184,12 @@ class DataConfig(StrictModel):
         finder = ColumnFinder(table, {}, {normal(word) for word in self.labels or {}})
         if self.columns is not None:
             return self, self._shown_scale(finder, dict(self.columns.used())), None
+        texts = text_parts("response", "response", table.columns)
         pairs = isinstance(scale, Pairwise) or (
-            scale is None and all(finder.candidates(part) for part in _PAIR_PARTS)
+            scale is None and all(finder.candidates(part) for part in texts)
         )
         if not isinstance(scale, BestOf):
-            needed = _PAIR_PARTS if pairs else (_RESPONSE,)
+            needed = texts if pairs else (_RESPONSE,)
             finder.take(_ID, _REQUEST, *needed, _LABEL, *_OTHER_PARTS)
             if any(part.name not in finder.columns for part in needed):
                 raise finder.missing(*needed, _REQUEST)
@@ -203,6 +205,12 @@ class DataConfig(StrictModel):
         if label is None or label not in finder.table.columns or not answers <= {"0", "1"}:
             return None
         return Binary() if finder.cells(label) and finder.is_binary(label) else None
+
+    @property
+    def first_is_better(self) -> bool:
+        """Whether the responses are called chosen and rejected, and no column says which is better."""
+        columns = self.columns or Columns()
+        return columns.label is None and names_better(columns.response_1, columns.response_2)
 
     @property
     def columns_beside(self) -> set[str]:
@@ -261,6 +269,9 @@ class DataConfig(StrictModel):
         table, columns = self._table(folder, read_table), self.columns or Columns()
         if rubric is not None:
             columns, scale = _labelled_by(rubric, columns, table, several), rubric.scale or scale
+        if self.first_is_better:
+            table = with_column(table, ALWAYS, lambda _: "1")
+            columns = columns.model_copy(update={"label": ALWAYS})
         return items_of(
             table,
             columns,

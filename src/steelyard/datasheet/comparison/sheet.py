@@ -301,10 +301,15 @@ class ComparisonAnswer:
         )
 
     def remarks(self) -> list[str]:
-        """What the rows that differ do not say by themselves."""
+        """What is left out of the rows that differ, and what they do not say by themselves."""
         more = len(self.having(*DIFFER)) - len(self.shown)
-        few = [row for row in self.having(DIFFERENT) if row.flipped == PAIRS and not row.explained_by]
         said = [f"{pluralize(more, 'more figure')} {'differs' if more == 1 else 'differ'}."] if more else []
+        return said + self.reservations()
+
+    def reservations(self) -> list[str]:
+        """Why some figures only differ."""
+        said = []
+        few = [row for row in self.having(DIFFERENT) if row.flipped == PAIRS and not row.explained_by]
         if few:
             clusters = pluralize(max(row.n_clusters for row in few), "cluster")
             said.append(

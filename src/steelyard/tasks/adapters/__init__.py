@@ -228,7 +228,7 @@ class Adapter:
                 return self.reader(table)
             table, preparation = self._joined(table), Preparation()
             if self.always is not None:
-                table = _with_column(table, _ALWAYS, lambda _: self.always)
+                table = with_column(table, ALWAYS, lambda _: self.always)
             mapped = self.resolve(table, columns)
         return items_of(
             table,
@@ -246,7 +246,7 @@ class Adapter:
             if part not in chosen and (column or part not in self.optional):
                 chosen[part] = column or self._missing(part, names[0], table)
         if self.always is not None:
-            chosen.setdefault("label", _ALWAYS)
+            chosen.setdefault("label", ALWAYS)
         return Columns(**chosen)
 
     def _missing(self, part: str, name: str, table: Table) -> str:
@@ -262,18 +262,18 @@ class Adapter:
         for name in sorted({name for names in self.columns.values() for name in names if "/" in name}):
             parts = name.split("/")
             if all(part in table.columns for part in parts):
-                table = _with_column(table, name, partial(_join, parts))
+                table = with_column(table, name, partial(_join, parts))
         return table
 
 
-_ALWAYS = "always"
+ALWAYS = "always"
 
 
 def _join(parts: list[str], record: TableRecord) -> str:
     return "/".join(_text(record, part) for part in parts)
 
 
-def _with_column(table: Table, column: str, value: Callable[[TableRecord], object]) -> Table:
+def with_column(table: Table, column: str, value: Callable[[TableRecord], object]) -> Table:
     records = tuple(
         TableRecord(record.number, record.where, {**record.values, column: value(record)})
         for record in table.records

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from shlex import quote
@@ -33,6 +33,10 @@ NAMES_OF_PEOPLE = ("human", "humans", "people", "person", "annotator", "expert")
 """Words of which a column has one that people wrote; a label may be a model's."""
 
 
+PREFERENCE = {"chosen": 1.0, "rejected": 2.0}
+"""Names of the texts of a preference, the better one first, to the number of each."""
+
+
 @dataclass(frozen=True)
 class ColumnPart:
     name: str
@@ -44,6 +48,25 @@ class ColumnPart:
 
     def names(self, column: str) -> bool:
         return "_".join(words_of(column)) in (self.name, *self.fields) or known(column) in self.fields
+
+
+def is_preference(columns: Iterable[str]) -> bool:
+    """Whether columns say by their names which of two texts is the better one."""
+    return {"_".join(words_of(name)) for name in columns} >= PREFERENCE.keys()
+
+
+def names_better(first: str | None, second: str | None) -> bool:
+    """Whether the columns of two texts say by their names that the first is better."""
+    return ["_".join(words_of(name or "")) for name in (first, second)] == [*PREFERENCE]
+
+
+def text_parts(part: str, noun: str, columns: Iterable[str]) -> tuple[ColumnPart, ...]:
+    """The two texts of a pair; columns called chosen and rejected hold them where both are there."""
+    names = [(name,) if is_preference(columns) else () for name in PREFERENCE]
+    return tuple(
+        ColumnPart(f"{part}_{n}", f"{noun} {n}", (f"response_{n}", *name), TEXT)
+        for n, name in zip("12", names, strict=True)
+    )
 
 
 class ColumnFinder:
@@ -109,10 +132,13 @@ class ColumnFinder:
         parts = {**self.columns, **more}
         return f"{self.option} {quote(','.join(f'{part}={name}' for part, name in parts.items()))}"
 
-    def missing(self, *parts: ColumnPart) -> DataError:
-        """What to say where no column is the first of the parts; the others are guessed beside it."""
+    def missing(self, *parts: ColumnPart, more: str = "") -> DataError:
+        """What to say where no column is the first of the parts; the others are guessed beside it.
+
+        `more` is another way out.
+        """
         names = ", ".join(map(repr, self.table.columns[:12]))
-        more = f" and {len(self.table.columns) - 12} more" if len(self.table.columns) > 12 else ""
+        rest = f" and {len(self.table.columns) - 12} more" if len(self.table.columns) > 12 else ""
         lacking = [part for part in parts if part.name not in self.columns]
         empty = [name for name in self._free if lacking[0].names(name) and not self.cells(name)]
         if empty:
@@ -120,10 +146,18 @@ class ColumnFinder:
                 f"{self.table.name}: column {empty[0]!r} is empty, expected {lacking[0].noun}; fill it, or "
                 f"name another, as in {self.paste({lacking[0].name: 'COLUMN'})}."
             )
+        texts = [name for name in self._free if lacking[0].names(name)]
+        if texts and lacking[0].holds == VERDICT:
+            held = plain_text(self.cells(texts[0])[0]).strip()[:_LONGEST_WORD]
+            raise DataError(
+                f"{self.table.name}: column {texts[0]!r} holds {held!r} and other texts, expected "
+                f"{lacking[0].noun} in numbers or in a few words; correct it, or name another, as in "
+                f"{self.paste({lacking[0].name: 'COLUMN'})}."
+            )
         paste = self.paste({part.name: self.guess(part) or "COLUMN" for part in lacking})
         return DataError(
-            f"{self.table.name}: no column is {lacking[0].noun} for certain; found: {names}{more}; name it, "
-            f"as in {paste}."
+            f"{self.table.name}: no column is {lacking[0].noun} for certain; found: {names}{rest}; name it, "
+            f"as in {paste}{more}."
         )
 
     def guess(self, part: ColumnPart) -> str | None:

@@ -122,6 +122,12 @@ def read_csv(path: Path, delimiter: str | None = None) -> Table:
     return table_of(str(path), header, CellRows(header, list(_shared_cells(str(path), len(header), rows))))
 
 
+def csv_header(path: Path) -> tuple[str, ...]:
+    """The names of the columns, without the rows."""
+    text = read_text(path)
+    return tuple(name.strip() for name in next(_rows(text, _find_delimiter(text), "", strict=False), ()))
+
+
 def _shared_cells(name: str, width: int, rows: Iterator[list[str]]) -> Iterator[tuple[str, ...]]:
     """Each row with as many cells as the header; a cell that occurred before is the same object."""
     known: dict[str, str] = {}
