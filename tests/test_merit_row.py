@@ -16,12 +16,8 @@ from example_datasheet import example
 from pairs import pair
 from scores import calls
 from steelyard.datasheet.conclude import concluded
-<<<<<<< HEAD
-from steelyard.datasheet.instrument_card import JudgeEntry
-=======
 from steelyard.datasheet.estimate_index import MeritTest
-from steelyard.datasheet.judge_entry import JudgeEntry
->>>>>>> h37
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.question import Test
 from steelyard.datasheet.sections.first_screen import Row, key_figures
 from steelyard.datasheet.sections.summary import summarise

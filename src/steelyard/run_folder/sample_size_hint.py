@@ -34,13 +34,8 @@ from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, FOLLOWED
 from steelyard.metrics.stats.sample_size import half_width
 from steelyard.runner.planner import Plan
-<<<<<<< HEAD
 from steelyard.stimuli.brief import RUN_FAIL, RUN_PASS
-from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
-=======
-from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
->>>>>>> h37
 from steelyard.study.composite_judges import CompositeJudge, Given
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
