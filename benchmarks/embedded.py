@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from steelyard.providers.embedded.tokens import DEFAULT_SYSTEM
-from steelyard.providers.embedded.weights import ensure_weights
+from steelyard.providers.embedded.weights import DEFAULT_SYSTEM, ensure_weights
 from steelyard.providers.provider import connect
 from steelyard.runner.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study

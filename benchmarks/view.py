@@ -27,10 +27,10 @@ from steelyard.run_folder.snapshot import load_plan, planned_trials
 from steelyard.store.trials import StoredReply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.bundle import write_bundle
+from steelyard.web.review_app import ReviewPages
 from steelyard.web.server import Server
-from steelyard.web.view.app import ViewPages
-from steelyard.web.view.bundle import write_bundle
+from steelyard.web.view_app import ViewPages
 
 PAGES = {
     "overview": "/",

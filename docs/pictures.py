@@ -24,11 +24,11 @@ from starlette.types import ASGIApp
 from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import under_review, write_stimuli
 from steelyard.review.votes import start_review
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.authored.brief import LABEL_FLIP, PARAPHRASE, Brief
+from steelyard.stimuli.brief import LABEL_FLIP, PARAPHRASE, Brief
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Label, Lineage, Stimulus
+from steelyard.store.authoring import AuthoredStimulus
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.transcript import (
@@ -39,9 +39,9 @@ from steelyard.tasks.transcripts.transcript import (
     changes,
     render_transcript,
 )
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.review_app import ReviewPages
 from steelyard.web.server import Server
-from steelyard.web.view.app import ViewPages
+from steelyard.web.view_app import ViewPages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

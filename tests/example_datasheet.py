@@ -9,7 +9,7 @@ from math import sqrt
 from said import decision, fact
 from steelyard.datasheet.conclusion import CARE, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.questions.questions import decisions_of

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.scores import probe as pointwise

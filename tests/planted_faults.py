@@ -16,7 +16,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.conclude import conclusions_of
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, UNFIT, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.merit import merit_estimates

@@ -19,11 +19,11 @@ from starlette.types import ASGIApp
 from authoring_server import TASK, AuthorRequest, items, obey
 from steelyard.review.stimuli_file import under_review, write_stimuli
 from steelyard.review.votes import start_review
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.authored.brief import Brief, flip_label
-from steelyard.stimuli.authored.checks import Rejection
+from steelyard.stimuli.authored_checks import Rejection
+from steelyard.stimuli.brief import Brief, flip_label
 from steelyard.stimuli.original import original_of
+from steelyard.store.authoring import AuthoredStimulus
 from steelyard.web.server import Server
 
 FLIP, PARAPHRASE = "label_flip", "semantic_paraphrase"

@@ -16,7 +16,7 @@ from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.instrument.crossing import shift_estimates
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, pair_worths
-from steelyard.metrics.pairs.columns import Answer, collect
+from steelyard.metrics.pairs.columns import PairAnswer, collect
 from steelyard.metrics.pairs.natural import natural_estimates
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.self_preference import Treatment, self_preference
@@ -156,7 +156,7 @@ def steps(chance: Chance) -> Iterator[Estimate]:
     found = worth.draw(worth.STRONG, float(chance.choice([0.0, 1.5, 3.0])), chance, "quick")
     if chance.random() < 0.4:
         gone = chance.random(len(found)) < 0.1
-        found = replace(found, u_first=np.where(gone, np.int64(Answer.UNREADABLE), found.u_first))
+        found = replace(found, u_first=np.where(gone, np.int64(PairAnswer.UNREADABLE), found.u_first))
     yield from pair_worths(worth.CONTEXT, found, worth.layout("quick").cues)
 
 

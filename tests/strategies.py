@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.columns import Answer, Pairs
+from steelyard.metrics.pairs.columns import PairAnswer, Pairs
 
 WHOLE = ("clusters", "names", "mirrored")
-CODES = dict(zip("12taxf-", Answer, strict=True))
+CODES = dict(zip("12taxf-", PairAnswer, strict=True))
 
 
 def make(
@@ -87,7 +87,7 @@ def swap_contents(pairs: Pairs) -> Pairs:
 
 def swap_slots(pairs: Pairs) -> Pairs:
     """Exchange the slots, answers together with the order they were shown in."""
-    other = np.array([Answer.SECOND, Answer.FIRST, *list(Answer)[2:]])
+    other = np.array([PairAnswer.SECOND, PairAnswer.FIRST, *list(PairAnswer)[2:]])
     return replace(pairs, u_first=other[pairs.v_first], v_first=other[pairs.u_first])
 
 

@@ -28,10 +28,9 @@ from steelyard.stimuli.agent_edits import (
     step_order,
     truncated_tail,
 )
-from steelyard.stimuli.authored.brief import is_in_pack, pack_stimuli
+from steelyard.stimuli.brief import is_in_pack, pack_stimuli
 from steelyard.stimuli.stimulus import Label, Stimulus, Unknown
-from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin
-from steelyard.tasks.pack import AGENT_TASK, FAILS, PASSES, agent_pack
+from steelyard.tasks.pack import AGENT_TASK, FAILS, PASSES, agent_pack, builtin_texts, load_builtin
 from steelyard.tasks.task import Item
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.transcript import (

@@ -20,11 +20,11 @@ from published_data import published
 from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.juries import accuracy as jury_accuracy
+from steelyard.metrics.juries import error_rates
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.panel.juries import accuracy as jury_accuracy
-from steelyard.metrics.panel.juries import error_rates
 from steelyard.metrics.remedies.jury_selection import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores

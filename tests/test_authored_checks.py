@@ -9,17 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.stimuli.authored.brief import (
-    AMBIGUOUS,
-    GOALS,
-    LABEL_FLIP,
-    LONG,
-    ORDINAL,
-    PARAPHRASE,
-    SHORT,
-    Brief,
-)
-from steelyard.stimuli.authored.checks import (
+from steelyard.stimuli.authored_checks import (
     Reason,
     check_text,
     closest,
@@ -29,6 +19,16 @@ from steelyard.stimuli.authored.checks import (
     shared_pairs,
     unit,
     words,
+)
+from steelyard.stimuli.brief import (
+    AMBIGUOUS,
+    GOALS,
+    LABEL_FLIP,
+    LONG,
+    ORDINAL,
+    PARAPHRASE,
+    SHORT,
+    Brief,
 )
 from steelyard.tasks.pack import PackItem, pack
 from steelyard.tasks.task import Item

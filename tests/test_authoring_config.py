@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.stimuli.authored.checks import EMBEDDED_LIMIT, LOCAL_LIMIT
+from steelyard.stimuli.authored_checks import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.study.role_config import parse_roles
 
 CHECKER = {"model": "vllm/checker"}

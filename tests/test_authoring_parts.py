@@ -11,20 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from authoring_server import TASK, items
-from steelyard.authoring.author_client import AuthorClient, said_yes, score_of, text_of
-from steelyard.authoring.drafts import Draft
-from steelyard.authoring.generation_plan import stand_ins
-from steelyard.authoring.questions import (
+from steelyard.authoring.author_client import (
+    AuthorClient,
     asks_own_score,
     brief_hash,
     exemplars,
     question_of,
     questions_about,
+    said_yes,
+    score_of,
+    text_of,
     values_of,
 )
+from steelyard.authoring.drafts import Draft
+from steelyard.authoring.generation_plan import stand_ins
 from steelyard.authoring.validation import COMPARED, Diversity, originals
-from steelyard.stimuli.authored.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE, Brief
-from steelyard.stimuli.authored.checks import LOCAL_LIMIT, Rejection, closest, crowd, local_vector
+from steelyard.stimuli.authored_checks import LOCAL_LIMIT, Rejection, closest, crowd, local_vector
+from steelyard.stimuli.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE, Brief
 from steelyard.stimuli.stimulus import REJECTED
 from steelyard.study.roles import AuthorConfig, Roles
 from steelyard.study.study import Study

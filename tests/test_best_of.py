@@ -42,7 +42,7 @@ from steelyard.trials.trial import Trial
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import JsonReader
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
-from steelyard.web.view.app import ViewPages
+from steelyard.web.view_app import ViewPages
 from strategies import find
 
 CONTEXT = EstimateContext.for_protocol("j", "best_of", "base", 7)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from steelyard.cli.process import return_large_arrays, use_one_blas_thread
+from steelyard.cli.main import return_large_arrays, use_one_blas_thread
 
 
 @pytest.mark.parametrize("said", [{}, {"OPENBLAS_NUM_THREADS": "2"}, {"OMP_NUM_THREADS": "3"}])
@@ -23,5 +23,5 @@ def test_whoever_says_otherwise_is_heard(monkeypatch: pytest.MonkeyPatch, said: 
 
 def test_where_the_c_library_has_no_such_setting_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     return_large_arrays()
-    monkeypatch.setattr("steelyard.cli.process.ctypes.CDLL", lambda _: object())
+    monkeypatch.setattr("steelyard.cli.main.ctypes.CDLL", lambda _: object())
     return_large_arrays()

@@ -12,8 +12,8 @@ from commands import Command, run_command
 from said import decision
 from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.example import truncate_text
-from steelyard.datasheet.examples.selection import ExampleSelector
+from steelyard.datasheet.example import truncate_text
+from steelyard.datasheet.example_selection import ExampleSelector
 from steelyard.datasheet.questions.questions import QUESTIONS, examples_behind
 from steelyard.datasheet.render.data_files import dumps, to_json
 from steelyard.run_folder.published_files import read_datasheet

@@ -22,8 +22,8 @@ from docs_pages import ROOT
 from example_datasheet import example
 from own_judges import measured, study_of
 from servers import ScriptedServer, fails, says, wins
-from steelyard.cli import process
 from steelyard.cli.help import COMMANDS
+from steelyard.cli.main import TRANSLITERATE, prepare_streams
 from steelyard.cli.options import NOT_NEGATIVE, POSITIVE
 from steelyard.cli.output import describe_calls
 from steelyard.datasheet.words import numbers
@@ -277,7 +277,7 @@ def test_sentences_that_are_printed_as_they_are_keep_their_meaning_too() -> None
     """Tables are spelt for their output; what is echoed has its characters replaced by the stream."""
     written = io.BytesIO()
     with io.TextIOWrapper(written, encoding="latin-1") as stdout, contextlib.redirect_stdout(stdout):
-        process.prepare()
+        prepare_streams()
         click.echo("−0.3 ≤ κ ± 0.1 → 5 · √2 … ☃")
         stdout.flush()
         assert written.getvalue().decode("latin-1") == "-0.3 <= kappa ± 0.1 -> 5 · sqrt2 ... ?\n"
@@ -285,10 +285,10 @@ def test_sentences_that_are_printed_as_they_are_keep_their_meaning_too() -> None
 
 def test_the_printed_selftest_keeps_its_meaning_where_there_is_no_unicode() -> None:
     """As the page shows it, which another test holds against the command."""
-    process.prepare()
+    prepare_streams()
     page = (ROOT / "docs" / "guides" / "teach-with-planted-judges.md").read_text(encoding="utf-8")
     shown = page.partition("$ steelyard selftest\n")[2].partition("```")[0]
-    plain = shown.encode("ascii", process.TRANSLITERATE).decode("ascii")
+    plain = shown.encode("ascii", TRANSLITERATE).decode("ascii")
     assert "target sensitivity D1 " in plain
     assert re.search(r"0\.\d+-0\.\d+", plain)
     assert "?" not in plain.replace(plain.splitlines()[1], "")

@@ -17,12 +17,11 @@ import test_html
 from commands import run_command
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
-from steelyard.datasheet.comparison import markdown
-from steelyard.datasheet.comparison import terminal as comparison_terminal
 from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.rows import label, state
 from steelyard.datasheet.comparison.rows import name as term
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
+from steelyard.datasheet.comparison.text import markdown, print_comparison
 from steelyard.errors import ConfigError
 from test_html import Page
 
@@ -147,7 +146,7 @@ def test_all_figures_are_behind_full_and_behind_a_fold(measured: Path) -> None:
     full, short = printed(sheet, 140, full=True), printed(sheet, 140)
     assert all(label(each) in full for each in sheet.asked_of_both)
     assert len(short.splitlines()) < 24 < len(full.splitlines())
-    before, _, behind = markdown.render(sheet).partition("<details>")
+    before, _, behind = markdown(sheet).partition("<details>")
     assert f"**{sheet.answered.headline}**" in before.replace("\\", "")
     for each in sheet.defined:
         assert f"| {term(each)} |" in behind
@@ -241,7 +240,7 @@ def test_hostile_names_stay_text(imported, tmp_path: Path) -> None:
 
 def printed(sheet: ComparisonSheet, width: int, *, full: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width)
-    comparison_terminal.render(sheet, console, full=full)
+    print_comparison(sheet, console, full=full)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return str(text)
 
@@ -326,7 +325,7 @@ def of_known_lengths(
 
 FORMS = (
     lambda sheet: printed(sheet, 100),
-    markdown.render,
+    markdown,
     lambda sheet: json.dumps(sheet.to_json(), ensure_ascii=False),
     render,
 )

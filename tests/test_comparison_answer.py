@@ -11,10 +11,9 @@ import pytest
 
 from steelyard.api import measure
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.datasheet.comparison.answer import ComparisonAnswer
 from steelyard.datasheet.comparison.page import forests, oriented, render
 from steelyard.datasheet.comparison.rows import label, main_first, state
-from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
+from steelyard.datasheet.comparison.sheet import ComparisonAnswer, ComparisonSheet, Side
 from steelyard.datasheet.questions.more_data import profile_calls
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped

@@ -29,13 +29,12 @@ from steelyard.datasheet.conclusion import (
     next_steps_in,
 )
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.causes import GUIDE, Cause
 from steelyard.datasheet.questions.questions import FAULTS, QUESTIONS, decisions_of
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword
-from steelyard.datasheet.render.data_files import dumps
-from steelyard.datasheet.render.notebook import NotebookSheet
+from steelyard.datasheet.render.data_files import NotebookSheet, dumps
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.probes.probe import PROBES

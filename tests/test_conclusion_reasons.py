@@ -14,7 +14,7 @@ from said import answered, question, short
 from steelyard.datasheet.conclude import MOST_FACTS, concluded
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.causes import GUIDE
 from steelyard.datasheet.questions.labels import never_right
 from steelyard.datasheet.questions.merit import merit_is_reversed, same_answer

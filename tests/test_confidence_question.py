@@ -67,6 +67,10 @@ def test_an_overconfident_judge_has_its_fault_and_its_row(tmp_path: Path) -> Non
     assert found["brier_score"]["value"] == pytest.approx(whole)
     page = (tmp_path / "out" / "datasheet.html").read_text()
     assert "Reliability curves" in page
+    shown = steelyard.load(tmp_path / "out").exhibits
+    told = [each.why for each in shown if each.reading == "Confidence"]
+    assert told
+    assert all("gave another answer, confidence 99, which counts" in why for why in told)
     gated = run_command(tmp_path, "gate", "out", "--policy", "default", code=3)
     assert "surer than it is right" in gated.out + gated.err
 

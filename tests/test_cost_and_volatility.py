@@ -12,11 +12,11 @@ import pytest
 from scores import call, calls
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import glossary, numbers
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.panel.juries import panel_estimates
+from steelyard.metrics.juries import panel_estimates
 from steelyard.metrics.run.cost import (
     NO_PRICE,
     CostRow,

@@ -16,7 +16,7 @@ from servers import ScriptedServer
 from steelyard.core.json_dataclasses import from_body
 from steelyard.datasheet.run_facts import RunFacts
 from steelyard.datasheet.sections.summary import cost_summary
-from steelyard.web.view.app import ViewPages
+from steelyard.web.view_app import ViewPages
 from vendors import KEY
 
 

@@ -18,14 +18,14 @@ from own_judges import measured, study_of
 from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.conclusion import NextStep
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render import data_files, html, markdown, terminal
 from steelyard.datasheet.render.data_files import dumps, to_json
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.faults import FigureFault
 from steelyard.run_folder.published_files import read_datasheet
-from steelyard.stimuli.authored.brief import Bucket, ProbeReport
+from steelyard.stimuli.brief import Bucket, ProbeReport
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 NUMBERS = st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False)

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from steelyard.errors import PermanentError, ProviderRefusedError, UnreachableError
 from steelyard.providers.embedded.embedded import EMBEDDED_GRADED, AsyncCache, Embedded, InferenceEngine
 from steelyard.providers.embedded.model import LanguageModel, load_model, read_gguf, shared_model
-from steelyard.providers.embedded.tokens import DEFAULT_SYSTEM, Chat, Tokenizer, split_words
-from steelyard.providers.embedded.weights import ensure_weights
+from steelyard.providers.embedded.weights import DEFAULT_SYSTEM, Chat, Tokenizer, ensure_weights, split_words
 from steelyard.providers.provider import Provider
 from steelyard.tasks.checklist import catalogue
 from steelyard.trials.judge import Judge, Protocol

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pairs import pair
 from scores import call
-from steelyard.datasheet.examples.selection import OUTCOMES, CallGroup, ExampleSelector, explain
+from steelyard.datasheet.example_selection import OUTCOMES, CallGroup, ExampleSelector, explain
 from steelyard.verdicts.observations import Observation, Observations
 
 ANSWERS = st.sampled_from(["1", "2", "tie", "abstain", "unreadable", "failed"])

@@ -15,11 +15,11 @@ from steelyard.datasheet.questions import questions
 from steelyard.datasheet.render import markdown
 from steelyard.datasheet.render.html.charts.catalogue import CHARTS
 from steelyard.errors import ConfigError
+from steelyard.metrics import juries
 from steelyard.metrics.comparison import comparison
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.faults import Faults, cause_of
 from steelyard.metrics.instrument import estimates as instrument_estimates
-from steelyard.metrics.panel import juries
 from steelyard.metrics.run import cost, volatility
 
 PLUGIN = '''

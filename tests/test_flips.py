@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.metrics.estimate import Estimate, EstimateContext

@@ -31,7 +31,7 @@ from steelyard.metrics.instrument.model import (
     sandwich,
 )
 from steelyard.metrics.instrument.profile import ClusterSpread, held_at, reaches
-from steelyard.metrics.pairs.columns import Answer, Pairs
+from steelyard.metrics.pairs.columns import PairAnswer, Pairs
 from steelyard.providers.planted.decision_model import Parameters, expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 
@@ -340,7 +340,7 @@ def test_the_sandwich_of_many_tasks_agrees_with_the_information() -> None:
 
 def test_one_order_is_not_enough() -> None:
     pairs = simulate(PLANTED, 4)
-    alone = replace(pairs, v_first=np.full(len(pairs), Answer.ABSENT))
+    alone = replace(pairs, v_first=np.full(len(pairs), PairAnswer.ABSENT))
     assert {e.note for e in estimates(alone).values()} == {str(TOO_LITTLE)}
 
 

@@ -13,12 +13,12 @@ from panels import Scored
 from scores import Answer, call, calls
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.sections.tables import judges_of
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel.panel_metrics import vote_matrix
+from steelyard.metrics.panel_metrics import vote_matrix
 from steelyard.metrics.remedies.jury_selection import JuryOfThree, choose_jury_of_three, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.agreement import dawid_skene

@@ -14,7 +14,7 @@ from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.datasheet.conclusion import CARE
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.render.markdown import render as markdown
-from steelyard.datasheet.sections.not_measured import not_measured
+from steelyard.datasheet.sections.summary import not_measured
 from steelyard.importing.mapped_columns import MappedTable
 from steelyard.importing.recorded_columns import parse_recorded_columns
 

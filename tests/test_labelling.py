@@ -26,7 +26,7 @@ from steelyard.store.review_log import ReviewLog
 from steelyard.study.study import DataSource
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
-from steelyard.web.review.label_app import LabelPages
+from steelyard.web.review_app import LabelPages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -24,7 +24,7 @@ from steelyard.estimation.label_plan import LevelSpreads, binary_levels, neyman,
 from steelyard.metrics.stats.intervals import Z
 from steelyard.review.labelling import LabelSession
 from steelyard.survey import draw_labels
-from steelyard.web.review.label_app import LabelPages
+from steelyard.web.review_app import LabelPages
 
 PUBLISHED = {
     # fail rate, share of bad answers failed, share of good ones failed: ± with 200 labels of 4,000 items.

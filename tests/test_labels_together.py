@@ -17,7 +17,7 @@ from commands import Command, StartedCommand
 from review_sessions import Client, serving
 from steelyard.core.content_hash import content_hash
 from steelyard.review.labelling import LabelSession
-from steelyard.web.review.label_app import LabelPages
+from steelyard.web.review_app import LabelPages
 
 ITEMS = 40
 DRAW = (

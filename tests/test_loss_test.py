@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates, loss_test

@@ -16,7 +16,7 @@ from example_datasheet import example
 from pairs import pair
 from scores import calls
 from steelyard.datasheet.conclude import concluded
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.question import Test
 from steelyard.datasheet.sections.first_screen import Row, key_figures
 from steelyard.datasheet.sections.summary import summarise

@@ -21,7 +21,7 @@ from scores import call, calls
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render import data_files as table
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.render.data_files import dumps
@@ -31,8 +31,8 @@ from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.panel.juries import jury_estimates
-from steelyard.metrics.panel.panel_metrics import error_correlation, vote_matrix
+from steelyard.metrics.juries import jury_estimates
+from steelyard.metrics.panel_metrics import error_correlation, vote_matrix
 from steelyard.metrics.remedies.jury_selection import NO_CHOICE, halves
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.agreement import dawid_skene

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from example_datasheet import example
 from steelyard.datasheet.conclude import concluded
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.questions import QUESTIONS, decisions_of
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.datasheet.sections.first_screen import key_figures

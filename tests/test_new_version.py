@@ -24,11 +24,11 @@ from steelyard.review.new_version import next_version, write_version
 from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
 from steelyard.review.votes import start_review
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.authored.brief import GOALS, RUN_GOALS
+from steelyard.stimuli.brief import GOALS, RUN_GOALS
 from steelyard.study.role_config import check_prompt, parse_roles
 from steelyard.study.study_copy import StudyCopy, copy_study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.review_app import ReviewPages
 from steelyard.web.server import Server
 
 FLIP = "label_flip"

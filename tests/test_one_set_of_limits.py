@@ -131,7 +131,7 @@ def test_what_names_a_reading_is_a_metric() -> None:
 
 
 def sheet_of(*figures: Estimate, flagged: tuple[str, ...] = (), undecided: tuple[str, ...] = ()) -> Datasheet:
-    from steelyard.datasheet.judge_entry import JudgeEntry
+    from steelyard.datasheet.instrument_card import JudgeEntry
 
     judge = JudgeEntry("J", "planted/coin", False, {"base": "sha256:0"})
     readings = [

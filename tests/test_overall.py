@@ -18,7 +18,7 @@ from servers import ScriptedServer, says
 from steelyard.commands.overall import overall
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.render.data_files import dumps
 from steelyard.datasheet.sections.summary import summarise

@@ -18,7 +18,7 @@ from steelyard.study.judge_config import parse_judge
 from steelyard.study.role_config import parse_roles
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import Binary
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.review_app import ReviewPages
 
 OWN = "Rewrite the response below so that the rubric gives it {{ expected }}, boldly."
 WRITER, CHECKER = "openai/writer?base_url=http://127.0.0.1:9", "openai/checker?base_url=http://127.0.0.1:9"

@@ -21,7 +21,7 @@ from review_sessions import serving
 from servers import ScriptedServer, fails
 from steelyard.datasheet.render.html.charts.trend import CHANGED, SAME, TrendPoint, trend_chart
 from steelyard.web.server import Server
-from steelyard.web.view.app import ViewPages
+from steelyard.web.view_app import ViewPages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

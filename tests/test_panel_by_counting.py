@@ -17,7 +17,7 @@ from sklearn.metrics import matthews_corrcoef
 from scores import Answer, call
 from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.panel_metrics import (
+from steelyard.metrics.panel_metrics import (
     VoteMatrix,
     error_correlation,
     error_correlations,

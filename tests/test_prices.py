@@ -13,8 +13,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.providers.embedded.model import read_gguf
-from steelyard.providers.embedded.tokens import Tokenizer
-from steelyard.providers.embedded.weights import ensure_weights
+from steelyard.providers.embedded.weights import Tokenizer, ensure_weights
 from steelyard.runner import prices
 from steelyard.runner.costs import max_cost
 from steelyard.runner.prices import LongPrompt, Price, PriceClock, price_at

@@ -14,7 +14,7 @@ from commands import surroundings
 from servers import Answer, Received, ScriptedServer, wins
 from steelyard.cli import output
 from steelyard.cli.main import main
-from steelyard.cli.progress import log_line
+from steelyard.cli.output import log_line
 
 
 class Log(io.StringIO):
@@ -69,7 +69,7 @@ def test_a_run_that_is_soon_done_writes_nothing(steelyard) -> None:
             (100, 1200, 0, 10.0, 0.25),
             "100 of 1,200 calls, 10.0/s, about 110 s left, $0.2500 spent, about $2.75 to go",
         ),
-        ((12, 12, 0, 10.0, 0.0), "12 of 12 calls, 1.2/s"),
+        ((12, 12, 0, 10.0, 0.0), "12 of 12 calls, now computing the figures"),
     ],
 )
 def test_what_a_line_tells(state: tuple[int, int, int, float, float], said: str) -> None:

@@ -17,7 +17,7 @@ import steelyard
 from commands import Command, run_command
 from servers import Answer, ScriptedServer, fails, wins
 from steelyard.commands import report
-from steelyard.commands.view.viewed_run import ViewedRun
+from steelyard.commands.viewed_run import ViewedRun
 from steelyard.errors import ConfigError, StoreFormatError
 from steelyard.run_folder.publication import Publication
 from steelyard.run_folder.run_folder import SHEETS

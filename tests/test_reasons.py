@@ -11,8 +11,8 @@ import pytest
 from commands import run_command
 from reasoned_replies import AS_WRITTEN, CONTRADICTING, FURTHER, OTHERS, TRAPS, Reasoned
 from servers import Answer, Received, ScriptedServer, says
-from steelyard.commands.view.figure_calls import counted_calls
-from steelyard.commands.view.viewed_run import ViewedRun
+from steelyard.commands.figure_calls import counted_calls
+from steelyard.commands.viewed_run import ViewedRun
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, parse_scale
 from steelyard.trials.presentation import Reply
 from steelyard.verdicts.readers import ChoiceReader, JsonReader, RegexReader

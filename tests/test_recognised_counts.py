@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from commands import Command, Done, run_command
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.viewed_run import ViewedRun
+from steelyard.commands.call_index import CallFilter
+from steelyard.commands.viewed_run import ViewedRun
 from steelyard.datasheet.words.numbers import times
 from steelyard.metrics.estimate import Estimate
-from steelyard.web.view.calls import accuracy_map
+from steelyard.web.calls import accuracy_map
 
 JUDGE = "planted/rater?sensitivity=0.9&specificity=0.5&noise={}&name=mine"
 

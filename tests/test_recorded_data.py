@@ -16,7 +16,7 @@ from published_data import published
 from steelyard.core.arrays import Ints
 from steelyard.importing.pairs import read_pairs
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.columns import Answer, collect
+from steelyard.metrics.pairs.columns import PairAnswer, collect
 from steelyard.metrics.pairs.decomposition import (
     POSITIONAL_FALSE_PREFERENCE,
     STABLE_CROSS_SENSITIVITY,
@@ -133,7 +133,9 @@ def test_pandalm_is_reported_and_not_decomposed(steelyard) -> None:
 def of_content(answers: Ints) -> Ints:
     """Answers with u second, as if u had stood first: the slots change places."""
     return np.select(
-        [answers == Answer.FIRST, answers == Answer.SECOND], [Answer.SECOND, Answer.FIRST], answers
+        [answers == PairAnswer.FIRST, answers == PairAnswer.SECOND],
+        [PairAnswer.SECOND, PairAnswer.FIRST],
+        answers,
     )
 
 
@@ -158,7 +160,7 @@ def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
     # Flips compare verdicts alone: a reply that nobody could read agrees with nothing.
     flips = count_flips(pairs)
     both_lost = [
-        np.all(order[:, list(runs)] == Answer.UNREADABLE, axis=1).sum()
+        np.all(order[:, list(runs)] == PairAnswer.UNREADABLE, axis=1).sum()
         for order in (first, second)
         for runs in combinations(range(3), 2)
     ]

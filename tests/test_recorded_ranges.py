@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.commands.import_verdicts import ImportResult, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.selection import ExampleSelector, explain
+from steelyard.datasheet.example_selection import ExampleSelector, explain
 from steelyard.errors import DataError
 from steelyard.verdicts.call_answers import CallAnswers
 

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from pairs import pair as natural_pair
 from scores import call as score_call
 from steelyard.metrics.estimate import EstimateContext, Interval
-from steelyard.metrics.pairs.columns import BY_CONSTRUCTION, Answer, Pairs, as_tie, collect, share_of_calls
+from steelyard.metrics.pairs.columns import (
+    BY_CONSTRUCTION,
+    PairAnswer,
+    Pairs,
+    as_tie,
+    collect,
+    share_of_calls,
+)
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, direction_estimates, equals_tests
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.remedies.mitigations import UNCURED, MitigatedJudge, jury_remedies, mitigated_judges
@@ -323,7 +330,7 @@ def answer_table(pairs: Pairs) -> np.ndarray:
     """(answer when u first) × (answer when v first) of complete pairs; abstained is tie."""
     counts = np.zeros((3, 3), dtype=np.int64)
     for u, v in zip(as_tie(pairs.u_first), as_tie(pairs.v_first), strict=True):
-        if max(u, v) <= Answer.TIE:
+        if max(u, v) <= PairAnswer.TIE:
             counts[u, v] += 1
     return counts
 

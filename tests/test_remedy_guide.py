@@ -61,3 +61,6 @@ def test_a_fault_is_shown_by_a_chart_that_has_it() -> None:
     sheet = replace(example(), verdicts=(verdict("Length", "Merit"),))
     shown = [evidence(sheet, charts).chart for charts in (drawn, drawn[:2])]
     assert [chart and chart.id for chart in shown] == ["worth", "psychometric"]
+    drawn.append(Chart("reliability", "", (Panel("<svg/>"),), id="reliability"))
+    told = evidence(replace(sheet, verdicts=(verdict("Confidence"),)), drawn).chart
+    assert told == drawn[-1]

@@ -22,7 +22,7 @@ from steelyard.review.votes import add_arrival, start_review
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.web.pages import as_browser_text
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.review_app import ReviewPages
 from steelyard.web.server import Server
 
 if TYPE_CHECKING:

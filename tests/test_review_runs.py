@@ -19,9 +19,9 @@ from review_sessions import Client, lines, serving, written_folder
 from servers import ScriptedServer
 from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
 from steelyard.review.stimuli_file import ReviewerEdit, before_edit, edited_run, with_run
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.stimulus import Label, Lineage, Stimulus
+from steelyard.store.authoring import AuthoredStimulus
 from steelyard.tasks.transcripts.transcript import (
     Block,
     ToolCall,
@@ -30,7 +30,7 @@ from steelyard.tasks.transcripts.transcript import (
     changes,
     render_transcript,
 )
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.review_app import ReviewPages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -25,7 +25,7 @@ from steelyard.review.votes import BY_HAND, add_arrival, in_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
 from steelyard.store.review_log import ReviewLog, StaleError
-from steelyard.web.review.app import LISTED, ReviewPages
+from steelyard.web.review_app import LISTED, ReviewPages
 from steelyard.web.server import Access, Server, usual_port
 
 FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"

@@ -20,7 +20,7 @@ from steelyard.review.session import ReviewSession, VoteRequest
 from steelyard.review.vote_file import export_votes as decision_lines
 from steelyard.review.vote_file import import_votes
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.review_app import ReviewPages
 
 FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"
 

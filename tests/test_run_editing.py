@@ -12,7 +12,7 @@ import pytest
 from commands import Command, Done
 from editing_server import Cast, Question, edit, last_message, plan, write_study
 from servers import Answer, ScriptedServer, fails, says
-from steelyard.stimuli.authored.brief import ProbeReport
+from steelyard.stimuli.brief import ProbeReport
 from steelyard.stimuli.stimulus import Stimulus
 
 OUT = ("--out", "run")

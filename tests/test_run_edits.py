@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.core.content_hash import content_hash, plain
-from steelyard.stimuli.authored.brief import Brief
-from steelyard.stimuli.authored.checks import Rejection
-from steelyard.stimuli.authored.run_edits import (
+from steelyard.stimuli.authored_checks import Rejection
+from steelyard.stimuli.brief import Brief
+from steelyard.stimuli.run_edits import (
     EditPlan,
     TurnEdit,
     find_contradictions,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from panels import panel_datasheet
 from scores import call
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.metrics.run.losses import loss_estimates

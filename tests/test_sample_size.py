@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 from commands import Command
 from steelyard.commands.ranking import ranking_power
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.data_files import dumps
 from steelyard.errors import DataError
 from steelyard.metrics.estimate import Estimate, Interval

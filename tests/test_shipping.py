@@ -25,7 +25,7 @@ RUN_TIME = (
     "datasheet/render/html/templates/page.html.j2",
     "guides/fix-a-judge.md",
     "py.typed",
-    "stimuli/authored/prompts/author.md",
+    "stimuli/prompts/author.md",
     "tasks/catalog/bread.yaml",
     "web/static/view.js",
 )

@@ -35,8 +35,7 @@ from steelyard.tasks.sources.items import (
     repeated_texts,
 )
 from steelyard.tasks.sources.read import Format, _lines, _rows, encoding_of, read_table
-from steelyard.tasks.sources.sampling import PerStratum, draw
-from steelyard.tasks.sources.table import LabelMap
+from steelyard.tasks.sources.table import LabelMap, PerStratum, draw
 from steelyard.tasks.task import Item
 
 ROWS: list[dict[str, Any]] = [

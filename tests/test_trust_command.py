@@ -113,6 +113,13 @@ def test_verdicts_of_one_task_count_once(command: Command, verdicts: Path, tmp_p
     assert "400 labels lie in 134 tasks: one verdict of each" in " ".join(done.out.split())
 
 
+def test_rows_of_which_nobody_can_tell_whether_they_repeat(command: Command, verdicts: Path) -> None:
+    told = "No column names the items, so each row counts as one of its own."
+    assert told not in " ".join(command(*FIT).out.split())
+    verdicts.write_text(verdicts.read_text().replace("item,", "note,", 1))
+    assert told in " ".join(command(*FIT).out.split())
+
+
 def test_repeated_rows_are_no_further_labels(command: Command, verdicts: Path, tmp_path: Path) -> None:
     lines = verdicts.read_text().splitlines()
     verdicts.write_text("\n".join([lines[0], *(line for line in lines[1:] for _ in range(3))]) + "\n")
@@ -187,6 +194,15 @@ def test_a_cascade_costs_less_at_the_same_promise(command: Command, tmp_path: Pa
     assert fitted["dollars"] == pytest.approx(1 * first + 40 * second + 900 * people)
     assert second == pytest.approx(1 - body["stages"][0]["verdicts"]["accepted"] / 2000)
     assert f"${fitted['dollars']:,.2f}" in done.out
+
+
+def test_the_ring_is_that_of_the_first_judge_that_accepts(command: Command, verdicts: Path) -> None:
+    useless = ("--judge", "quick", "--judge", "verdict", "--signal", "quick=noise")
+    fit = (*FIT[:5], *useless, "--signal", "verdict=confidence", "--html", "page.html")
+    assert command(*fit, "--error", "0.12").code == 0
+    assert "A ring marks the threshold of verdict." in verdicts.with_name("page.html").read_text()
+    assert command(*fit, "--error", "0.01").code == 4
+    assert "A ring marks" not in verdicts.with_name("page.html").read_text()
 
 
 def test_one_sided_errors(command: Command, verdicts: Path, tmp_path: Path) -> None:
@@ -684,6 +700,18 @@ def test_an_answer_that_the_fit_did_not_have_is_escalated(
     assert counts["escalated"] == {"an answer that no judge gave in the fit": 1}
 
 
+def test_a_decided_table_is_decided_again_and_runs_no_formula(command: Command, tmp_path: Path) -> None:
+    """Columns of an earlier decision are replaced, though only a later row has them."""
+    write_verdicts(tmp_path / "verdicts.csv")
+    assert command(*FIT).code == 0
+    rows = [{"verdict": 1, "confidence": 1.0, "=1+1": "=2"}, {"verdict": 1, "confidence": 0.5, "trust": "x"}]
+    (tmp_path / "v.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert command("trust", "apply", "trust.json", "v.jsonl", "--out", "v.csv").code == 0
+    head, *decided = csv.reader((tmp_path / "v.csv").read_text().splitlines())
+    assert head == ["verdict", "confidence", "'=1+1", "trust", "trust_answer", "trust_judge", "trust_reason"]
+    assert [row[2:4] for row in decided] == [["'=2", "accept"], ["", "escalate"]]
+
+
 def test_a_signal_on_another_scale_is_refused(command: Command, verdicts: Path, tmp_path: Path) -> None:
     """Fitted on shares, 45 percent would lie above every threshold."""
     assert command(*FIT).code == 0
@@ -691,6 +719,27 @@ def test_a_signal_on_another_scale_is_refused(command: Command, verdicts: Path, 
     done = command("trust", "apply", "trust.json", "fresh.csv")
     assert done.code == 2
     assert "item 'b': column 'confidence' holds 45, expected a number from 0 to 1" in done.err
+
+
+def test_another_scale_is_refused(
+    command: Command, verdicts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers 0 and 1 of a longer scale would be accepted as those of the fitted one."""
+    told = "was fitted on the scale binary, found 0-5"
+    bound_file(tmp_path)
+    for each in ("apply", "check"):
+        done = command("trust", each, "trust.json", "verdicts.csv", "--scale", "0-5")
+        assert (done.code, told in done.err) == (3, True)
+    assert command("trust", "apply", "trust.json", "verdicts.csv", "--scale", "binary").code == 0
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    judge = import_module("own").judge
+    body = trust_of(tmp_path)
+    stage = body["stages"][0] | {"signal": body["stages"][0]["signal"] | {"kind": "repeats", "calls": 1}}
+    (tmp_path / "trust.json").write_text(json.dumps(signed({**body, "stages": [stage]})))
+    with pytest.raises(CertificateError, match=told):
+        steelyard.trusted(steelyard.remedied(judge, scale="0-5"), "trust.json")
+    steelyard.trusted(steelyard.remedied(judge, scale="binary"), "trust.json")
 
 
 def test_items_without_a_task_are_still_one_item(command: Command, tmp_path: Path) -> None:

@@ -241,6 +241,35 @@ def test_the_jury_of_a_run_is_the_fitted_one(repeated: Path, tmp_path: Path) -> 
         assert told in run_command(repeated, "trust", "apply", "jury.json", name, code=code).err
 
 
+def test_judges_that_are_shown_no_question_may_be_asked_another(repeated: Path) -> None:
+    """`apply` and `trusted` go by one rule; another scale is another judge."""
+    fit = (
+        "trust",
+        "fit",
+        "run",
+        "-j",
+        "sharp",
+        "--signal",
+        "repeats",
+        "--error",
+        "0.25",
+        "--out",
+        "own.json",
+    )
+    run_command(repeated, *fit)
+    assert json.loads((repeated / "own.json").read_text())["question"] is None
+    (repeated / "even.md").write_text("Even numbers pass.\n")
+    study = (repeated / "study.yaml").read_text()
+    for name, old, new, told in (
+        ("even", "rubric.md", "even.md", None),
+        ("longer", "scale: binary", "scale: 0-5", "was fitted on the scale binary, found 0-5"),
+    ):
+        (repeated / f"{name}.yaml").write_text(study.replace(old, new))
+        run_command(repeated, "measure", f"{name}.yaml", "--out", name)
+        done = run_command(repeated, "trust", "apply", "own.json", name, code=3 if told else 0)
+        assert told is None or told in done.err
+
+
 def test_an_item_with_fewer_calls_has_no_agreement_of_repeats() -> None:
     once, thrice = [CallAnswer("1")], [CallAnswer("1"), CallAnswer("1"), CallAnswer("0")]
     panel = {"j": ItemAnswers({"a": ItemAnswer(once, "a"), "b": ItemAnswer(thrice, "b")})}
@@ -318,5 +347,9 @@ def test_the_shipped_prompt_is_asked_and_its_confidence_read(
         with pytest.raises(CertificateError, match="was fitted for another instruction or rubric"):
             steelyard.trusted(judge, "run/trust.json")
         (tmp_path / "other.md").write_text("Even numbers pass.\n")
-        with pytest.raises(CertificateError, match="was fitted for another instruction or rubric"):
+        told = "was fitted for another instruction or rubric"
+        with pytest.raises(CertificateError, match=told):
             steelyard.trusted(judge, "run/trust.json", rubric="other.md")
+        (tmp_path / "study.yaml").write_text(json.dumps(body).replace("rubric.md", "other.md"))
+        run_command(tmp_path, "measure", "study.yaml", "--out", "other")
+        assert told in run_command(tmp_path, "trust", "apply", "run/trust.json", "other", code=3).err

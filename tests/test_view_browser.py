@@ -28,7 +28,7 @@ from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.web.server import Server
-from steelyard.web.view.app import ViewPages
+from steelyard.web.view_app import ViewPages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -17,10 +17,10 @@ import pytest
 
 from browsers import chromium, complaints, opened
 from commands import run_command
-from steelyard.commands.view.figure_calls import calls_behind
-from steelyard.commands.view.viewed_run import ViewedRun, details
+from steelyard.commands.figure_calls import calls_behind
+from steelyard.commands.viewed_run import ViewedRun, details
 from steelyard.errors import ConfigError
-from steelyard.web.view.bundle import place_of, write_bundle
+from steelyard.web.bundle import place_of, write_bundle
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,11 @@ from editing_server import Cast, write_study
 from own_judges import measured, study_of
 from review_sessions import Client, serving
 from servers import ScriptedServer
-from steelyard.commands.view.call_index import CallFilter, differing_calls
-from steelyard.commands.view.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
-from steelyard.commands.view.viewed_run import ViewedRun
+from steelyard.commands.call_index import CallFilter, differing_calls
+from steelyard.commands.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
+from steelyard.commands.viewed_run import ViewedRun
 from steelyard.datasheet.render.html import page
-from steelyard.datasheet.sections.rows import Cell
+from steelyard.datasheet.sections.sections import Cell
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import confusion_tables
 from steelyard.datasheet.words import numbers
@@ -32,7 +32,7 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.study.study import Study
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
-from steelyard.web.view.app import ViewPages
+from steelyard.web.view_app import ViewPages
 
 SHAKY, FIRST = "planted/probit?name=shaky&s=0.6&tau=0.5&lapse=0.05&seed=3", "planted/first"
 CRITERION = ["vacuum", "ladder", "criterion"]

@@ -31,10 +31,10 @@ from steelyard.commands.history import (
 )
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.run_folder.published_files import read_datasheet
+from steelyard.web.bundle import write_bundle
+from steelyard.web.history import History, history, questions_of
 from steelyard.web.server import Server
-from steelyard.web.view.app import ViewPages
-from steelyard.web.view.bundle import write_bundle
-from steelyard.web.view.history import History, history, questions_of
+from steelyard.web.view_app import ViewPages
 from weekly_runs import WEEKS, measure_weekly
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ import pytest
 from commands import Command, run_command
 from review_sessions import Client, serving
 from servers import ScriptedServer, fails
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.viewed_run import ViewedRun
+from steelyard.commands.call_index import CallFilter
+from steelyard.commands.viewed_run import ViewedRun
 from steelyard.errors import ConfigError
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.web.view.app import PAGE_SIZE, ViewPages
+from steelyard.web.view_app import PAGE_SIZE, ViewPages
 
 JUDGES = ("planted/probit?name=shaky&s=0.6&beta=0.5&seed=3", "planted/first")
 

@@ -10,7 +10,7 @@ import pytest
 from review_sessions import Client, serving, written_folder
 from steelyard.errors import ConfigError
 from steelyard.review.session import ReviewSession
-from steelyard.web.review.app import ReviewPages
+from steelyard.web.review_app import ReviewPages
 from steelyard.web.server import BODY_LIMIT, Access, Server, require_loopback
 
 ITEM = "sky-0/label_flip/0"

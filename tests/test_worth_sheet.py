@@ -16,7 +16,7 @@ from planted_faults import verdicts_on
 from said import answered
 from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.clauses import fact_text, sentence
 from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise

@@ -6,7 +6,7 @@ import pytest
 
 from steelyard.core.registry import Spec
 from steelyard.probes.probe import PROBES
-from steelyard.stimuli.authored.brief import GOALS, LONG, ORDINAL, flip_label
+from steelyard.stimuli.brief import GOALS, LONG, ORDINAL, flip_label
 from steelyard.stimuli.stimulus import Label, Unknown
 from steelyard.study.study import Study
 from steelyard.tasks.pack import pack, pack_items

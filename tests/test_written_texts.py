@@ -22,7 +22,7 @@ from steelyard.commands.gate.ruling import apply_policy
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.datasheet.sections.summary import summarise

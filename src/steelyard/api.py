@@ -20,7 +20,7 @@ from steelyard.commands.remedied import RemediedJudge, remedied_judge
 from steelyard.commands.report import current_datasheet, publish
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
-from steelyard.datasheet.render.notebook import NotebookSheet
+from steelyard.datasheet.render.data_files import NotebookSheet
 from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
 from steelyard.providers.function.frameworks.adapter import adapter_for

@@ -17,11 +17,11 @@ from steelyard.metrics.instrument.derived import limit_of_detection
 from steelyard.metrics.instrument.estimates import protocol_estimates
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import fit_instrument
+from steelyard.metrics.juries import panel_estimates
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.natural import CELLS as NATURAL_CELLS
 from steelyard.metrics.pairs.signal_detection import criterion_estimates, sensitivity_shifts
-from steelyard.metrics.panel.juries import panel_estimates
 from steelyard.metrics.run.cost import run_costs
 from steelyard.metrics.run.losses import METRICS as LOSSES
 from steelyard.metrics.run.losses import loss_rate

@@ -33,6 +33,8 @@ from steelyard.metrics.pairs import ladder as ladder_figures
 from steelyard.metrics.pairs.equals import direction_estimates
 from steelyard.metrics.run import volatility
 from steelyard.metrics.scores import probe as score_figures
+from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.probe import by_scale
 from steelyard.verdicts.observations import Observations
 
 FILE = Path(__file__).parents[2] / "docs" / "verdicts.json"
@@ -119,6 +121,11 @@ def _of_same_content(heading: EstimateContext, *rest: Any) -> list[Any]:
     return direction_estimates(heading, *rest) if heading.group.get("kind") == "same_subset" else []
 
 
+def _of_items(context: EstimateContext, scores: Scores, among: Any = ()) -> list[Any]:
+    """Scores on unchanged items, of which verdicts read; not those of each probe and pooled ones."""
+    return by_scale(context, scores, among) if among is score_figures.OF_ITEMS else []
+
+
 LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
     (assembling, "ProtocolFits", _NoArms),
     (assembling, "jury_remedies", _nothing),
@@ -128,7 +135,7 @@ LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
     (ladder_figures, "direction_estimates", _of_same_content),
     (ladder_figures, "by_base_level", _nothing),
     (ladder_figures, "dprime_estimates", _nothing),
-    (score_figures, "by_scale", _nothing),
+    (score_figures, "by_scale", _of_items),
 )
 """Figures that no verdict reads, and those of several judges; tests show that none decides a word."""
 

@@ -28,9 +28,9 @@ from calibration.answers import (
 )
 from calibration.judges import PlantedJudge
 from steelyard.core.arrays import Ints
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.probes.probe import AuthoredProbe, Showing
-from steelyard.stimuli.authored.brief import is_in_pack
+from steelyard.stimuli.brief import is_in_pack
 from steelyard.stimuli.stimulus import Label, Prefers, Stimulus
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config

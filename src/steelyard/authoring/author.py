@@ -8,29 +8,26 @@ from functools import partial
 from shlex import quote
 
 from steelyard.authoring.author_client import (
+    KEEPS_MEANING,
     AuthorClient,
     StoppedError,
+    author_exchange,
+    brief_hash,
+    editor_exchange,
     plan_of,
+    planner_exchange,
+    question_of,
+    summarizer_exchange,
     summary_of,
     text_of,
     turn_edit_of,
 )
 from steelyard.authoring.drafts import Draft, RunDraft, alive, run_draft, text_draft
-from steelyard.authoring.questions import (
-    KEEPS_MEANING,
-    author_exchange,
-    brief_hash,
-    editor_exchange,
-    planner_exchange,
-    question_of,
-    summarizer_exchange,
-)
 from steelyard.authoring.validation import Diversity, Validation, originals
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import ConfigError, RunError
 from steelyard.review.stimuli_file import under_review
 from steelyard.review.votes import BY_MEASURE, add_arrival, start_review, write_decisions
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.costs import check_prices, stored_cost
 from steelyard.runner.limits import RunLimits
@@ -38,12 +35,12 @@ from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import require_finished
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import Progress, RunSession
-from steelyard.stimuli.authored.brief import ORDINAL, Brief, ProbeReport
-from steelyard.stimuli.authored.checks import Rejection, check_text, words
-from steelyard.stimuli.authored.run_edits import PlanStep, find_fault, unplanned_refusal
+from steelyard.stimuli.authored_checks import Rejection, check_text, words
+from steelyard.stimuli.brief import ORDINAL, Brief, ProbeReport
 from steelyard.stimuli.original import original_of
+from steelyard.stimuli.run_edits import PlanStep, find_fault, unplanned_refusal
 from steelyard.stimuli.stimulus import PENDING, Stimulus
-from steelyard.store.authoring import AuthoredRow
+from steelyard.store.authoring import AuthoredRow, AuthoredStimulus, count_by_probe
 from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study, reference_trials
 from steelyard.study.study_copy import StudyCopy

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus
-from steelyard.stimuli.authored.brief import RUN_FAIL, Brief
-from steelyard.stimuli.authored.checks import Rejection
-from steelyard.stimuli.authored.run_edits import EditPlan, PlanStep, find_contradictions
+from steelyard.stimuli.authored_checks import Rejection
+from steelyard.stimuli.brief import RUN_FAIL, Brief
+from steelyard.stimuli.run_edits import EditPlan, PlanStep, find_contradictions
 from steelyard.stimuli.stimulus import NOBODY, REJECTED, Stimulus
+from steelyard.store.authoring import AuthoredStimulus
 from steelyard.study.roles import SHOWN_BEFORE, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.task import Task

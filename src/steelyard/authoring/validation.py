@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from steelyard.authoring.author_client import AuthorClient, OnAuthorReply, said_yes, score_of
-from steelyard.authoring.drafts import Draft
-from steelyard.authoring.questions import (
+from steelyard.authoring.author_client import (
+    AuthorClient,
+    OnAuthorReply,
     asks_own_score,
     embedding_exchange,
     original_exchange,
     questions_about,
+    said_yes,
+    score_of,
     validator_exchange,
 )
-from steelyard.stimuli.authored.brief import ORDINAL
-from steelyard.stimuli.authored.checks import Rejection, Vector, closest, crowd, local_vector, unit
+from steelyard.authoring.drafts import Draft
+from steelyard.stimuli.authored_checks import Rejection, Vector, closest, crowd, local_vector, unit
+from steelyard.stimuli.brief import ORDINAL
 from steelyard.study.roles import BORDER, EXPANSION, GRADE, MEANING, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.sources.items import draw_items

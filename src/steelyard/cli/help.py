@@ -17,7 +17,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Decide": {
         "compare": "steelyard.cli.compare:compare",
-        "gate": "steelyard.cli.gate:gate",
+        "gate": "steelyard.cli.compare:gate",
         "estimate": "steelyard.cli.survey:estimate",
         "trust fit": "steelyard.cli.trust:fit",
         "trust apply": "steelyard.cli.trust:apply",

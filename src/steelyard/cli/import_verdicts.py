@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.main import use_one_blas_thread
 from steelyard.cli.options import KINDS, option, takes
 from steelyard.cli.output import (
     FULL,
@@ -20,7 +21,6 @@ from steelyard.cli.output import (
     print_results,
     warn,
 )
-from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.settings import argument, flag, setting, several
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError

@@ -1,8 +1,11 @@
-"""The `steelyard` command: lazy imports, examples in the help, exit codes."""
+"""The `steelyard` command: settings of the process, lazy imports, examples in the help, exit codes."""
 
 from __future__ import annotations
 
+import codecs
+import ctypes
 import gc
+import io
 import os
 import sys
 from difflib import get_close_matches
@@ -10,7 +13,6 @@ from importlib import import_module
 
 import click
 
-from steelyard.cli import process
 from steelyard.cli.help import COMMANDS, command_rows, help_epilog
 from steelyard.cli.options import with_plain_yes
 from steelyard.cli.output import print_error, warn
@@ -18,6 +20,85 @@ from steelyard.core.dotenv import load_dotenv
 from steelyard.core.text import plural
 from steelyard.errors import ConfigError, RunError, SteelyardError
 from steelyard.version import __version__
+
+TRANSLITERATE = "steelyard.transliterate"
+"""Name of the codec error handler for characters that an output cannot encode."""
+
+
+def prepare_streams() -> None:
+    _reserve_descriptors()
+    if sys.stdout is None:
+        raise RunError("standard output is closed; redirect it to a file, or to /dev/null to discard it.")
+    codecs.register_error(TRANSLITERATE, _transliterate)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=TRANSLITERATE)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="backslashreplace")
+
+
+def flush_stdout() -> None:
+    """Flush stdout, so that a full disk raises an error."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def discard_stdout() -> None:
+    """Redirect stdout to the null device: buffered text would fail again when the process ends."""
+    if sys.stdout is None:
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
+
+
+def _reserve_descriptors() -> None:
+    """A file opened later must not get the number of a closed stream: libraries write there unasked."""
+    number = os.open(os.devnull, os.O_RDWR)
+    while number <= 2:
+        number = os.open(os.devnull, os.O_RDWR)
+    os.close(number)
+
+
+def _transliterate(error: UnicodeError) -> tuple[str | bytes, int]:
+    """`≤` as `<=`, `−` as `-`; a question mark where there is no such spelling."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    from steelyard.datasheet.words.text import ascii_only
+
+    return ascii_only(error.object[error.start : error.end]), error.end
+
+
+_SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def use_one_blas_thread() -> None:
+    """Set one BLAS thread: the matrices are small, and threads cost more than they gain.
+
+    Call it before numpy is imported, and only in commands that run no model in this process. A value that the
+    environment already has wins.
+    """
+    if not any(name in os.environ for name in _SETTINGS):
+        os.environ[_SETTINGS[0]] = "1"
+
+
+_MMAP_THRESHOLD = -3
+"""Parameter of glibc's `mallopt`."""
+LARGE = 1 << 19
+"""Bytes of an allocation that is given back to the system as soon as it is freed."""
+
+
+def return_large_arrays() -> None:
+    """Give freed columns back to the system: else glibc keeps them in a heap with holes between them.
+
+    A million trials take a third less memory then. Other C libraries have no such setting.
+    """
+    try:
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGE)
+    except (AttributeError, OSError, TypeError):
+        return
+
 
 NAMED = 8
 """Ignored variables of a `.env` that are named."""
@@ -108,12 +189,12 @@ def cli() -> None:
 def main() -> None:
     gc.set_threshold(50_000, 20, 20)  # most objects of a command live until its end: collect less often
     try:
-        process.prepare()
+        prepare_streams()
         try:
             code = cli.main(prog_name="steelyard", standalone_mode=False)
         except SystemExit as stop:
             code = stop.code
-        process.flush()
+        flush_stdout()
     except SteelyardError as error:
         print_error(error)
         code = error.exit_code
@@ -124,10 +205,10 @@ def main() -> None:
         print_error("interrupted; run the same command again to continue.")
         code = 1
     except BrokenPipeError:
-        process.discard()
+        discard_stdout()
         code = 1
     except (OSError, UnicodeError) as error:
-        process.discard()
+        discard_stdout()
         print_error(_describe_os_error(error))
         code = 1
     except Exception as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.help import StudyCommand
+from steelyard.cli.main import return_large_arrays
 from steelyard.cli.options import StudyOptions, WholeRange, takes, until_setting
 from steelyard.cli.output import (
     describe_calls,
@@ -22,7 +23,6 @@ from steelyard.cli.output import (
     print_results,
     warn,
 )
-from steelyard.cli.process import return_large_arrays
 from steelyard.cli.study import (
     RULE,
     VERDICT,
@@ -76,7 +76,7 @@ def measure(options: MeasureOptions) -> None:
 
         print_study_plan(study, folder, options.as_json, generation)
         return
-    from steelyard.cli.progress import LiveProgress
+    from steelyard.cli.output import LiveProgress
     from steelyard.commands.measure import measure as run
     from steelyard.providers.provider import model_info
     from steelyard.runner.batch_runner import judges_without_batches
@@ -235,7 +235,7 @@ def generate(options: GenerateOptions) -> None:
     """
     from rich.console import Console
 
-    from steelyard.cli.progress import LiveProgress
+    from steelyard.cli.output import LiveProgress
     from steelyard.study.study import with_placeholder_labels
     from steelyard.study.study_probes import open_briefs
 

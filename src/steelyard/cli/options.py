@@ -245,7 +245,6 @@ class StudyOptions:
     )
     budget: float | None = setting("Stop before spending more than this.", "USD", kind="not negative")
     no_preflight: bool = flag("Keep calling a judge whose first 8 calls were refused or not parsed.")
-    no_pilot: bool = flag("Earlier spelling of --no-preflight.", hidden=True)
     concurrency: int = setting(
         "Parallel calls per server, or per judge without one.", "N", default=16, kind="count"
     )

@@ -90,7 +90,7 @@ def review(options: ReviewOptions) -> None:
 def _review(options: ReviewOptions) -> None:
     from steelyard.review.progress import review_progress
     from steelyard.review.session import RefusedError, ReviewSession
-    from steelyard.web.review.app import ReviewPages
+    from steelyard.web.review_app import ReviewPages
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(options.pages.host, remote=options.pages.allow_remote)
@@ -121,7 +121,7 @@ def _review(options: ReviewOptions) -> None:
 
 def _label(options: ReviewOptions) -> None:
     from steelyard.review.labelling import LabelSession
-    from steelyard.web.review.label_app import LabelPages
+    from steelyard.web.review_app import LabelPages
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(options.pages.host, remote=options.pages.allow_remote)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.main import return_large_arrays, use_one_blas_thread
 from steelyard.cli.options import PageOptions, takes
 from steelyard.cli.output import (
     FULL,
@@ -20,7 +21,6 @@ from steelyard.cli.output import (
     print_results,
     warn,
 )
-from steelyard.cli.process import return_large_arrays, use_one_blas_thread
 from steelyard.core.settings import argument, flag, group, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, SteelyardError
@@ -49,7 +49,7 @@ def report(options: RebuildOptions) -> None:
     """
     use_one_blas_thread()
     return_large_arrays()
-    from steelyard.cli.progress import working
+    from steelyard.cli.output import working
     from steelyard.commands.report import publish
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.run_messages import metric_errors
@@ -124,7 +124,7 @@ def show(options: ShowOptions) -> None:
 def _print_examples(chosen: Sequence[JudgeExamples], wanted: ShowRequest) -> None:
     from shutil import get_terminal_size
 
-    from steelyard.datasheet.render.examples import render
+    from steelyard.datasheet.render.clauses import render
     from steelyard.datasheet.words.text import escape_control_chars
 
     width = min(get_terminal_size((80, 24)).columns, 100)
@@ -161,10 +161,10 @@ def view(options: ViewOptions) -> None:
     a run may continue meanwhile.
     """
     from steelyard.web.server import Server, require_loopback
-    from steelyard.web.view.app import ViewPages
+    from steelyard.web.view_app import ViewPages
 
     if options.bundle is not None:
-        from steelyard.web.view.bundle import write_bundle
+        from steelyard.web.bundle import write_bundle
 
         count = write_bundle(
             options.folders, options.bundle, lambda words: click.echo(f"writing {words}", err=True)

@@ -118,7 +118,7 @@ def run_limits(options: StudyOptions) -> RunLimits:
         attempts=options.attempts,
         backoff=options.backoff,
         call_timeout=options.timeout,
-        preflight=not (options.no_preflight or options.no_pilot),
+        preflight=not options.no_preflight,
         budget=options.budget,
         engine=options.engine,
     )

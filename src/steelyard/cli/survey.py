@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.main import use_one_blas_thread
 from steelyard.cli.options import KINDS, option, takes
 from steelyard.cli.output import display_path, plain, print_note, warn
-from steelyard.cli.process import use_one_blas_thread
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.survey.options import (

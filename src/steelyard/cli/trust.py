@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from steelyard.cli.main import use_one_blas_thread
 from steelyard.cli.options import takes
 from steelyard.cli.output import display_path
-from steelyard.cli.process import use_one_blas_thread
 from steelyard.cli.survey import finish_report, print_lines
 from steelyard.survey.options import ReportOptions
 from steelyard.trust.options import ApplyOptions, CheckOptions, FitOptions
@@ -51,7 +51,7 @@ def apply(options: ApplyOptions) -> None:
 
     counts, out = apply_trust(options)
     if options.as_json:
-        click.echo(json.dumps(counts.to_json(), indent=1))
+        click.echo(json.dumps(vars(counts), indent=1))
     else:
         print_lines(counts.lines())
         click.echo(f"Written: {display_path(out)}")

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.comparison.comparison import Comparison, compare, compare_worths

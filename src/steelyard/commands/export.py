@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.commands.view.call_index import CallCounts
-from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
+from steelyard.commands.call_index import CallCounts
+from steelyard.commands.viewed_run import CallDetail, LoadedRun, ViewedRun, details
 from steelyard.core.files import atomic_write, atomic_write_text, write_error
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError

@@ -29,8 +29,7 @@ from steelyard.commands.gate.ruling import PASS
 from steelyard.core.content_hash import canonical_json, content_hash, short_hash
 from steelyard.core.files import atomic_write_text, cache_folder, signature
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.instrument_card import card_texts
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry, card_texts
 from steelyard.errors import SteelyardError
 from steelyard.metrics.comparison.comparison import Comparison, compare_units
 from steelyard.metrics.comparison.paired import Paired

@@ -13,7 +13,7 @@ from steelyard.core.registry import Spec
 from steelyard.datasheet.conclusion import CARE, UNFIT, Conclusion, NextStep, Step
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
+from steelyard.datasheet.instrument_card import RECORDED, JudgeEntry
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import Materials

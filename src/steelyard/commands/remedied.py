@@ -14,10 +14,10 @@ from steelyard.core.text import pluralize
 from steelyard.core.threads import lasting_loop
 from steelyard.errors import ConfigError, PermanentError, UnreadableError, UsageError
 from steelyard.inspect_logs.scorer import JudgeAnswer, JudgeCall
-from steelyard.providers.provider import connect, model_info
+from steelyard.providers.provider import connect, shows_question
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import instruction_for, read_part
-from steelyard.tasks.scale import BestOf, Pairwise, parse_scale
+from steelyard.tasks.scale import BestOf, Pairwise, Scale, parse_scale
 from steelyard.tasks.task import Item, Task, question_hash
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Unreadable
@@ -42,10 +42,13 @@ class RemediedJudge:
         return self._call.judge
 
     @property
+    def scale(self) -> Scale:
+        return self._call.task.scale
+
+    @property
     def question(self) -> str | None:
         """Hash of the instruction and rubric that it shows; None where it shows none."""
-        prompted = any(model_info(one.address).uses_prompt for one in self.judge.leaf_judges)
-        return question_hash([self._call.task]) if prompted else None
+        return question_hash([self._call.task]) if shows_question(self.judge) else None
 
     def __call__(self, request: str, *texts: str, **fields: Any) -> Answer:
         """The verdict; `reference`, `context` and `metadata` may be named."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.example import FindingExample
-from steelyard.datasheet.examples.selection import FLIP, POSITIONAL, ExampleSelector
+from steelyard.datasheet.example import FindingExample
+from steelyard.datasheet.example_selection import FLIP, POSITIONAL, ExampleSelector
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, RunError, StoreError, UnknownNameError
 from steelyard.run_folder.call_examples import RunCalls

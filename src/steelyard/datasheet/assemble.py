@@ -11,19 +11,18 @@ from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
-from steelyard.datasheet.instrument_card import InstrumentCard
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import InstrumentCard, JudgeEntry
 from steelyard.datasheet.questions.more_data import with_own_checklists
 from steelyard.metrics.comparison import against_baselines
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO as RATIO
 from steelyard.metrics.instrument.estimates import INSTRUMENT, ProtocolFits
+from steelyard.metrics.juries import JuryReference, panel_estimates
 from steelyard.metrics.merit import LEVEL_AGREEMENT, merit_estimates
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.panel.juries import JuryReference, panel_estimates
-from steelyard.metrics.panel.panel_metrics import PANEL
+from steelyard.metrics.panel_metrics import PANEL
 from steelyard.metrics.proportions import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.run import agent_runs, confidence, cost, losses, strata, volatility

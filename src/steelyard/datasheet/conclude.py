@@ -19,10 +19,10 @@ from steelyard.datasheet.clause import Clause, say
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, Fact
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.questions.causes import Advice, Cause
+from steelyard.datasheet.instrument_card import JudgeEntry
+from steelyard.datasheet.questions.causes import Advice, Cause, Statement, statements, unless_stated
 from steelyard.datasheet.questions.cues import CUES, LENGTH, goes_by_length
-from steelyard.datasheet.questions.expected_answers import EXPECTED, misses_accepted_texts
+from steelyard.datasheet.questions.expected_answers import EXPECTED, ROTATION, misses_accepted_texts
 from steelyard.datasheet.questions.labels import ACCURACY
 from steelyard.datasheet.questions.merit import (
     MERIT,
@@ -38,8 +38,6 @@ from steelyard.datasheet.questions.pairs import NATURAL_PAIRS, POSITION
 from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, Fault, Question
 from steelyard.datasheet.questions.questions import FAULTS, decisions_of
 from steelyard.datasheet.questions.run import FAILURES, HALF, lost_share, mostly_failed, mostly_unreadable
-from steelyard.datasheet.questions.runs_and_best_of import ROTATION
-from steelyard.datasheet.questions.stated import Statement, statements, unless_stated
 from steelyard.datasheet.sections.remedies import recommended_kind, repeats_for
 from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.faults import Faults, FigureFault

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Ints, distinct
-from steelyard.stimuli.authored.brief import ORDINAL
+from steelyard.stimuli.brief import ORDINAL
 from steelyard.stimuli.original import NATURAL, ORIGINAL, ROTATION
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word

@@ -14,16 +14,15 @@ from steelyard.datasheet import run_facts
 from steelyard.datasheet.conclusion import Conclusion, NextStep, next_steps_in
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.estimate_index import EstimateIndex
-from steelyard.datasheet.examples.example import FindingExample
-from steelyard.datasheet.instrument_card import InstrumentCard
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.example import FindingExample
+from steelyard.datasheet.instrument_card import InstrumentCard, JudgeEntry
 from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.run_facts import RunFacts
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import FigureFault
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.remedies.mitigations import MitigatedJudge
-from steelyard.stimuli.authored.brief import ProbeReport
+from steelyard.stimuli.brief import ProbeReport
 
 SCHEMA = "steelyard.datasheet/2"
 OLD_SCHEMA = "steelyard.datasheet/1"

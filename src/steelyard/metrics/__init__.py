@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
     from steelyard.metrics.metric import Limit, Metric, ShownAs
     from steelyard.metrics.pairs.columns import (
-        Answer,
+        PairAnswer,
         Pairs,
         collect,
         count_answers,
@@ -34,13 +34,13 @@ __all__ = [
     "DARK_CURRENT",
     "FAILED_RATE",
     "UNREADABLE_RATE",
-    "Answer",
     "Estimate",
     "EstimateContext",
     "Interval",
     "Limit",
     "Metric",
     "Outcome",
+    "PairAnswer",
     "Pairs",
     "Scores",
     "ShownAs",
@@ -62,7 +62,7 @@ __all__ = [
 _HOMES = {
     "estimate": "Estimate EstimateContext Interval",
     "metric": "Limit Metric ShownAs",
-    "pairs.columns": "Answer Pairs collect count_answers count_calls count_wins decided missing_rates "
+    "pairs.columns": "PairAnswer Pairs collect count_answers count_calls count_wins decided missing_rates "
     "neither readable share_of_calls tally",
     "proportions": "ACCURACY DARK_CURRENT FAILED_RATE UNREADABLE_RATE proportion",
     "scores.columns": "Outcome Scores collect_scores",

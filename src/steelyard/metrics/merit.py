@@ -74,7 +74,7 @@ from steelyard.metrics.stats.distributions import cluster_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, ALPHA, Span, score
 from steelyard.metrics.stats.two_class import LimitTest, youden_limits
 from steelyard.stimuli.agent_edits import BREAKING
-from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
+from steelyard.stimuli.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.observations import Observations
 

@@ -22,7 +22,7 @@ from steelyard.metrics.scores.shares import FOLLOWED, followed, run_followed
 from steelyard.probes.edits import GivenSample, ItemProbe
 from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
 from steelyard.probes.unchanged_items import REPLICATES, check_replicates
-from steelyard.stimuli.authored.brief import ERRORS, Brief, flip_label
+from steelyard.stimuli.brief import ERRORS, Brief, flip_label
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.task import Item

@@ -36,7 +36,7 @@ from steelyard.stimuli.text_edits import (
 )
 from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.tasks.sources.items import draw_items
-from steelyard.tasks.sources.sampling import SampleField
+from steelyard.tasks.sources.table import SampleField
 from steelyard.tasks.task import Item
 from steelyard.verdicts.observations import Observations
 

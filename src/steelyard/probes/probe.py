@@ -15,7 +15,7 @@ from steelyard.core.registry import Registry, Spec
 from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
-from steelyard.stimuli.authored.brief import Brief
+from steelyard.stimuli.brief import Brief
 from steelyard.stimuli.ladder import Kind, Pair, allocate, order_checklists
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus

@@ -8,11 +8,11 @@ from functools import cache
 from steelyard.metrics.comparison.against_baselines import METRICS as OF_GAINS
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.estimates import INSTRUMENT
+from steelyard.metrics.juries import ERROR_METRICS as OF_JURY_ERRORS
+from steelyard.metrics.juries import METRICS as OF_JURIES
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.juries import ERROR_METRICS as OF_JURY_ERRORS
-from steelyard.metrics.panel.juries import METRICS as OF_JURIES
-from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
-from steelyard.metrics.panel.panel_metrics import METRICS as OVER_JUDGES
+from steelyard.metrics.panel_metrics import ERROR_CORRELATION
+from steelyard.metrics.panel_metrics import METRICS as OVER_JUDGES
 from steelyard.metrics.proportions import ABSTENTION_RATE, CONTRADICTION_RATE, MERIT
 from steelyard.metrics.remedies.mitigations import COST_PER_VERDICT
 from steelyard.metrics.remedies.targets import HALF_TIES

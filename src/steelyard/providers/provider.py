@@ -142,6 +142,11 @@ def provider_flag(judge: Judge, name: str) -> bool:
     return judge.traits[name] if name in judge.traits else provider_flags(judge.address)[name]
 
 
+def shows_question(judge: Judge) -> bool:
+    """Whether a model that it asks is shown instruction and rubric."""
+    return any(provider_flag(one, "prompted") for one in judge.leaf_judges)
+
+
 def examples_of(provider: str) -> Iterable[JudgeExample]:
     """How judges of a provider are written; where it has no examples, from its docstring."""
     try:

@@ -41,12 +41,11 @@ from steelyard.review.votes import (
     task_words,
     write_decisions,
 )
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, REJECTED, REVIEWS, Label, Stimulus, StimulusSet
-from steelyard.store.authoring import AuthoringCall
+from steelyard.store.authoring import AuthoredStimulus, AuthoringCall
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 from steelyard.tasks.scale import parse_scale
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.files import atomic_write_text
 from steelyard.errors import DataError
-from steelyard.stimuli.authored.brief import LABEL_FLIP
+from steelyard.stimuli.brief import LABEL_FLIP
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import (
     ACCEPTED,

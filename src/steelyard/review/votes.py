@@ -23,10 +23,10 @@ from steelyard.review.stimuli_file import (
     with_run,
     write_stimuli,
 )
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.stimuli.authored.checks import Rejection, local_vector
+from steelyard.stimuli.authored_checks import Rejection, local_vector
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Label, Stimulus, StimulusSet
+from steelyard.store.authoring import AuthoredStimulus
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 from steelyard.study.study_copy import StudyCopy
 from steelyard.tasks.scale import parse_scale

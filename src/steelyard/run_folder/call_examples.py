@@ -12,8 +12,8 @@ import numpy as np
 from steelyard.core.arrays import Mask, distinct
 from steelyard.core.registry import Spec
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.example import ExampleText, ExampleTrial, FindingExample, truncate
-from steelyard.datasheet.examples.selection import FAILED, UNREADABLE, CallGroup, ExampleSelector, explain
+from steelyard.datasheet.example import ExampleText, ExampleTrial, FindingExample, truncate
+from steelyard.datasheet.example_selection import FAILED, UNREADABLE, CallGroup, ExampleSelector, explain
 from steelyard.datasheet.questions.questions import examples_behind
 from steelyard.datasheet.questions.run import FAILURES
 from steelyard.metrics.faults import Faults

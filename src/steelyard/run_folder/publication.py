@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING
 from steelyard.core.files import atomic_write_text, open_file, signature
 from steelyard.core.json_dataclasses import to_body
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.metrics.faults import Faults
-from steelyard.run_folder.authored_stimuli import AuthoredStimulus, count_by_probe
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
 from steelyard.runner.planner import Plan
@@ -41,11 +40,12 @@ from steelyard.runner.run_messages import (
     judges_without_verdicts,
     missing_usage,
 )
+from steelyard.store.authoring import AuthoredStimulus, count_by_probe
 from steelyard.study.study import Study
 from steelyard.verdicts.observations import Observations
 
 if TYPE_CHECKING:
-    from steelyard.metrics.panel.juries import JuryReference
+    from steelyard.metrics.juries import JuryReference
 
 STAMP = ".published.json"
 LIBRARIES = ("numpy", "pyarrow", "genai-prices")
@@ -241,7 +241,7 @@ def kept_columns(folder: RunFolder) -> dict[str, dict[str, str]]:
 
 
 def _jury_reference(study: Study, folder: RunFolder) -> JuryReference | None:
-    from steelyard.metrics.panel.juries import JuryReference
+    from steelyard.metrics.juries import JuryReference
 
     column = None if study.source is None else study.source.settings.get("jury_reference")
     if column is None:

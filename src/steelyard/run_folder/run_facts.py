@@ -20,7 +20,7 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.core.content_hash import content_hash, digests_of
 from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.examples.example import truncate_text
+from steelyard.datasheet.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.datasheet.run_facts import (
     BUILT_IN,

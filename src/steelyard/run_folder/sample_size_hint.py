@@ -34,7 +34,7 @@ from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, FOLLOWED
 from steelyard.metrics.stats.sample_size import half_width
 from steelyard.runner.planner import Plan
-from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_PASS
+from steelyard.stimuli.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.study.composite_judges import CompositeJudge, Given
 from steelyard.study.study import Study

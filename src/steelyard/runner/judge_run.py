@@ -26,8 +26,7 @@ from steelyard.runner.preflight import CallQueue, CircuitBreaker, Preflight, Ref
 from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
-from steelyard.runner.session import RunControl, prime_provider
-from steelyard.runner.withdrawals import Withdrawals
+from steelyard.runner.session import RunControl, Withdrawals, prime_provider
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation, Reply
 from steelyard.trials.trial import Call, Trial

@@ -13,7 +13,7 @@ from steelyard.core.validation import StrictModel, checked
 from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.planted.planted_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
-from steelyard.stimuli.authored.brief import GOALS
+from steelyard.stimuli.brief import GOALS
 from steelyard.study.composite_judges import as_mapping, convert_query, judge_place, provider_options
 from steelyard.study.judge_config import judge_info, parse_judge
 from steelyard.study.judge_protocols import text_or_file

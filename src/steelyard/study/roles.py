@@ -13,8 +13,8 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from steelyard.core.content_hash import content_hash
 from steelyard.core.validation import Expected, StrictModel
 from steelyard.providers.provider_info import TRANSPORT_OPTIONS
-from steelyard.stimuli.authored.brief import GOALS, ORDINAL, RUN_GOALS
-from steelyard.stimuli.authored.checks import EMBEDDED_LIMIT, LOCAL_LIMIT
+from steelyard.stimuli.authored_checks import EMBEDDED_LIMIT, LOCAL_LIMIT
+from steelyard.stimuli.brief import GOALS, ORDINAL, RUN_GOALS
 from steelyard.study.judge_config import ADDRESS
 from steelyard.trials.builtin_prompts import (
     POINTWISE_SYSTEM,
@@ -68,7 +68,7 @@ EMBED = "embedding"
 
 @cache
 def prompt_file(name: str) -> str:
-    return (files("steelyard.stimuli.authored") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    return (files("steelyard.stimuli") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
 AUTHOR_VARIABLES = frozenset(

@@ -21,7 +21,7 @@ from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, DataError
 from steelyard.probes.probe import POINTWISE, PROBES, AuthoredProbe, Design, Probe, covers, form_of, forms_of
 from steelyard.providers.provider import model_info
-from steelyard.stimuli.authored.brief import pack_stimuli
+from steelyard.stimuli.brief import pack_stimuli
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.adapters import FILE

@@ -16,7 +16,7 @@ from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.metrics.metric import Metric
 from steelyard.probes.probe import BEST_OF, POINTWISE, AuthoredProbe, Probe, form_of, needs_of
-from steelyard.stimuli.authored.brief import Brief, is_in_pack
+from steelyard.stimuli.brief import Brief, is_in_pack
 from steelyard.stimuli.original import BEST_OF_PROBE
 from steelyard.stimuli.rubric_edits import with_rubric
 from steelyard.study.study import ProbeCache, Study

@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError
 from steelyard.tasks.data_config import DataConfig, RubricEntry, read_rubrics
 from steelyard.tasks.pack import AGENT_TASK, agent_pack, pack, pack_item, pack_items
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale, scale_name
-from steelyard.tasks.sources.sampling import draw
+from steelyard.tasks.sources.table import draw
 from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
 
 PACK_ITEMS = {"quick": 8, "standard": 24, "full": None}

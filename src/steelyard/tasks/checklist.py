@@ -19,7 +19,7 @@ from pydantic import Field
 from steelyard.core.text import pluralize
 from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError
-from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin, read_list
+from steelyard.tasks.pack import builtin_texts, load_builtin, read_list
 
 ELEMENTS = 5
 """Required elements of a built-in checklist, and so its highest quality; those of users may have others."""

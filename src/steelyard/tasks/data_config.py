@@ -18,7 +18,7 @@ from steelyard.core.registry import Spec
 from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.adapters import ADAPTERS, ALWAYS, Adapter, Opener, with_column
-from steelyard.tasks.builtin_yaml import read_list
+from steelyard.tasks.pack import read_list
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale
 from steelyard.tasks.sources.found_columns import (
     FILLED,
@@ -32,9 +32,9 @@ from steelyard.tasks.sources.found_columns import (
 )
 from steelyard.tasks.sources.items import Columns, draw_items, items_of
 from steelyard.tasks.sources.read import Format, read_table
-from steelyard.tasks.sources.sampling import SampleField
 from steelyard.tasks.sources.table import (
     LabelMap,
+    SampleField,
     Table,
     Value,
     filter_rows,

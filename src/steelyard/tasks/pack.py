@@ -3,7 +3,7 @@
 The reliability probes need an item twice: as it is, and changed in one known way. Here both are written out
 and frozen, so those probes run without a model to write for them. A file of `agent_runs` holds one run. Its
 messages are written short: who speaks, what is said, what is called with which arguments, and what came back;
-ids of calls are numbered as they come.
+ids of calls are numbered as they come. All of them are YAML, read by the fast loader where PyYAML has it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,41 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field
+import yaml
+from pydantic import BaseModel, BeforeValidator, Field
 
-from steelyard.core.validation import StrictModel
-from steelyard.tasks.builtin_yaml import builtin_texts, load_builtin
+from steelyard.core.validation import StrictModel, checked
+from steelyard.errors import ConfigError
 from steelyard.tasks.scale import Binary, Scale, parse_scale
 from steelyard.tasks.task import Item, Task
 from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
+
+Listed = TypeVar("Listed", bound=BaseModel)
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def load_builtin(text: str) -> Any:
+    return yaml.load(text, Loader=_LOADER)
+
+
+def builtin_texts(folder: str) -> list[str]:
+    entries = files("steelyard.tasks").joinpath(folder).iterdir()
+    return [entry.read_text("utf-8") for entry in entries if entry.name.endswith(".yaml")]
+
+
+def read_list(kind: type[Listed], path: Path, key: str) -> Listed:
+    """The list in a YAML or JSON file, bare or under its key, as a model that has it there."""
+    try:
+        body = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or "not valid YAML or JSON"
+        raise ConfigError(f"{path}: cannot be read ({reason}); expected a list of {key}.") from error
+    return checked(kind, body if isinstance(body, dict) else {key: body}, str(path))
 
 
 class Flip(StrictModel):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from steelyard.core.files import atomic_write_text
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError, DataError
+from steelyard.tasks.scale import parse_scale
 from steelyard.trust.options import ApplyOptions, VerdictOptions
 from steelyard.trust.run_verdicts import KINDS, PERCENT, read_run
 from steelyard.trust.trust_file import (
@@ -76,19 +78,23 @@ def read_for_trust(
                 "table."
             )
         trust.require_tied(where)
-        trust.require_question(run_question(file)[1], where)
+        asked = [one.judge for one in trust.judges]
+        scale, question = run_question(file, asked)
+        trust.require_scale(scale, where)
+        trust.require_question(question, where)
         table = read_run(file, list(signals), signals)
         for stage in trust.used:
             _require_same_calls(stage, table.judges[stage.judge].signals[stage.signal.name], file, where)
-        prints = run_fingerprints(file, [each.judge for each in trust.judges])
+        prints = run_fingerprints(file, asked)
         for each in trust.judges:
             trust.require_judge(each, prints.get(each.judge, "none"), where)
         return table
     if kinds - {OWN} and not kinds & {OWN}:
         raise ConfigError(
-            f"{file}: found a table, expected a run folder, since {where} was fitted on the calls of a run; "
-            "name one."
+            f"{file}: no run folder found, expected a run folder, since {where} was fitted on the calls of a "
+            "run; name one."
         )
+    trust.require_scale(None if how.scale is None else parse_scale(how.scale), where)
     reading = replace(how, scale=how.scale or trust.scale, values=how.values or trust.values)
     table = read_verdict_table(file, TableColumns(signals, people, trust.answers), reading)
     for stage in trust.used:
@@ -134,13 +140,10 @@ class ApplyCounts:
 
     @classmethod
     def of(cls, decisions: list[TrustDecision]) -> ApplyCounts:
-        accepted = Counter(each.judge or "" for each in decisions if each.decision == ACCEPT)
-        asked = Counter(each.judge or "" for each in decisions if each.decision == ASK)
-        escalated = Counter(each.reason for each in decisions if each.decision == ESCALATE)
-        return cls(len(decisions), dict(accepted), dict(asked), dict(escalated))
-
-    def to_json(self) -> dict[str, Any]:
-        return vars(self)
+        """Answers by judge, people's rows by reason."""
+        made = [(each.decision, each.judge or each.reason) for each in decisions]
+        counts = (Counter(by for kind, by in made if kind == one) for one in (ACCEPT, ASK, ESCALATE))
+        return cls(len(decisions), *map(dict, counts))
 
     def lines(self) -> list[str]:
         taken = sum(self.accepted.values())
@@ -158,27 +161,23 @@ def apply_trust(options: ApplyOptions) -> tuple[ApplyCounts, Path]:
     trust = read_trust(options.trust)
     trust.require_valid(str(options.trust), datetime.now(UTC))
     table = read_for_trust(trust, str(options.trust), options.file, options.reading)
-    clash = [name for name in COLUMNS if table.records and name in table.records[0]]
     decisions = decide(trust, table)
     out = options.out or options.file.with_name(f"{options.file.stem or options.file.name}-trust.csv")
     if out.resolve() == options.file.resolve():
         raise ConfigError(f"--out: {out} is the table that is read, expected another file; name one.")
-    atomic_write_text(out, _csv(table, decisions, dropped=clash))
+    atomic_write_text(out, _csv(table, decisions))
     return ApplyCounts.of(decisions), out
 
 
-def _csv(table: VerdictTable, decisions: list[TrustDecision], dropped: list[str]) -> str:
+def _csv(table: VerdictTable, decisions: list[TrustDecision]) -> str:
     """The rows as they are, and the decision beside each; columns of an earlier decision are replaced."""
-    names = [
-        name for name in dict.fromkeys(name for row in table.records for name in row) if name not in dropped
-    ]
+    names = [name for name in dict.fromkeys(chain.from_iterable(table.records)) if name not in COLUMNS]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*names, *COLUMNS))
+    writer.writerow(map(_cell, (*names, *COLUMNS)))
     for row, made in zip(table.records, decisions, strict=True):
-        cells = [row.get(name) for name in names]
         own = (made.decision, made.answer, made.judge, made.reason)
-        writer.writerow([_cell(cell) for cell in (*cells, *own)])
+        writer.writerow(map(_cell, (*map(row.get, names), *own)))
     return text.getvalue()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,11 +11,13 @@ import numpy as np
 
 from steelyard.core.content_hash import short_hash
 from steelyard.core.text import percent, pluralize
+from steelyard.datasheet.render.html.drawing import svg
+from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
 from steelyard.errors import ConfigError
-from steelyard.metrics.stats.confidence import CURVE, SURE
+from steelyard.metrics.stats.confidence import CURVE, SURE, CurvePoint
 from steelyard.metrics.stats.intervals import Span
-from steelyard.survey.report import Report, ReportTable
-from steelyard.trust.curve_plot import Curve, CurvePlot
+from steelyard.survey.report import KeyEntry, Report, ReportTable
+from steelyard.tasks.scale import scale_name
 from steelyard.trust.fit import Missing, Promise, Refusal, Stage, TrustFit, fit, parse_prices
 from steelyard.trust.options import FitOptions
 from steelyard.trust.run_verdicts import read_run
@@ -88,9 +92,10 @@ def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report
     promise = Promise(options.error, options.confidence, only)
     fitted = fit(table, promise, parse_prices(options.prices, judges), options.seed)
     jury = [name for stage in fitted.stages for name in stage.signal.jury]
-    scale, question = run_question(options.file) if options.file.is_dir() else (None, None)
-    scale = scale or options.reading.scale
-    prints, expires = bindings(options, list(dict.fromkeys([*judges, *jury])), scale, now)
+    asked = list(dict.fromkeys([*judges, *jury]))
+    found, question = run_question(options.file, asked) if options.file.is_dir() else (None, None)
+    scale = options.reading.scale if found is None else scale_name(found)
+    prints, expires = bindings(options, asked, scale, now)
     refused = None if fitted.refusal is None else refusal_words(fitted, fitted.refusal)
     about = {
         "people": options.people,
@@ -110,7 +115,7 @@ def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report
             ("promised error", f"at most {percent(promise.error)}"),
             ("confidence", percent(promise.confidence)),
         ],
-        plot=_plot(fitted),
+        plot=CurvePlot(fitted),
         tables=_tables(fitted),
         notes=_notes(fitted, prints, expires),
         meanings=MEANINGS,
@@ -165,26 +170,6 @@ def refusal_words(fitted: TrustFit, refusal: Refusal) -> str:
     return (
         f"that {shown}; the surest answers are wrong too often: take another judge or prompt, or promise "
         "less with --error"
-    )
-
-
-def _plot(fitted: TrustFit) -> CurvePlot:
-    curves = []
-    for stage in fitted.stages:
-        kept = stage.threshold
-        chosen = None
-        if kept is not None and stage is fitted.stages[0]:
-            chosen = (kept.accepted / len(fitted.testing), kept.wrong / kept.accepted)
-        curves.append(Curve(f"{stage.judge} by {stage.signal.name}", fitted.curves[stage.judge], chosen))
-    level = percent(fitted.promise.confidence)
-    return CurvePlot(
-        "How often accepted answers are wrong, by how many are accepted",
-        "Each judge alone, from its surest answers to all of them, on the labels that test the promise. The "
-        f"bars hold at all {len(CURVE)} shares together with {level}. A ring marks the threshold of the "
-        "first judge. Below the dashed line the promise would be kept on these labels; it is made only where "
-        "the bound allows it.",
-        curves,
-        fitted.promise.error,
     )
 
 
@@ -252,6 +237,11 @@ def _notes(fitted: TrustFit, prints: dict[str, str], expires: datetime | None) -
         "and those were drawn at random; where the mix changes the promise ends. Watch it with `steelyard "
         "trust check`."
     ]
+    if not table.has_names:
+        said.append(
+            "No column names the items, so each row counts as one of its own. Rows on one item are no "
+            "further evidence: where there are such, name its column with --columns item=COLUMN."
+        )
     if table.set_aside:
         said.append(
             f"Items were drawn at uneven odds: {table.set_aside:,} labels of likelier ones were set aside "
@@ -297,3 +287,101 @@ def _notes(fitted: TrustFit, prints: dict[str, str], expires: datetime | None) -
         )
     day = "with no certificate: never" if expires is None else expires.date().isoformat()
     return [*said, f"Expires {day}."]
+
+
+WIDTH, NARROW_WIDTH, HEIGHT = 520, 250, 260
+SIGNS = (("circle", "●"), ("square", "■"), ("triangle-up", "▲"), ("diamond", "◆"))
+COLOURS = 8
+
+
+@dataclass(frozen=True)
+class CurvePlot:
+    """Error among the accepted by the share accepted, with its band, of each judge alone."""
+
+    fitted: TrustFit
+
+    @property
+    def title(self) -> str:
+        return "How often accepted answers are wrong, by how many are accepted"
+
+    @property
+    def caption(self) -> str:
+        first, level = self._first, percent(self.fitted.promise.confidence)
+        ring = "" if first is None else f"A ring marks the threshold of {first.judge}. "
+        return (
+            "Each judge alone, from its surest answers to all of them, on the labels that test the promise. "
+            f"The bars hold at all {len(CURVE)} shares together with {level}. {ring}Below the dashed line "
+            "the promise would be kept on these labels; it is made only where the bound allows it."
+        )
+
+    @property
+    def key(self) -> Sequence[KeyEntry]:
+        named = [KeyEntry(SIGNS[n % len(SIGNS)][1], _role(n), name) for n, name in enumerate(self._curves)]
+        return [*named, KeyEntry("┄", "muted", f"the promised error, {self.fitted.promise.error:g}")]
+
+    def draw(self, *, narrow: bool = False) -> str:
+        width, promised = NARROW_WIDTH if narrow else WIDTH, self.fitted.promise.error
+        highest = max((point.high for curve in self._curves.values() for point in curve), default=1.0)
+        x = Scale(0, 1, width)
+        y = Scale(0, min(1.0, max(2 * promised, highest)), HEIGHT, upward=True)
+        line = [(0.0, y(promised)), (x(1), y(promised))]
+        drawn = [svg.draw_line(line, role="muted", width=1.2, dash=(4, 3))]
+        for number, (stage, points) in enumerate(zip(self.fitted.stages, self._curves.values(), strict=True)):
+            kept = stage.threshold if stage is self._first else None
+            aside = 5.0 * (number - (len(self._curves) - 1) / 2)
+            drawn += _draw_curve(points, number, aside, x, y)
+            if kept is not None:
+                at = x(kept.accepted / len(self.fitted.testing)) + aside, y(kept.wrong / kept.accepted)
+                sign, role = SIGNS[number % len(SIGNS)][0], _role(number)
+                drawn.append(
+                    svg.draw_marker(sign, role=role, at=at, size=180, hollow=True, edge=2, outline=role)
+                )
+        return draw(
+            drawn,
+            width=width,
+            height=HEIGHT,
+            title=self.title,
+            label=self._description,
+            x=Axis(x, "share of the verdicts accepted", (0, 0.2, 0.4, 0.6, 0.8, 1)),
+            y=Axis(y, "wrong among the accepted"),
+        )
+
+    @property
+    def _curves(self) -> dict[str, list[CurvePoint]]:
+        stages, curves = self.fitted.stages, self.fitted.curves
+        return {f"{stage.judge} by {stage.signal.name}": curves[stage.judge] for stage in stages}
+
+    @property
+    def _first(self) -> Stage | None:
+        """The first judge that accepts anything: all verdicts reach it, as they do its curve."""
+        return next((stage for stage in self.fitted.stages if stage.threshold is not None), None)
+
+    @property
+    def _description(self) -> str:
+        lines = []
+        for name, points in self._curves.items():
+            said = [
+                f"{p.share:.2f} accepted, {p.value:.3f} wrong [{p.low:.3f}, {p.high:.3f}]" for p in points
+            ]
+            lines.append(f"{name}: {'; '.join(said)}")
+        return ". ".join(lines) + "."
+
+
+def _role(number: int) -> str:
+    return f"series-{number % COLOURS + 1}"
+
+
+def _draw_curve(
+    curve: Sequence[CurvePoint], number: int, aside: float, x: Scale, y: Scale
+) -> list[svg.SvgElement]:
+    """Marks with their bars, moved aside so that those of several curves do not hide each other."""
+
+    def place(share: float, error: float) -> tuple[float, float]:
+        return x(share) + aside, y(min(y.high, error))
+
+    role, sign = _role(number), SIGNS[number % len(SIGNS)][0]
+    points = [place(point.share, point.value) for point in curve]
+    drawn = [svg.error_bar(place(p.share, p.low), place(p.share, p.high), role) for p in curve]
+    if len(points) > 1:
+        drawn.append(svg.draw_line(points, role=role, width=2))
+    return drawn + [svg.draw_marker(sign, role=role, at=point, size=45) for point in points]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import cached_property
@@ -20,10 +20,11 @@ from steelyard.commands.report import current_datasheet
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.core.validation import checked
 from steelyard.errors import CertificateError, ConfigError
+from steelyard.providers.provider import shows_question
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import parse_scale, scale_name
+from steelyard.tasks.scale import Scale, parse_scale, scale_name
 from steelyard.tasks.task import Task, question_hash
 from steelyard.trust.fit import Stage, TrustFit
 from steelyard.trust.options import FitOptions
@@ -155,6 +156,15 @@ class TrustFile(_Body):
                 "changed, so fit the thresholds anew."
             )
 
+    def require_scale(self, scale: Scale | None, where: str) -> None:
+        """Refuse answers on another scale; None of answers whose scale nobody names."""
+        fitted = None if self.scale is None else parse_scale(self.scale)
+        if scale is not None and fitted is not None and scale_name(scale) != scale_name(fitted):
+            raise CertificateError(
+                f"{where}: was fitted on the scale {scale_name(fitted)}, found {scale_name(scale)}; ask on "
+                "that scale, or fit the thresholds anew."
+            )
+
     def require_question(self, question: str | None, where: str) -> None:
         """Refuse a judge that is asked something else; None of one that is shown no question."""
         if None not in (self.question, question) and self.question != question:
@@ -274,8 +284,8 @@ def run_fingerprints(folder: Path, judges: Sequence[str]) -> dict[str, str]:
     return {name: entries[name]["base"] for name in judges if "base" in entries.get(name, {})}
 
 
-def run_question(folder: Path) -> tuple[str | None, str | None]:
-    """The scale of a run, and the hash of what it asks; None where the folder is an import."""
+def run_question(folder: Path, judges: Collection[str]) -> tuple[Scale | None, str | None]:
+    """The scale of a run, None of an import, and the hash of what these judges are shown, if anything."""
     run = RunFolder(folder)
     if not run.study.exists():
         return None, None
@@ -284,7 +294,8 @@ def run_question(folder: Path) -> tuple[str | None, str | None]:
         Task(item.instruction or study.task.instruction, item.rubric or study.task.rubric, study.task.scale)
         for item in study.items
     ]
-    return scale_name(study.task.scale), question_hash(own or [study.task])
+    shown = any(shows_question(judge) for judge in study.judges if judge.name in judges)
+    return study.task.scale, question_hash(own or [study.task]) if shown else None
 
 
 def _bound(options: FitOptions, judges: Sequence[str], scale: str) -> dict[str, str]:

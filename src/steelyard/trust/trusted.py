@@ -93,6 +93,7 @@ def _judges_of(
             )
         asked = known[each.judge].judge
         trust.require_judge(each, asked.judge.fingerprint("base"), str(path))
+        trust.require_scale(asked.scale, str(path))
         trust.require_question(asked.question, str(path))
     kind = stage.signal.kind
     if kind == RECORDED or (kind == OWN and known[stage.judge].function is None):

@@ -83,6 +83,8 @@ class VerdictTable:
     """The rows as they stand in the file."""
     set_aside: int = 0
     """Labels that do not count, since their items were drawn at higher odds than others."""
+    has_names: bool = True
+    """Whether a column names items or tasks, so that rows of one of them are known."""
 
     @property
     def clusters(self) -> Ints:
@@ -190,7 +192,8 @@ def read_verdict_table(path: Path, wanted: TableColumns, how: VerdictOptions) ->
     tasks = tuple(here.text(record, "task") for record in table.records)
     records = [record.values for record in table.records]
     set_aside = given - (len(labels) - labels.count(None))
-    return VerdictTable(table.name, items, tasks, labels, judges, records, set_aside)
+    has_names = not {"item", "task"}.isdisjoint(here.columns)
+    return VerdictTable(table.name, items, tasks, labels, judges, records, set_aside, has_names)
 
 
 def widened(table: Table, parts: Mapping[str, str]) -> Table:

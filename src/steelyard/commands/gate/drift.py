@@ -17,7 +17,7 @@ from steelyard.commands.gate.policy import Policy, select
 from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.rows import interval, probability
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError

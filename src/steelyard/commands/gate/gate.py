@@ -39,7 +39,7 @@ from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.core.files import atomic_write_text
 from steelyard.core.validation import reason
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import CertificateError, ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN

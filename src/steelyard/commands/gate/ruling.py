@@ -26,7 +26,7 @@ from steelyard.core.text import listed, pluralize
 from steelyard.datasheet.conclusion import UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.expected_answers import EXPECTED
 from steelyard.datasheet.questions.more_data import more_data
 from steelyard.datasheet.questions.question import Decision, Test
@@ -203,8 +203,8 @@ def _missed_answers(own: JudgeEstimates, named: Collection[str]) -> Iterator[Che
 def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> list[Estimate]:
     """The figures that a rule applies to; an edit that may change the verdict is exempt.
 
-    A shipped policy does not ask for what there was nothing to count of, as agreement without labels. It asks
-    for what pairs shown in one order hide: a slot that is favoured.
+    A shipped policy does not ask for what there was nothing to count of, as agreement without labels, nor for
+    what the datasheet sets no limit to. It asks for what pairs shown in one order hide: a favoured slot.
     """
     figures = select_with_finding(rule, mine) if rule.uses_sheet_limit else select(rule, mine)
     moving = (
@@ -219,8 +219,18 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate], *, shipped: bool) -> li
     return [
         figure
         for figure in figures
-        if figure.value is not None or any(figure.excluded.values()) or figure.reason == ONE_ORDER.code
+        if not (rule.uses_sheet_limit and _without_limit(figure))
+        and (figure.value is not None or any(figure.excluded.values()) or figure.reason == ONE_ORDER.code)
     ]
+
+
+def _without_limit(figure: Estimate) -> bool:
+    """True for a figure that stands beside those that the datasheet reads, as how repeats agree."""
+    return (
+        figure.value is not None
+        and figure.status is None
+        and metric_named(figure.metric).limit_in(figure.group, figure.probe) is None
+    )
 
 
 def withhold_partial(ruling: Ruling, sheet: Datasheet) -> Ruling:

@@ -12,7 +12,7 @@ from steelyard.core.arrays import Mask
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.clause import Clause, Name, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.examples.selection import WRONG
+from steelyard.datasheet.example_selection import WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.datasheet.clause import Clause, ClauseFigure, Form, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.examples.selection import FLIP, POSITIONAL, WRONG
+from steelyard.datasheet.example_selection import FLIP, POSITIONAL, WRONG
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.merit import missed_by_tie
 from steelyard.datasheet.questions.more_data import more_calls

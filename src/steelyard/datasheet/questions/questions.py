@@ -9,14 +9,13 @@ import numpy as np
 
 from steelyard.datasheet.clause import Clause, figure, join, say
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.examples.selection import CallGroup, ExampleSelector
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.example_selection import CallGroup, ExampleSelector
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.causes import Cause
-from steelyard.datasheet.questions.confidence import CONFIDENCE
 from steelyard.datasheet.questions.cues import CUES, LENGTH
-from steelyard.datasheet.questions.expected_answers import EXPECTED
+from steelyard.datasheet.questions.expected_answers import EXPECTED, ROTATION, RUNS
 from steelyard.datasheet.questions.labels import ACCURACY, ERRORS, LENIENCY, SPREAD, STRATA
-from steelyard.datasheet.questions.merit import MERIT, SENSITIVITY, THRESHOLD
+from steelyard.datasheet.questions.merit import CONFIDENCE, MERIT, SENSITIVITY, THRESHOLD
 from steelyard.datasheet.questions.pairs import DARK_CURRENT, NATURAL_PAIRS, NOISE, POSITION, SURFACE
 from steelyard.datasheet.questions.question import (
     UNDEFINED,
@@ -30,7 +29,6 @@ from steelyard.datasheet.questions.question import (
 )
 from steelyard.datasheet.questions.robustness import REPEATABILITY, ROBUSTNESS, VOLATILITY
 from steelyard.datasheet.questions.run import COST, CRITERION, FAILURES, INSTRUMENT, REASONS, RESOLUTION
-from steelyard.datasheet.questions.runs_and_best_of import ROTATION, RUNS
 from steelyard.datasheet.words.glossary import WHOLES, metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults, FigureFault

@@ -10,7 +10,7 @@ from steelyard.core.arrays import Mask
 from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times, value
 from steelyard.datasheet.estimate_index import JudgeEstimates
-from steelyard.datasheet.examples.selection import FLIP
+from steelyard.datasheet.example_selection import FLIP
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (

@@ -1,21 +1,34 @@
 """The datasheet for programs: `datasheet.json` with figures and words, and a flat table with a line for each
-estimate and interval."""
+estimate and interval. And as a notebook shows it: a small table, a data frame, a short name."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from steelyard.core.json_dataclasses import to_body, written_fields
+from steelyard.core.registry import require_known
 from steelyard.datasheet.conclusion import JSON_WORDS, Conclusion, Fact
 from steelyard.datasheet.datasheet import OPTIONAL_PARTS, PARTS, SCHEMA, STUDY, Datasheet
-from steelyard.datasheet.render.clauses import fact_text, sentence
-from steelyard.datasheet.sections.not_measured import not_measured
-from steelyard.datasheet.words.text import escape_formula
+from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword, sentence
+from steelyard.datasheet.sections.first_screen import key_figures
+from steelyard.datasheet.sections.summary import Summary, not_measured, summarise
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import declared
+from steelyard.datasheet.words.text import escape_control_chars, escape_formula
+from steelyard.errors import ConfigError
+from steelyard.metrics.estimate import Estimate
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def to_json(sheet: Datasheet) -> dict[str, Any]:
@@ -92,3 +105,128 @@ def to_csv(datasheet: Datasheet) -> str:
             cells = {**row, **interval}.items()
             writer.writerow({k: escape_formula(v) if isinstance(v, str) else v for k, v in cells})
     return stream.getvalue()
+
+
+CELL = "text-align:left;vertical-align:top;padding:.3em .8em .3em 0"
+"""Style of a cell; a notebook brings none that suits sentences."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NotebookSheet(Datasheet):
+    """A datasheet that knows where its run lies and how notebooks show it."""
+
+    folder: Path = field(default=Path())
+
+    @classmethod
+    def for_notebook(cls, sheet: Datasheet, folder: Path) -> NotebookSheet:
+        """The same datasheet, for a notebook."""
+        return cls(**{each.name: getattr(sheet, each.name) for each in fields(Datasheet)}, folder=folder)
+
+    def __fspath__(self) -> str:
+        """Where a folder is wanted, it stands for the one of its run."""
+        return str(self.folder)
+
+    def find(
+        self, judge: str, metric: str, probe: str | None = None, **group: str | float
+    ) -> Estimate | None:
+        """The one estimate with exactly this group; None if it was not measured.
+
+        A judge, metric or condition that exists nowhere raises `UnknownNameError` with the nearest name.
+        """
+        found = super().find(judge, metric, probe, **group)
+        if found is None:
+            same = self.of(judge, metric)
+            for condition in group if same else ():
+                conditions = dict.fromkeys(key for estimate in same for key in estimate.group)
+                require_known(f"condition of {metric}", condition, conditions)
+        return found
+
+    def of(self, judge: str, metric: str, probe: str | None = None) -> Sequence[Estimate]:
+        """Every estimate of a metric for a judge; a name that exists nowhere raises `UnknownNameError`."""
+        found = super().of(judge, metric, probe)
+        if not found:
+            require_known("judge", judge, [entry.name for entry in self.judges])
+            require_known("metric", metric, declared())
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of `datasheet.json`."""
+        return to_json(self)
+
+    def dumps(self) -> str:
+        """`datasheet.json` as text, one spelling per content."""
+        return dumps(self)
+
+    def __str__(self) -> str:
+        opening = [self.partial_sentence] if self.partial else []
+        return "\n".join([*opening, *map(conclusion_text, self.verdicts)]) or repr(self)
+
+    def to_frame(self) -> DataFrame:
+        """Every figure as a row of a pandas data frame; conditions are columns, an absent one is missing."""
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ConfigError(
+                "to_frame: pandas is not installed; install it, or read estimates and datasheet.json."
+            ) from error
+        return DataFrame.from_records([_row(e) for e in (*self.estimates, *self.panel)])
+
+    def _repr_html_(self) -> str:
+        partial = f"<p>{escape(self.partial_sentence)}</p>" if self.partial else ""
+        partial += f"<p>{escape(asked)}</p>" if (asked := self.facts.materials_sentence) else ""
+        partial += f"<p>Reference: {escape(self.reference_sentence)}</p>" if self.reference else ""
+        partial += f"<p>Labels: {missing}</p>" if (missing := self.facts.missing_labels) else ""
+        partial += f"<p>Looks: {escape(looks)}</p>" if (looks := self.facts.looks_sentence) else ""
+        page = escape(str(self.folder / "datasheet.html"))
+        summary = summarise(self)
+        verdicts = "".join(_verdict_cell(verdict, summary) for verdict in summary.datasheet.verdicts)
+        return f"{partial}{verdicts}<p>Page: {page}</p>"
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any datasheet with the same content, wherever its run lies."""
+        if not isinstance(other, Datasheet):
+            return NotImplemented
+        return all(getattr(self, each.name) == getattr(other, each.name) for each in fields(Datasheet))
+
+    __hash__ = Datasheet.__hash__
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("Datasheet", "NotebookSheet", 1)
+
+
+def _verdict_cell(verdict: Conclusion, summary: Summary) -> str:
+    facts = "".join(f"<li>{escape(fact_text(fact))}</li>" for fact in verdict.facts)
+    so = f"<p><b>so</b> {escape(verdict.advice.value)}</p>"
+    step = (
+        ""
+        if verdict.next is None
+        else f"<p><b>next</b> {escape(escape_control_chars(verdict.next.sentence))}</p>"
+    )
+    step += f"<pre>{escape(escape_control_chars(verdict.command))}</pre>" if verdict.command else ""
+    heading = f"{escape_control_chars(verdict.judge)}: {headword(verdict)}"
+    return f"<h4>{escape(heading)}</h4><ul>{facts}</ul>{_figures(summary, verdict.judge)}{so}{step}"
+
+
+def _figures(summary: Summary, judge: str) -> str:
+    """The rows of the first screen."""
+    cells = (
+        (row.name, numbers.value(row.estimate), row.interval, row.limit, row.word)
+        for row in key_figures(summary, judge)
+    )
+    rows = ("".join(f'<td style="{CELL}">{escape(cell)}</td>' for cell in row) for row in cells)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def _row(estimate: Estimate) -> dict[str, Any]:
+    interval = estimate.interval
+    sizes = ("numerator", "denominator", "n_calls", "n_units", "n_clusters")
+    return {
+        **{name: getattr(estimate, name) for name in ("judge", "probe", "metric")},
+        **estimate.group,
+        "value": estimate.value,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        **{name: getattr(estimate, name) for name in sizes},
+        "finding": estimate.status,
+        "note": estimate.note,
+    }

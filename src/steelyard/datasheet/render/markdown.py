@@ -7,19 +7,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.core.text import pluralize
+from steelyard.datasheet import example
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples import example
-from steelyard.datasheet.examples.example import FindingExample, absent
-from steelyard.datasheet.instrument_card import INSTRUMENTS_QUESTION, card_texts
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.example import FindingExample, absent
+from steelyard.datasheet.instrument_card import INSTRUMENTS_QUESTION, JudgeEntry, card_texts
 from steelyard.datasheet.render import clauses
-from steelyard.datasheet.render.clauses import headword, sentence, state_text
-from steelyard.datasheet.render.examples import examples_by_judge
+from steelyard.datasheet.render.clauses import examples_by_judge, headword, sentence, state_text
 from steelyard.datasheet.sections import first_screen, remedies, tables
-from steelyard.datasheet.sections.not_measured import not_measured_text
-from steelyard.datasheet.sections.rows import FigureRow
-from steelyard.datasheet.sections.summary import Summary, cost_summary, summarise
+from steelyard.datasheet.sections.sections import FigureRow
+from steelyard.datasheet.sections.summary import Summary, cost_summary, not_measured_text, summarise
 from steelyard.datasheet.sections.tables import TextTable
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS, STATUS_WORDS, interval_meanings, metric_meanings

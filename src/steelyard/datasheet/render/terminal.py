@@ -13,16 +13,15 @@ from rich.text import Text
 
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.question import State
 from steelyard.datasheet.render import clauses
 from steelyard.datasheet.render.printer import ABSENT, STATES, STYLES, Opening, colour_of
 from steelyard.datasheet.sections import first_screen
 from steelyard.datasheet.sections.first_screen import Row
-from steelyard.datasheet.sections.not_measured import not_measured_text
 from steelyard.datasheet.sections.remedies import remedy_line
-from steelyard.datasheet.sections.rows import FigureRow, Section
-from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
+from steelyard.datasheet.sections.sections import FigureRow, Section
+from steelyard.datasheet.sections.summary import Summary, even_groups, not_measured_text, summarise
 from steelyard.datasheet.sections.tables import multi_judge_tables, single_judge_note
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import MARKS as STATUS_MARKS

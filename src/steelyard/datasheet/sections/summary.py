@@ -1,9 +1,9 @@
-"""What a report shows first: one selection of figures and readings, shared by every renderer."""
+"""What a report shows first, one selection shared by every renderer; what was not measured."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from string import ascii_lowercase
@@ -12,17 +12,19 @@ from typing import TypeVar
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.questions.question import Decision
+from steelyard.datasheet.instrument_card import RECORDED, JudgeEntry
+from steelyard.datasheet.questions.question import UNDEFINED, Decision, Way
+from steelyard.datasheet.questions.questions import QUESTIONS
+from steelyard.datasheet.questions.robustness import ROBUSTNESS
 from steelyard.datasheet.run_facts import RunFacts
-from steelyard.datasheet.sections.rows import FigureRow, Section, Text
-from steelyard.datasheet.sections.sections import sections
+from steelyard.datasheet.sections.sections import FigureRow, Section, Text, sections
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import MARKS
-from steelyard.datasheet.words.text import escape_control_chars, escape_fields
+from steelyard.datasheet.words.text import escape_control_chars, escape_fields, fitted
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.remedies.mitigations import MitigatedJudge
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.losses import PROBE as RUN
 
 T = TypeVar("T")
@@ -232,3 +234,36 @@ def _has_figure(rows: Sequence[FigureRow], number: int, judges: Sequence[str]) -
     """Whether some judge has a figure in a row, or in a part of it further down."""
     parts = takewhile(lambda row: row.depth > rows[number].depth, rows[number + 1 :])
     return any(numbers.defined(row.cells.get(judge)) for row in (rows[number], *parts) for judge in judges)
+
+
+def not_measured(sheet: Datasheet) -> list[tuple[str, str]]:
+    """Titles of questions that no judge of the sheet has an answer to, each with what would give one."""
+    return list(_not_measured(sheet))
+
+
+def _not_measured(sheet: Datasheet) -> Iterator[tuple[str, str]]:
+    answered = {d.question.name for d in sheet.findings if d.status != UNDEFINED}
+    of_agents = any(estimate.probe == RUNS for estimate in sheet.estimates)
+    for question in QUESTIONS:
+        way = next((way for way in question.ways if _fits(way, sheet)), None)
+        # Runs of agents have edits of their own, which the question on runs is about.
+        beside = of_agents and question is ROBUSTNESS
+        if way is not None and question.name not in answered and not beside:
+            yield question.title, way.words
+
+
+def _fits(way: Way, sheet: Datasheet) -> bool:
+    recorded = any(judge.model == RECORDED for judge in sheet.judges if not judge.baseline)
+    if any(estimate.metric == way.unless and estimate.value is not None for estimate in sheet.estimates):
+        return False
+    of_form, of_data = way.form in (None, sheet.form), way.own_data in (None, sheet.own_data)
+    return way.recorded == recorded and of_form and of_data
+
+
+def not_measured_text(sheet: Datasheet, width: int | None = None) -> str:
+    """`Not measured: goes by length (column words, or text); …`; empty where nothing is left out.
+
+    With a width, as many as one line has room for, and how many more there are.
+    """
+    found = [f"{title} ({words})" for title, words in not_measured(sheet)]
+    return fitted("Not measured", found, len(found), width)

@@ -9,14 +9,14 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import EstimateIndex
-from steelyard.datasheet.sections.rows import Cell, Text
+from steelyard.datasheet.sections.sections import Cell, Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.text import capital, short_names
+from steelyard.metrics import juries
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.panel import juries
-from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
+from steelyard.metrics.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN

@@ -1,4 +1,4 @@
-"""What metrics, conditions, interval methods and status words mean, and the symbols of the words."""
+"""What metrics, conditions, interval methods and status words mean, their symbols; names of cues."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from steelyard.estimation.designs import METRICS as ESTIMATED
+from steelyard.metrics.instrument.crossing import POSITION
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.probes.probe_metadata import NON_PROBE_METRICS, probe_metrics, title_of
+from steelyard.stimuli.cues import PADDED
 
 INTERVALS: dict[str, str] = {
     "wilson": "Wilson score interval on single calls; it claims nothing about clusters.",
@@ -171,3 +173,39 @@ _SYMBOLS = {"clear": "âœ“", "flagged": "!", "inconclusive": "?", "undefined": "â
 SYMBOLS = {state: _SYMBOLS[word] for state, word in STATE_CLASSES.items()}
 MARKS = {word: SYMBOLS[word] for word in ("flagged", "inconclusive")}
 """Of the words that are told beside a figure; that it is clear needs no mark."""
+
+
+_NAMES = {
+    "padding": ("padding", "a padded answer"),
+    "padding_25": ("padding by a quarter", "a padded answer"),
+    "padding_100": ("padding by as many words again", "a padded answer"),
+    PADDED: ("twice as many words", "a padded answer"),
+    "bullets": ("the use of bullets", "an answer in bullets"),
+    "headings": ("the use of headings", "an answer with headings"),
+    "emoji": ("a green tick before every sentence", "an answer with ticks"),
+    "authority": ("a claim of authority", "an answer that claims authority"),
+    "majority": ("a claim of popular approval", "an answer that claims approval"),
+    "confidence": ("stated confidence", "an answer that states confidence"),
+    "self_praise": ("self-praise", "an answer that praises itself"),
+    "author": ("a claimed author", "an answer under a known name"),
+    "injection": ("an instruction to the judge", "an answer that instructs the judge"),
+    "typos": ("clean spelling", "a cleanly spelled answer"),
+    POSITION: ("the first slot", "the answer in slot 1"),
+}
+"""Each built-in cue in words, and the answer that has it."""
+
+
+def cue_name(cue: object) -> str:
+    name = str(cue)
+    return _NAMES[name][0] if name in _NAMES else name.replace("_", " ")
+
+
+def text_cue_name(cue: object) -> str:
+    """The cue as a single text carries it: typing errors themselves, and not clean spelling."""
+    return "a share of mistyped words" if cue == "typos" else cue_name(cue)
+
+
+def cue_carrier(cue: object) -> str:
+    """The answer that has the cue."""
+    name = str(cue)
+    return _NAMES[name][1] if name in _NAMES else "an answer with it"

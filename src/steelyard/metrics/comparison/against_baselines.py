@@ -31,7 +31,7 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.multiplicity import bonferroni_alpha
-from steelyard.metrics.pairs.columns import Answer, collect, excluded, lost, readable, was_shown
+from steelyard.metrics.pairs.columns import PairAnswer, collect, excluded, lost, readable, was_shown
 from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
@@ -42,9 +42,9 @@ from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.observations import Observations
 
 _SLOTS = {
-    "always naming slot 1": Answer.FIRST,
-    "always naming slot 2": Answer.SECOND,
-    "always answering tie": Answer.TIE,
+    "always naming slot 1": PairAnswer.FIRST,
+    "always naming slot 2": PairAnswer.SECOND,
+    "always answering tie": PairAnswer.TIE,
 }
 LONGEST = "the baseline longest"
 """Known from the lengths alone, whether or not that baseline was asked."""
@@ -137,7 +137,9 @@ def choice_of_people(observations: Observations) -> ReferenceOutcomes:
     right = pairs.right.ravel()[asked].astype(np.float64)
     first = np.where(order == 0, 1, 2)
     better = pairs.better[row]
-    wanted = np.where(better == 0, Answer.TIE, np.where(better == first, Answer.FIRST, Answer.SECOND))
+    wanted = np.where(
+        better == 0, PairAnswer.TIE, np.where(better == first, PairAnswer.FIRST, PairAnswer.SECOND)
+    )
     constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
     lengths = observations.shown.longer_by_name
     longer = np.array([lengths.get(name, -1) for name in pairs.names], dtype=np.int64)[pairs.pair[row]]

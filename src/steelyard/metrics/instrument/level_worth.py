@@ -42,7 +42,7 @@ from steelyard.metrics.scores.shares import lost_rates
 from steelyard.metrics.stats.clusters import ClusterMean, left_out
 from steelyard.metrics.stats.distributions import t_probability, t_quantile
 from steelyard.metrics.stats.intervals import fieller, score
-from steelyard.stimuli.authored.brief import ORDINAL
+from steelyard.stimuli.brief import ORDINAL
 from steelyard.stimuli.cues import CUES
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations

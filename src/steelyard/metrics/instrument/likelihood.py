@@ -115,9 +115,9 @@ class Rows:
     """Pair number; rows of one pair share their surface effect."""
     cluster: Ints
     better_first: Ints
-    """`Answer` with the better text in slot 1, never an abstention."""
+    """`PairAnswer` with the better text in slot 1, never an abstention."""
     better_second: Ints
-    """`Answer` with the better text in slot 2, never an abstention."""
+    """`PairAnswer` with the better text in slot 2, never an abstention."""
 
     def __len__(self) -> int:
         return len(self.delta)

@@ -20,7 +20,7 @@ from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 
-class Answer(IntEnum):
+class PairAnswer(IntEnum):
     """How a call on a pair ended, in the order that the tests below rely on."""
 
     FIRST = 0
@@ -36,7 +36,7 @@ class Answer(IntEnum):
     """The pair was never shown in this order."""
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Answer:
+    def of(cls, verdict: Verdict) -> PairAnswer:
         match verdict:
             case Decided(value="1"):
                 return cls.FIRST
@@ -54,30 +54,30 @@ class Answer(IntEnum):
 
 
 def decided(answers: Ints) -> Mask:
-    return np.less_equal(answers, Answer.SECOND)
+    return np.less_equal(answers, PairAnswer.SECOND)
 
 
 def neither(answers: Ints) -> Mask:
     """A tie, or a valid abstention."""
-    return np.asarray((answers == Answer.TIE) | (answers == Answer.ABSTAINED))
+    return np.asarray((answers == PairAnswer.TIE) | (answers == PairAnswer.ABSTAINED))
 
 
 def readable(answers: Ints) -> Mask:
     """The call ended in a verdict that counts."""
-    return np.less_equal(answers, Answer.ABSTAINED)
+    return np.less_equal(answers, PairAnswer.ABSTAINED)
 
 
 def lost(answers: Ints) -> Mask:
     """The call was made and ended without a verdict."""
-    return np.asarray((answers == Answer.UNREADABLE) | (answers == Answer.FAILED))
+    return np.asarray((answers == PairAnswer.UNREADABLE) | (answers == PairAnswer.FAILED))
 
 
 def was_shown(answers: Ints) -> Mask:
-    return np.not_equal(answers, Answer.ABSENT)
+    return np.not_equal(answers, PairAnswer.ABSENT)
 
 
 def as_tie(answers: Ints) -> Ints:
-    return np.where(answers == Answer.ABSTAINED, np.int64(Answer.TIE), answers)
+    return np.where(answers == PairAnswer.ABSTAINED, np.int64(PairAnswer.TIE), answers)
 
 
 _WHOLE = ("clusters", "names", "mirrored")
@@ -102,9 +102,9 @@ class Pairs:
     better: Ints
     """0 none, 1 content u, 2 content v."""
     u_first: Ints
-    """`Answer` when u stood in slot 1."""
+    """`PairAnswer` when u stood in slot 1."""
     v_first: Ints
-    """`Answer` when v stood in slot 1."""
+    """`PairAnswer` when v stood in slot 1."""
     clusters: tuple[str, ...]
     names: tuple[str, ...]
     """Names of the pairs, by which two arms of a study find their shared pairs."""
@@ -162,15 +162,17 @@ class Pairs:
 
     def wins(self, content: str) -> Mask:
         """Calls that choose this content, `u` or `v`, by row and order."""
-        won = (Answer.FIRST, Answer.SECOND) if content == "u" else (Answer.SECOND, Answer.FIRST)
+        won = (
+            (PairAnswer.FIRST, PairAnswer.SECOND) if content == "u" else (PairAnswer.SECOND, PairAnswer.FIRST)
+        )
         return np.equal(self.calls, won)
 
     @cached_property
     def wanted(self) -> Ints:
         """The answer that names the better text, by row and order; a tie where neither is better."""
         first = np.stack([self.better == 1, self.better == 2], axis=1)
-        named = np.where(first, np.int64(Answer.FIRST), np.int64(Answer.SECOND))
-        return np.where(self.better[:, None] == 0, np.int64(Answer.TIE), named)
+        named = np.where(first, np.int64(PairAnswer.FIRST), np.int64(PairAnswer.SECOND))
+        return np.where(self.better[:, None] == 0, np.int64(PairAnswer.TIE), named)
 
     @cached_property
     def right(self) -> Mask:
@@ -201,10 +203,10 @@ def _collect(seen: Observations) -> Pairs:
     repeats = int(seen.replicate.max(initial=0)) + 1
     rows, row = numbered(widen(seen.stimulus) * repeats + seen.replicate)
     stimulus = rows // repeats
-    codes = np.array([Answer.of(verdict) for verdict in seen.verdicts], dtype=np.int64)
+    codes = np.array([PairAnswer.of(verdict) for verdict in seen.verdicts], dtype=np.int64)
 
     def answers(order: int) -> Ints:
-        column = np.full(len(rows), Answer.ABSENT, dtype=np.int64)
+        column = np.full(len(rows), PairAnswer.ABSENT, dtype=np.int64)
         column[row[orders == order]] = codes[seen.verdict[orders == order]]
         return column
 
@@ -247,7 +249,7 @@ def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:
     return np.asarray(test(pairs.calls).sum(axis=1))
 
 
-def count_answers(pairs: Pairs, answer: Answer) -> Ints:
+def count_answers(pairs: Pairs, answer: PairAnswer) -> Ints:
     return np.asarray((pairs.calls == answer).sum(axis=1))
 
 
@@ -257,8 +259,8 @@ def count_wins(pairs: Pairs, content: str) -> Ints:
 
 @weak_cache
 def excluded(pairs: Pairs) -> dict[str, int]:
-    counts = np.bincount(pairs.calls.ravel(), minlength=len(Answer))
-    return {"unreadable": int(counts[Answer.UNREADABLE]), "failed": int(counts[Answer.FAILED])}
+    counts = np.bincount(pairs.calls.ravel(), minlength=len(PairAnswer))
+    return {"unreadable": int(counts[PairAnswer.UNREADABLE]), "failed": int(counts[PairAnswer.FAILED])}
 
 
 def by_cluster(pairs: Pairs, column: Ints | Mask) -> Ints:
@@ -285,7 +287,7 @@ def tally(
         trials=per_cluster[used],
         n_calls=int(per_cluster.sum()) * calls_per_trial,
         n_units=len(distinct(pairs.pair[trials > 0])),
-        abstained=int(count_answers(pairs, Answer.ABSTAINED)[trials > 0].sum()) if missing else 0,
+        abstained=int(count_answers(pairs, PairAnswer.ABSTAINED)[trials > 0].sum()) if missing else 0,
         copies=2 if copied else 1,
         **(excluded(pairs) if missing else {}),
     )
@@ -299,7 +301,7 @@ def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:
 def missing_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were made."""
     calls = pairs.shown.sum(axis=1)
-    ends = ((UNREADABLE_RATE, Answer.UNREADABLE), (FAILED_RATE, Answer.FAILED))
+    ends = ((UNREADABLE_RATE, PairAnswer.UNREADABLE), (FAILED_RATE, PairAnswer.FAILED))
     return [
         proportion(
             context, metric, tally(pairs, count_answers(pairs, end), calls, missing=False), reason=NO_CALLS

@@ -19,7 +19,15 @@ from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import NO_CALLS, Reason, Why
 from steelyard.metrics.metric import WHOLE_PAIRS, Limit, Metric
-from steelyard.metrics.pairs.columns import Answer, Pairs, count_calls, decided, neither, readable, was_shown
+from steelyard.metrics.pairs.columns import (
+    PairAnswer,
+    Pairs,
+    count_calls,
+    decided,
+    neither,
+    readable,
+    was_shown,
+)
 
 SAME_QUALITY = ("same_subset",)
 """Kinds of pairs that are the same in quality and differ in nothing but words."""
@@ -85,7 +93,7 @@ CELLS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT
 ONE_ORDER = Reason("one_order", "shown in one order only: not decomposed")
 
 INCOMPLETE = "no pair has a verdict in both orders"
-SLOTS = {1: Answer.FIRST, 2: Answer.SECOND}
+SLOTS = {1: PairAnswer.FIRST, 2: PairAnswer.SECOND}
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +153,7 @@ class Decomposition:
 def decompose(pairs: Pairs) -> Decomposition:
     rows = _in_both_orders(pairs)
     # Counted by code and not by `decided`, so that the identity can fail.
-    commits = count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND)))
+    commits = count_calls(rows, lambda codes: np.isin(codes, (PairAnswer.FIRST, PairAnswer.SECOND)))
     result = Decomposition(rows, complete(rows), commits)
     result.check()
     return result

@@ -53,7 +53,7 @@ _CELL = {
     "u_first": np.array([0, 1, 2, 2, _LOST, _LOST, _ABSENT]),
     "v_first": np.array([1, 0, 2, 2, _LOST, _LOST, _ABSENT]),
 }
-"""From the `Answer` to what won, content u, content v or neither; or to why nothing did."""
+"""From the `PairAnswer` to what won, content u, content v or neither; or to why nothing did."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from steelyard.metrics.findings import SURE, with_finding, with_word_over
 from steelyard.metrics.metric import HIGH, LOW, WHOLE_PAIRS, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
 from steelyard.metrics.pairs.columns import (
-    Answer,
+    PairAnswer,
     Pairs,
     as_tie,
     excluded,
@@ -93,7 +93,9 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         return figure
     seen = replace(with_finding(replace(figure, excluded={}), limit), excluded=figure.excluded)
     # The calls without a verdict, as if each had been another than people's choice, or that choice.
-    other = np.where(pairs.wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
+    other = np.where(
+        pairs.wanted == PairAnswer.FIRST, np.int64(PairAnswer.SECOND), np.int64(PairAnswer.FIRST)
+    )
     lost = pairs.lost_calls
     given = (other, pairs.wanted) if lost.any() else ()
     cases = [_beyond(table + _table(pairs, each, lost)).limits(SURE) for each in given]
@@ -126,14 +128,14 @@ FLIP_FIRST = _of_pairs(
     "flip_first",
     "flips to slot 1",
     "Pairs whose winner changes with the order, to the first slot.",
-    event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.FIRST),
+    event=lambda pairs: positional(pairs) & (pairs.u_first == PairAnswer.FIRST),
     direction=LOW,
 )
 FLIP_SECOND = _of_pairs(
     "flip_second",
     "flips to slot 2",
     "Pairs whose winner changes with the order, to the second slot.",
-    event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.SECOND),
+    event=lambda pairs: positional(pairs) & (pairs.u_first == PairAnswer.SECOND),
     direction=LOW,
 )
 ACCURACY_BOTH = _of_pairs(
@@ -237,7 +239,7 @@ def _accuracy_in_slot(context: EstimateContext, pairs: Pairs, slot: int) -> Esti
     rows = pairs.where(pairs.better > 0)
     codes: Ints = np.where(rows.better == slot, rows.u_first, rows.v_first)
     # One call per row: the other order is taken away, so that its missing verdicts do not count here.
-    calls = replace(rows, u_first=codes, v_first=np.full(len(rows), Answer.ABSENT, dtype=np.int64))
+    calls = replace(rows, u_first=codes, v_first=np.full(len(rows), PairAnswer.ABSENT, dtype=np.int64))
     reason = None if len(rows) else "no pair has a better text" if len(pairs) else NO_GOLD
     counts = tally(calls, codes == SLOTS[slot], calls.readable[:, 0])
     return proportion(context.for_subgroup(slot=slot), ACCURACY, counts, reason=reason)

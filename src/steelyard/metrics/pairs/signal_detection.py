@@ -26,7 +26,7 @@ from steelyard.core.text import plural, pluralize
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Basis, Metric, climbs, step
 from steelyard.metrics.pairs.columns import (
-    Answer,
+    PairAnswer,
     Pairs,
     by_cluster,
     excluded,
@@ -138,7 +138,7 @@ def slot_counts(pairs: Pairs) -> Ints:
     columns = [
         by_cluster(pairs, column)
         for codes in (in_first, in_second)
-        for column in (codes == Answer.FIRST, neither(codes), readable(codes))
+        for column in (codes == PairAnswer.FIRST, neither(codes), readable(codes))
     ]
     table = np.stack(columns, axis=1)
     return table[(table[:, 2] + table[:, 5]) > 0]

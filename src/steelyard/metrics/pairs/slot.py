@@ -20,7 +20,7 @@ from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Samp
 from steelyard.metrics.findings import CLEAR, MARGIN, SURE, judge_limit, with_limit_word
 from steelyard.metrics.metric import WHOLE_PAIRS, ZERO, Amount, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.pairs.columns import Answer, Pairs, by_cluster, by_construction, excluded, tally
+from steelyard.metrics.pairs.columns import PairAnswer, Pairs, by_cluster, by_construction, excluded, tally
 from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, stable, undecomposed
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds, with_difference_word
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, effective_size, wilson_cluster
@@ -63,7 +63,7 @@ def reading_of(flagged: bool, stable: bool, *, few_commits: bool) -> str:
 
 def slot_balance(pairs: Pairs) -> Ints:
     """Calls that name slot 1 less calls that name slot 2, of each row."""
-    first, second = pairs.calls == Answer.FIRST, pairs.calls == Answer.SECOND
+    first, second = pairs.calls == PairAnswer.FIRST, pairs.calls == PairAnswer.SECOND
     return np.asarray(first.sum(axis=1) - second.sum(axis=1))
 
 
@@ -92,7 +92,9 @@ def by_pair(pairs: Pairs, column: Ints) -> Ints:
 def two_sided_counts(complete: Pairs) -> tuple[int, int, int]:
     """Pairs that name slot 1 twice, stable pairs, slot 2 twice; the first replicate of each pair."""
     once = complete.where(first_replicates(complete))
-    first, second = (int(np.all(once.calls == slot, axis=1).sum()) for slot in (Answer.FIRST, Answer.SECOND))
+    first, second = (
+        int(np.all(once.calls == slot, axis=1).sum()) for slot in (PairAnswer.FIRST, PairAnswer.SECOND)
+    )
     return first, int(stable(once).sum()), second
 
 
@@ -168,11 +170,11 @@ class SlotBalance:
             return spread
         count = units or len(self.calls)
         (low_1, high_1), (low_2, high_2) = (
-            self._share_limits(slot, probability, count) for slot in (Answer.FIRST, Answer.SECOND)
+            self._share_limits(slot, probability, count) for slot in (PairAnswer.FIRST, PairAnswer.SECOND)
         )
         return clipped((low_1 - high_2, high_1 - low_2), DIFFERENCE)
 
-    def _share_limits(self, slot: Answer, probability: float, units: int) -> Span:
+    def _share_limits(self, slot: PairAnswer, probability: float, units: int) -> Span:
         counts = self._tally((self.complete.calls == slot).sum(axis=1))
         one_cluster = counts.n_clusters < 2
         quantile = normal_quantile(probability) if one_cluster else t_quantile(probability, units - 1)
@@ -300,8 +302,10 @@ class SlotCounts:
         first, second = (
             replace(
                 self.pairs,
-                u_first=np.where(self.pairs.better == slot, self.pairs.u_first, np.int64(Answer.ABSENT)),
-                v_first=np.where(self.pairs.better == 3 - slot, self.pairs.v_first, np.int64(Answer.ABSENT)),
+                u_first=np.where(self.pairs.better == slot, self.pairs.u_first, np.int64(PairAnswer.ABSENT)),
+                v_first=np.where(
+                    self.pairs.better == 3 - slot, self.pairs.v_first, np.int64(PairAnswer.ABSENT)
+                ),
             )
             for slot in (1, 2)
         )

@@ -14,7 +14,7 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import HIGH, KNOWN_ANSWER, Group, Metric
 from steelyard.metrics.pairs.choices import NO_VERDICT
-from steelyard.metrics.pairs.columns import Answer, Pairs, collect, excluded, readable, share_of_calls
+from steelyard.metrics.pairs.columns import PairAnswer, Pairs, collect, excluded, readable, share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE, net_slot_preference
@@ -80,7 +80,7 @@ def count_mirrored_once(pairs: Pairs, figure: TargetFigure) -> Pairs:
     """The same pairs, where both orders have one verdict by construction: it counts once among calls."""
     if not figure.share:
         return replace(pairs, mirrored=True)
-    return replace(pairs, v_first=np.full(len(pairs), Answer.ABSENT, dtype=np.int64))
+    return replace(pairs, v_first=np.full(len(pairs), PairAnswer.ABSENT, dtype=np.int64))
 
 
 def _of_pairs(
@@ -107,7 +107,7 @@ def _slots(probe: str, group: Group, kind: str) -> TargetFigure:
 
     def calls(pairs: Pairs) -> CallValues:
         answers = pairs.calls
-        balance = (answers == Answer.FIRST).astype(np.float64) - (answers == Answer.SECOND)
+        balance = (answers == PairAnswer.FIRST).astype(np.float64) - (answers == PairAnswer.SECOND)
         both = np.repeat(readable(answers).all(axis=1, keepdims=True), 2, axis=1)
         return _pair_calls(pairs, balance, both)
 

@@ -21,7 +21,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.edited_texts import RUNS
 from steelyard.metrics.scores.shares import NO_LABELS, score_tally
 from steelyard.stimuli.agent_edits import BREAKING
-from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_LEVEL, RUN_PASS
+from steelyard.stimuli.brief import RUN_FAIL, RUN_LEVEL, RUN_PASS
 from steelyard.verdicts.observations import Observations
 
 PROBE = RUNS

@@ -35,7 +35,7 @@ from steelyard.metrics.scores.shares import accuracy, unit_tally
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, quantile, ratio
 from steelyard.metrics.stats.intervals import ALPHA, DIFFERENCE, Span, clipped, score
 from steelyard.stimuli.agent_edits import BREAKING
-from steelyard.stimuli.authored.brief import LABEL_FLIP, ORDINAL, RUN_FAIL, RUN_LEVEL, RUN_PASS
+from steelyard.stimuli.brief import LABEL_FLIP, ORDINAL, RUN_FAIL, RUN_LEVEL, RUN_PASS
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observations import Observations
 

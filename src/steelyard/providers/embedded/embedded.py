@@ -33,8 +33,7 @@ from steelyard.providers.embedded.model import (
     length,
     shared_model,
 )
-from steelyard.providers.embedded.tokens import Chat
-from steelyard.providers.embedded.weights import ensure_weights, verify_weights
+from steelyard.providers.embedded.weights import Chat, ensure_weights, verify_weights
 from steelyard.providers.provider_info import DoctorCheck, JudgeExample, Options, ProviderInfo, Settings
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.judge import Judge, Protocol

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.providers.embedded.tokens import Tokenizer
+from steelyard.providers.embedded.weights import Tokenizer
 
 Array: TypeAlias = NDArray[np.float32]
 Bytes: TypeAlias = NDArray[np.uint8]

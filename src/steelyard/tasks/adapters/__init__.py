@@ -11,7 +11,7 @@ from pathlib import Path
 
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.builtin_yaml import load_builtin
+from steelyard.tasks.pack import load_builtin
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import Format, read_table

@@ -13,12 +13,13 @@ from steelyard.core.text import pluralize
 from steelyard.core.validation import checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
-from steelyard.tasks.sources.sampling import Sample, draw
 from steelyard.tasks.sources.table import (
     LabelMap,
     Labels,
+    Sample,
     Table,
     TableRecord,
+    draw,
     is_missing,
     list_of,
     long_text,

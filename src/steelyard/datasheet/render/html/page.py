@@ -12,22 +12,25 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from steelyard.datasheet import instrument_card
+from steelyard.datasheet import example, instrument_card
 from steelyard.datasheet.conclusion import WORDS, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
-from steelyard.datasheet.examples import example
-from steelyard.datasheet.examples.example import FindingExample
+from steelyard.datasheet.example import FindingExample
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.render import clauses
-from steelyard.datasheet.render.examples import examples_by_judge
+from steelyard.datasheet.render.clauses import examples_by_judge
 from steelyard.datasheet.render.html.charts.catalogue import charts
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.drawing.chart import Chart, figure_key, linked_marks
 from steelyard.datasheet.sections import first_screen, remedies, tables
-from steelyard.datasheet.sections.not_measured import not_measured_text
-from steelyard.datasheet.sections.summary import collapsible_sections, cost_summary, summarise
+from steelyard.datasheet.sections.summary import (
+    collapsible_sections,
+    cost_summary,
+    not_measured_text,
+    summarise,
+)
 from steelyard.datasheet.words.glossary import FINDINGS, interval_meanings, metric_meanings, probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines, short_names
 from steelyard.metrics.estimate import Estimate
@@ -45,6 +48,7 @@ CHART_OF: Mapping[Cause, Sequence[str]] = {
     **dict.fromkeys(
         (Cause.NO_TIES, Cause.AT_RANDOM, Cause.EMPTY_TEXTS, Cause.DARK_CURRENT, Cause.NOISE), _NOTHING
     ),
+    **dict.fromkeys((Cause.NO_SIGNAL, Cause.OVERCONFIDENT), ("reliability",)),
     Cause.RUNS: ("runs",),
     Cause.STRATA: ("strata",),
 }

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from steelyard.core.registry import Registry
 from steelyard.core.text import pluralize
 from steelyard.datasheet.render.html.drawing.chart import Chart, Panel
-from steelyard.datasheet.sections.rows import Cell
+from steelyard.datasheet.sections.sections import Cell
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import QUARTERS, Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import (
@@ -26,8 +26,7 @@ from steelyard.datasheet.render.html.drawing.chart import (
     series_styles,
 )
 from steelyard.datasheet.render.html.drawing.scatter import spread_labels
-from steelyard.datasheet.sections.rows import Text
-from steelyard.datasheet.sections.sections import LADDER
+from steelyard.datasheet.sections.sections import LADDER, Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate

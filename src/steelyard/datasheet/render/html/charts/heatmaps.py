@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
 
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.html.drawing.axis import LETTER
 from steelyard.datasheet.render.html.drawing.chart import (
     Chart,
@@ -19,7 +19,7 @@ from steelyard.datasheet.render.html.drawing.chart import (
     series_styles,
 )
 from steelyard.datasheet.render.html.drawing.svg import Box, SvgElement, document, draw_rect, draw_text
-from steelyard.datasheet.sections.rows import Text
+from steelyard.datasheet.sections.sections import Text
 from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.sections.tables import judges_of
 from steelyard.datasheet.words import numbers
@@ -27,7 +27,7 @@ from steelyard.datasheet.words.glossary import MARKS, metric_named, probe_title
 from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.panel_metrics import ERROR_CORRELATION
+from steelyard.metrics.panel_metrics import ERROR_CORRELATION
 from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.probe import COMMONEST_ANSWER, never_varies

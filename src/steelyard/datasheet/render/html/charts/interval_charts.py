@@ -28,7 +28,7 @@ from steelyard.datasheet.sections.sections import LADDER
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.tables import by_stratum
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.cue_names import cue_name
+from steelyard.datasheet.words.glossary import cue_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION

@@ -44,8 +44,7 @@ from steelyard.datasheet.render.html.drawing.svg import (
     error_bar,
     tag,
 )
-from steelyard.datasheet.sections.rows import Text
-from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
+from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM, Text
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate

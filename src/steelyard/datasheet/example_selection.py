@@ -14,8 +14,9 @@ from steelyard.core.text import plural, pluralize
 from steelyard.probes.probe_metadata import label_changing_probes
 from steelyard.stimuli.original import PERTURBED, ROTATION, response_in_slot
 from steelyard.stimuli.stimulus import Label, NoPreference, Prefers, Stimulus
-from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
+from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, call_confidence, reason_of
 from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.readers import TOKEN
 from steelyard.verdicts.reasons import answer_named
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 
@@ -197,7 +198,7 @@ class ExampleSelector:
         return CallAnswers.of(self.observations)
 
     def wrong(self) -> Floats:
-        """Share of wrong calls, each by how far it is off."""
+        """Share of wrong calls, each by how far it is off, and more where the judge says that it is sure."""
         answers, seen = self._answers, self.observations
         shown, row = seen.shown, seen.stimulus
         low, high = shown.ends[row].T
@@ -206,6 +207,9 @@ class ExampleSelector:
         missed = np.where((answers.answer == NEITHER) & (answers.wanted > NEITHER), A_TIE, 1.0)
         step = np.nan_to_num(shown.delta[row])
         size = np.where(shown.paired[row], missed * (1.0 + step), off)
+        sure, kind, _ = call_confidence(seen)
+        if kind != TOKEN:
+            size *= 1.0 + np.nan_to_num(sure)
         return self.groups.sums(np.where(answers.wrong, size, 0.0)) / self.groups.sizes
 
     def flipped(self) -> Floats:
@@ -283,7 +287,13 @@ def expected(stimulus: Stimulus) -> str:
 
 def _wrong(case: CallGroup) -> str:
     each = "which counts" if case.wrong == 1 else "each of which counts"
-    return f"{_of_all(case.wrong, case)} {_did(case)}, {each} as {_error_phrase(case)}"
+    return f"{_of_all(case.wrong, case)} {_did(case)}{_stated(case)}, {each} as {_error_phrase(case)}"
+
+
+def _stated(case: CallGroup) -> str:
+    """How sure the judge was, where it says so and was asked once."""
+    sure = case.calls[0].confidence if len(case.calls) == 1 else None
+    return "" if sure is None or sure.kind == TOKEN else f", confidence {sure.value:g}"
 
 
 def _did(case: CallGroup) -> str:

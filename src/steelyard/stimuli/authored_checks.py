@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.stimuli.authored.brief import (
+from steelyard.stimuli.brief import (
     AMBIGUOUS,
     LABEL_FLIP,
     LONG,

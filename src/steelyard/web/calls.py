@@ -13,9 +13,9 @@ from urllib.parse import quote, urlencode
 import numpy as np
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.commands.view.call_index import COUNTED, CallFilter, CallIndex, differing_calls
-from steelyard.commands.view.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
-from steelyard.commands.view.viewed_run import LoadedRun, NotFoundError, ViewedRun, details, sort_rows
+from steelyard.commands.call_index import COUNTED, CallFilter, CallIndex, differing_calls
+from steelyard.commands.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
+from steelyard.commands.viewed_run import LoadedRun, NotFoundError, ViewedRun, details, sort_rows
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.render.data_files import dumps

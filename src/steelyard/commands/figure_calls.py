@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.commands.view.call_index import CallIndex
+from steelyard.commands.call_index import CallIndex
 from steelyard.core.arrays import Mask, numbered, widen
 from steelyard.core.content_hash import content_hash
-from steelyard.datasheet.examples.selection import CONTRADICTION, FAILED, UNREADABLE
+from steelyard.datasheet.example_selection import CONTRADICTION, FAILED, UNREADABLE
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.merit import COUNTED

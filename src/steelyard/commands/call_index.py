@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steelyard.core.arrays import Ints, Mask
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
-from steelyard.datasheet.examples.selection import (
+from steelyard.datasheet.example_selection import (
     CONTRADICTION,
     FAILED,
     FLIP,

@@ -1,14 +1,15 @@
-"""A comparison on a terminal: the answer in one screen; with `full` every figure and what was left out."""
+"""A comparison as text: the answer in one screen of a terminal, or in Markdown; in full every figure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from steelyard.datasheet.comparison import rows
 from steelyard.datasheet.comparison.sheet import HOW_TO_READ, ComparisonSheet
+from steelyard.datasheet.render.markdown import code_block, escape, table
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.words.numbers import NOT_MEASURED
 from steelyard.metrics.comparison.comparison import Comparison
@@ -25,7 +26,7 @@ WIDE = 96
 """Columns of a console that has room for the tests beside the figures."""
 
 
-def render(comparison: ComparisonSheet, console: Console, *, full: bool = False) -> None:
+def print_comparison(comparison: ComparisonSheet, console: Console, *, full: bool = False) -> None:
     _ComparisonReport(comparison.escaped(), console).show(full=full)
 
 
@@ -89,3 +90,41 @@ class _ComparisonReport(Printer):
             numbers += [self.text(cell, "dim") for cell in rows.tests(row)] if tests else []
             table.add_row(self.text(rows.label(row)), *numbers, self.text(word, style))
         return table
+
+
+COLUMNS = ("figure", "A", "B", "B − A", "B is")
+
+
+def markdown(comparison: ComparisonSheet) -> str:
+    return "\n\n".join(_blocks(comparison.escaped())) + "\n"
+
+
+def _blocks(sheet: ComparisonSheet) -> Iterator[str]:
+    answer = sheet.answered
+    yield f"# {escape(sheet.title)}"
+    yield f"**{escape(answer.headline)}**"
+    for letter, side in (("A", sheet.first), ("B", sheet.second)):
+        facts = (
+            f"{letter}: {side.judge}{side.model_suffix}, {side.folder}",
+            side.reference_sentence,
+            side.partial,
+        )
+        yield escape(" · ".join(filter(None, facts)))
+    yield from filter(None, [escape(sheet.namesakes())])
+    if answer.shown:
+        yield table(COLUMNS, _rows(answer.shown))
+    yield from map(escape, (*answer.remarks(), *answer.lists(), *sheet.not_paired()))
+    if answer.rows:
+        step, command = sheet.next_step
+        yield f"**Next:** {escape(step)}{':' if command else '.'}"
+        yield from [code_block(command, "sh")] if command else []
+    yield "<details><summary>All figures and tests</summary>"
+    yield table((*COLUMNS, "q", "detects", "units/clusters"), _rows(sheet.asked_of_both, full=True))
+    yield from map(escape, (*sheet.left_out(), sheet.sentence(), HOW_TO_READ))
+    yield "</details>"
+
+
+def _rows(shown: Iterable[Comparison], *, full: bool = False) -> Iterator[list[str]]:
+    for row in shown:
+        cells = [rows.name(row), *rows.figures(row), rows.state(row), *(rows.tests(row) if full else ())]
+        yield [escape(cell) for cell in cells]

@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.core.text import pluralize
 from steelyard.stimuli.agent_edits import occurs
-from steelyard.stimuli.authored.checks import (
+from steelyard.stimuli.authored_checks import (
     Rejection,
     check_leak,
     check_script,

@@ -15,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from steelyard.commands import viewed_run
+from steelyard.commands.call_index import CallFilter
+from steelyard.commands.figure_calls import calls_behind, counted_calls
 from steelyard.commands.history import (
     JudgeSeries,
     series_of,
 )
-from steelyard.commands.view import viewed_run
-from steelyard.commands.view.call_index import CallFilter
-from steelyard.commands.view.figure_calls import calls_behind, counted_calls
-from steelyard.commands.view.viewed_run import PublishedSheet, ViewedRun, sort_rows
+from steelyard.commands.viewed_run import PublishedSheet, ViewedRun, sort_rows
 from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
@@ -33,10 +33,7 @@ from steelyard.datasheet.render.html.drawing.forest_plot import limit_scale
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.errors import SteelyardError
 from steelyard.stimuli.stimulus import reference_label
-from steelyard.web.messages import run_messages
-from steelyard.web.pages import application, download, page, page_number
-from steelyard.web.server import error_page
-from steelyard.web.view.calls import (
+from steelyard.web.calls import (
     FILES,
     STEPS,
     Links,
@@ -47,9 +44,17 @@ from steelyard.web.view.calls import (
     passing_rows,
     remedied_calls,
 )
-from steelyard.web.view.comparisons import ComparisonPages
-from steelyard.web.view.history import HistoryPages
-from steelyard.web.view.overview import VERDICTS, OverviewRow, choose, overview_rows, together
+from steelyard.web.history import HistoryPages
+from steelyard.web.overview import (
+    VERDICTS,
+    ComparisonPages,
+    OverviewRow,
+    choose,
+    overview_rows,
+    together,
+)
+from steelyard.web.pages import application, download, page, page_number, run_messages
+from steelyard.web.server import error_page
 
 PAGE_SIZE = 50
 MOST_COMPARISONS = 12

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.commands.call_index import NO_ROWS, CallIndex
+from steelyard.commands.figure_calls import figure_name
 from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.commands.report import current_datasheet
-from steelyard.commands.view.call_index import NO_ROWS, CallIndex
-from steelyard.commands.view.figure_calls import figure_name
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.content_hash import digests_of
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.examples.selection import ExampleSelector
-from steelyard.datasheet.examples.selection import explain as reason_to_count
+from steelyard.datasheet.example_selection import ExampleSelector
+from steelyard.datasheet.example_selection import explain as reason_to_count
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.call_examples import CallRecord, RunCalls, call_records

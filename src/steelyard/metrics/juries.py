@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.core.arrays import numbered
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.panel.panel_metrics import (
+from steelyard.metrics.panel_metrics import (
     PANEL,
     VoteMatrix,
     error_correlations,

@@ -16,7 +16,7 @@ from steelyard.review.votes import DECIDED, DEFERRED, DISPUTED, ReviewItem, Revi
 from steelyard.stimuli.stimulus import EDITED, PENDING, Label, Stimulus
 from steelyard.store.review_log import Vote
 from steelyard.tasks.transcripts.transcript import Turn
-from steelyard.web.messages import LONG
+from steelyard.web.pages import LONG
 
 NEAR, FAR = 0.8, 0.5
 """Cosines from which on a text is close to its original, and below which it is far from it."""

@@ -20,22 +20,21 @@ from urllib.parse import unquote
 import numpy as np
 from starlette.types import ASGIApp, Message
 
-from steelyard.commands.view.call_index import CallIndex
-from steelyard.commands.view.figure_calls import calls_behind, counted_calls
-from steelyard.commands.view.viewed_run import CallDetail, LoadedRun, ViewedRun, details
+from steelyard.commands.call_index import CallIndex
+from steelyard.commands.figure_calls import calls_behind, counted_calls
+from steelyard.commands.viewed_run import CallDetail, LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Mask
 from steelyard.core.files import write_error
 from steelyard.core.text import replace_lone_surrogates
-from steelyard.datasheet.examples.selection import ExampleSelector, explain
+from steelyard.datasheet.example_selection import ExampleSelector, explain
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import capital, escape_keeping_lines
 from steelyard.errors import ConfigError
 from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.verdicts.call_answers import answer_word, reason_of
-from steelyard.web.messages import RunMessage, run_messages
-from steelyard.web.pages import asset_text
-from steelyard.web.view.app import ViewPages
-from steelyard.web.view.calls import StillLinks, figure_sentence
+from steelyard.web.calls import StillLinks, figure_sentence
+from steelyard.web.pages import RunMessage, asset_text, run_messages
+from steelyard.web.view_app import ViewPages
 
 PROMPTS = 1000
 """Prompts of one file: a page reads only the file that it needs."""

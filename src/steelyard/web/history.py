@@ -24,7 +24,7 @@ from steelyard.commands.history import (
     pairs_needed,
     run_alpha,
 )
-from steelyard.commands.view.viewed_run import ViewedRun
+from steelyard.commands.viewed_run import ViewedRun
 from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison.rows import p_value
 from steelyard.datasheet.conclusion import Conclusion
@@ -47,9 +47,9 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
 from steelyard.metrics.stats.intervals import ALPHA, Span
+from steelyard.web.calls import Links, csv_lines
 from steelyard.web.pages import download, page
 from steelyard.web.server import error_page
-from steelyard.web.view.calls import Links, csv_lines
 
 MOST_NAMED = 3
 """Figures of a change that its sentence says; all are marked."""

@@ -1,1 +1,0 @@
-"""The review session as pages."""
