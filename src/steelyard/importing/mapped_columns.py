@@ -151,8 +151,8 @@ class MappedTable:
         return {**UNCHANGED, **verdict, **scale, **length, "item": item, "expected": expected}
 
     def _compared(self, parts: TableParts, record: TableRecord) -> Body:
-        known = "better" in self.columns or not self._preference
-        better = self._slot(parts, record, "better") if known else "1"
+        named = "better" not in self.columns and self._preference
+        better = "1" if named else self._slot(parts, record, "better")
         lengths = [_length(parts, record, part) for part in ("words_1", "words_2")]
         known = {} if None in lengths else dict(zip(("words_u", "words_v"), lengths, strict=True))
         return {

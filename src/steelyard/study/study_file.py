@@ -304,7 +304,7 @@ def _mapping_note(
     """Which columns were taken by name, which are left, and what they tell of scale and labels, in a line."""
     line = finder.line({*used, *data.columns_beside}).removesuffix(".") if finder and data else ""
     better = "chosen is better" if data and data.first_is_better else ""
-    if said := "; ".join(filter(None, (line, scale and f"scale: {scale_name(scale)}", better))):
+    if said := "; ".join(filter(None, (line, f"scale: {scale_name(scale)}" if scale else "", better))):
         yield f"{said}."
 
 

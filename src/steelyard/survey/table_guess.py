@@ -50,8 +50,8 @@ class TableGuess:
 def guess_table(path: Path, values: Mapping[str, float], option: str | None) -> TableGuess:
     """Of a table whose columns nobody named; `option` is the map of values as it was given."""
     table = flattened(read_table(path))
-    words = PREFERENCE if is_preference(table.columns) else {}
-    finder = ColumnFinder(table, {}, {**words, **values})
+    preference = PREFERENCE if is_preference(table.columns) else {}
+    finder = ColumnFinder(table, {}, {**preference, **values})
     checks = [DoctorCheck(f"column {name}", *_guess(finder, name)) for name in finder.table.columns]
     columns = _verdict_map(finder, values)
     if columns is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from shlex import quote
@@ -76,7 +76,7 @@ class ColumnFinder:
         self,
         table: Table,
         given: Mapping[str, str],
-        words: Container[str] = (),
+        words: Collection[str] = (),
         option: str = "--columns",
         taken: Sequence[str] = (),
     ) -> None:
