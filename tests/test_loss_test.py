@@ -66,6 +66,14 @@ def test_losses_in_one_condition_are_flagged_though_they_are_few() -> None:
     reading = next(decisions_of([JudgeEntry("J", "m", False, {})], loss_estimates("J", observations, 7)))
     assert reading.status == "flagged"
     assert "unreadable calls depend on what is shown" in sentence(reading.clause)
+    row = next(test for test in reading.tests if test.estimate.metric == "unreadable_rate")
+    # 16 of 40 calls against 0 of the 1,680 others.
+    assert (row.name, row.estimate.value, row.limit) == (
+        "unreadable in vacuum (blank), against the others",
+        pytest.approx(0.4),
+        "at most 0",
+    )
+    assert row.is_outside
 
 
 def test_an_even_spread_is_read_against_the_limit_alone() -> None:

@@ -134,7 +134,7 @@ def test_a_word_stands_beside_every_number_of_several_judges(recorded: Recorded)
     cells = [cell for row in rows for cell in row.figures if cell is not None]
     page = (run / "datasheet.html").read_text(encoding="utf-8")
     table = page[page.index('<table class="judges">') : page.index("</table>")]
-    words = re.findall(r"</b> (fine|too high|too low|undecided)</span>", table)
+    words = re.findall(r"</b> <span>(fine|too high|too low|undecided)</span></span>", table)
     assert words == [cell.word for cell in cells]
     assert len(set(words)) == 4
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard.core.text import pluralize
@@ -27,9 +29,9 @@ from steelyard.datasheet.questions.question import (
     unmeasured,
     worst,
 )
-from steelyard.datasheet.words.glossary import metric_named, probe_label
+from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, interval
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO, SAME_WITHIN
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION, TOO_LITTLE
@@ -43,7 +45,8 @@ from steelyard.metrics.instrument.likelihood import RESOLUTION as RESOLVES
 from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.proportions import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.run.cost import COST_PER_CALL, COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
-from steelyard.metrics.run.losses import UNEVEN, excess_in
+from steelyard.metrics.run.losses import UNEVEN
+from steelyard.stimuli.original import PERTURBED
 from steelyard.trials.builtin_prompts import GRADED
 
 PARAMETERS = {
@@ -84,20 +87,21 @@ def failures(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | N
         say(f"; such a call is never a score{declines}{depends}{more}"),
         about_judge=False,
     )
-    return Answer(status, clause, tuple(_loss_row(figures, rate) for rate in known if rate.status))
+    return Answer(status, clause, tuple(_loss_row(rate) for rate in known if rate.status))
 
 
-def _loss_row(figures: JudgeEstimates, rate: Estimate) -> Test:
-    """The rate against its limit; where its spread alone is at fault, the probe that loses most."""
+def _loss_row(rate: Estimate) -> Test:
+    """The rate against its limit; where its spread alone is at fault, what loses most."""
     test = Test.of(rate)
-    if rate.reading != UNEVEN or test.is_outside:
+    if rate.reading != UNEVEN or test.is_outside or "more" not in rate.details:
         return test
-    parts = (e for e in figures.every.of(figures.judge, rate.metric) if e.is_overall)
-    more = [each for e in parts if (each := excess_in(e, rate)) is not None]
-    if not more:
-        return test
-    most = max(more, key=lambda each: each.value or 0.0)
-    name = f"{metric_named(rate.metric).short} in {probe_label(most.probe)}, against the others"
+    more, low, high = rate.details["more"]
+    shown = (Interval("newcombe", low, high),)
+    most = replace(rate, value=more, numerator=None, denominator=None, intervals=shown)
+    probe, *rest = str(rate.details["worst"]).split(", ")
+    kinds = ", ".join(KINDS.get(part, part) for part in rest if part not in (probe, PERTURBED))
+    where = f"{probe_label(probe)} ({kinds})" if kinds else probe_label(probe)
+    name = f"{metric_named(rate.metric).short} in {where}, against the others"
     return Test(most, (-MARGIN, MARGIN), name, margin=True)
 
 

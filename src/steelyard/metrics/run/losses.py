@@ -126,15 +126,24 @@ def loss_estimates(judge: str, observations: Iterable[Observation], seed: int) -
 def _tested(
     judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations, seed: int
 ) -> Estimate:
-    """The rate, flagged as well where the lost calls are not spread evenly over what is shown."""
+    """The rate, flagged as well where the lost calls are not spread evenly over what is shown.
+
+    The condition that loses most has to be shown to lose more than the others.
+    """
     rate = loss_rate(judge, metric, kind, observations)
     test = loss_test(observations, kind, seed) if rate.numerator else None
     if test is None:
         return rate
-    uneven = AdjustedTest.bonferroni(test.p, len(METRICS)).is_significant
+    others = int(observations.ended(kind).sum()) - test.lost, len(observations) - test.calls
+    low, high = newcombe((test.lost, test.calls), others)
+    uneven = AdjustedTest.bonferroni(test.p, len(METRICS)).is_significant and low > 0
     most = f", most in {test.worst}: {test.lost} of {test.calls}" if uneven else ""
     rate = replace(rate, note=f"{rate.note}; even over conditions: p = {test.p:.2g}{most}")
-    return replace(rate, status=FLAGGED, calls_needed=None, reading=UNEVEN) if uneven else rate
+    if not uneven:
+        return rate
+    more = test.lost / test.calls - others[0] / others[1]
+    details = {"worst": test.worst, "more": (more, low, high)}
+    return replace(rate, status=FLAGGED, calls_needed=None, reading=UNEVEN, details=details)
 
 
 def loss_rate(
@@ -142,19 +151,6 @@ def loss_rate(
 ) -> Estimate:
     """The rate against its limit, without the test of whether losses are even."""
     return _rate(judge, metric, observations.ended(kind), observations)
-
-
-def excess_in(part: Estimate, whole: Estimate) -> Estimate | None:
-    """What a probe loses beyond all other calls, in place of its rate; None unless it is shown to be more."""
-    lost, calls = part.numerator or 0, part.denominator or 0
-    others = ((whole.numerator or 0) - lost, (whole.denominator or 0) - calls)
-    if not calls or others[0] < 0 or others[1] <= 0:
-        return None
-    low, high = newcombe((lost, calls), others)
-    shown = (Interval("newcombe", low, high),)
-    value = lost / calls - others[0] / others[1]
-    found = replace(part, status=FLAGGED, value=value, numerator=None, denominator=None, intervals=shown)
-    return found if low > 0 else None
 
 
 def contradiction_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
