@@ -301,7 +301,7 @@ def test_a_run_recovers_what_was_planted_over_http(
 ) -> None:
     """Accuracy .9 with a lean of .4 to slot 2: right in .9 · .6 + .4 / 4, slot 2 in .4 + .6 / 4 of calls."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    rows_of(tmp_path / "rows.jsonl", 40)
+    rows_of(tmp_path / "rows.jsonl", 80)
     (tmp_path / "my_choices.py").write_text(
         "def longest(request, responses):\n"
         "    return 1 + max(range(len(responses)), key=lambda n: len(responses[n]))\n"
@@ -330,7 +330,7 @@ def test_a_run_recovers_what_was_planted_over_http(
         name: value(done.rows, "python/my_choices:flaky", name)
         for name in ("accuracy", "slot_preference", "rotation_consistency")
     }
-    assert (flaky["accuracy"]["denominator"], flaky["accuracy"]["excluded"]["failed"]) == (120, 40)
+    assert (flaky["accuracy"]["denominator"], flaky["accuracy"]["excluded"]["failed"]) == (240, 80)
     assert flaky["slot_preference"]["value"] is flaky["rotation_consistency"]["value"] is None
     sheet = json.loads(done.out)
     assert sheet["study"]["level"] == "best_of"

@@ -12,9 +12,9 @@ import pytest
 
 from commands import surroundings
 from servers import Answer, Received, ScriptedServer, wins
-from steelyard.cli import output
+from steelyard.cli import progress
 from steelyard.cli.main import main
-from steelyard.cli.output import log_line
+from steelyard.cli.progress import log_line
 
 
 class Log(io.StringIO):
@@ -33,7 +33,7 @@ class Log(io.StringIO):
 def test_a_line_comes_while_a_call_is_waited_for(
     tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
     log = Log()
 
     def script(request: Received) -> Answer:

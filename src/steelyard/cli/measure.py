@@ -76,7 +76,7 @@ def measure(options: MeasureOptions) -> None:
 
         print_study_plan(study, folder, options.as_json, generation)
         return
-    from steelyard.cli.output import LiveProgress
+    from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
     from steelyard.providers.provider import model_info
     from steelyard.runner.batch_runner import judges_without_batches
@@ -235,7 +235,7 @@ def generate(options: GenerateOptions) -> None:
     """
     from rich.console import Console
 
-    from steelyard.cli.output import LiveProgress
+    from steelyard.cli.progress import LiveProgress
     from steelyard.study.study import with_placeholder_labels
     from steelyard.study.study_probes import open_briefs
 

@@ -49,7 +49,7 @@ def report(options: RebuildOptions) -> None:
     """
     use_one_blas_thread()
     return_large_arrays()
-    from steelyard.cli.output import working
+    from steelyard.cli.progress import working
     from steelyard.commands.report import publish
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.run_messages import metric_errors

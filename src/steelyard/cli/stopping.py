@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def measure_sizes(options: MeasureOptions) -> Measurement:
-    from steelyard.cli.output import LiveProgress
+    from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import FIRST, measure_until_verdict
 
     sizes, folder = _sizes(options, calls=True)
@@ -99,7 +99,7 @@ STYLES = {True: "green", False: "red", None: "yellow"}
 
 
 def decide_rule(text: str, options: MeasureOptions) -> int:
-    from steelyard.cli.output import LiveProgress
+    from steelyard.cli.progress import LiveProgress
     from steelyard.commands.decide import decide
     from steelyard.commands.decision import parse_rule
 
