@@ -24,17 +24,6 @@ POLICIES = ("smoke", "default", "strict")
 RESULTS = {"PASS": "P", "FAIL": "F", "INCONCLUSIVE": "I"}
 UNTIL_KIND = "catalogue"
 """Kind of evidence on which `measure --until verdict` was simulated."""
-_LUCK = "one run of 100; the limits on natural pairs let such a judge through in about one run of 400."
-_ONE = "one run; of 2,313 runs of this judge where people prefer the longer text it passes in four."
-REMARKS: Mapping[str, str] = {
-    "natural, a coin for each pair, full, smoke": _LUCK,
-    "counters, most distinct words, quick, smoke": "one run of 300, and of 17,100 of all judges that count.",
-    "longer-60, the longest wins, but for 20 % at random, full, smoke": _ONE,
-    "longer-90, the longest wins, but for 20 % at random, quick, smoke": _ONE,
-    "longer-90, the longest wins, but for 20 % at random, full, smoke": _ONE,
-    "longer-95, the longest wins, but for 20 % at random, full, smoke": _ONE,
-}
-"""Place that breaks a requirement to the reason, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -125,18 +114,13 @@ def requirements(body: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
             for said in told
             if said.body["contradictions"]
         ],
-        "No policy passes a useless judge": [
+        "A policy passes a useless judge in at most 1 % of runs, at every size": [
             (f"{said.place}, {policy}", said.passed(policy))
             for said in of[USELESS]
             for policy in POLICIES
-            if said.passed(policy)
+            if said.passed(policy) > TOLERATED
         ],
     }
-
-
-def broken_places(body: Mapping[str, Any]) -> set[str]:
-    """Every place that breaks some requirement."""
-    return {place for broken in requirements(body).values() for place, _ in broken}
 
 
 def worse(told: Sequence[Said]) -> Iterator[tuple[str, float]]:
@@ -157,7 +141,6 @@ def section() -> str:
     told = list(every(body))
     runs = {said.runs for said in told}
     gated = {sum(said.body["gate"]["default"].values()) for said in told}
-    remarks = [f"- *{place}*: {text}" for place, text in REMARKS.items() if place in broken_places(body)]
     head = HEAD.format(
         **body,
         judges=len(told) // 3,
@@ -165,7 +148,7 @@ def section() -> str:
         gated=_range(gated),
         sheets=sum(said.runs for said in told),
     )
-    parts = [head, *_summary(body), "", *remarks, *[""] * bool(remarks), SHARES, "", *_kinds(body), ""]
+    parts = [head, *_summary(body), "", SHARES, "", *_kinds(body), ""]
     parts += [LEGEND, "", *_words(body), ""]
     if "changes" in body:
         parts += [CHANGES, "", *_changes(body["changes"]), ""]

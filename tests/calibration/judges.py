@@ -81,8 +81,8 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
         sees((0.92, 0.97, 0.99, 1, 1), equals=0.03), "NT N N", class_=GOOD
     ),
     "good: .92 at one step, .11 between equals": _judge(
-        sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NT N NC", class_=GOOD
-    ),
+        sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NT NC NC", class_=GOOD
+    ),  # .11 lies beyond the limit of dark current, .10: with more data "care" becomes as right
     "small lean: net .08 between equals": _judge(probit(5, 2.5, 1.1), "NTC NC NC", "Position", remedy=ORDERS),
     "middle lean: net .27, .71 at one step": _judge(
         probit(4.2, 2.5, 1.9), "NTC C C", "Position", remedy=ORDERS
