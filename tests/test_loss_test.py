@@ -13,7 +13,7 @@ from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.datasheet.render.clauses import sentence
 from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates, loss_test
 from steelyard.metrics.stats.distributions import t_quantile
-from steelyard.metrics.stats.intervals import score
+from steelyard.metrics.stats.intervals import newcombe, score
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Stimulus
 from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation
@@ -52,7 +52,7 @@ def test_p_by_hand() -> None:
     test = loss_test(calls({"blank": 2, "empty": 0}, 2), Unreadable, 7)
     assert test is not None
     assert test.p == pytest.approx(1 / 3, abs=0.04)
-    assert (test.worst, test.lost, test.calls) == ("vacuum, blank", 4, 4)
+    assert (test.worst, test.lost, test.calls) == (("vacuum", "blank"), 4, 4)
 
 
 def test_losses_in_one_condition_are_flagged_though_they_are_few() -> None:
@@ -74,6 +74,16 @@ def test_losses_in_one_condition_are_flagged_though_they_are_few() -> None:
         "at most 0",
     )
     assert row.is_outside
+
+
+def test_losses_that_no_condition_is_shown_to_have_more_of_are_not_called_uneven() -> None:
+    """Half of 80 kinds lose 3 of 8 pairs, the others none: uneven by p, and no kind is by itself."""
+    observations = calls({f"kind{n:02d}": 3 * (n % 2) for n in range(80)}, 8)
+    test = loss_test(observations, Unreadable, 7)
+    assert test is not None
+    assert (test.p < 0.01, test.lost, test.calls) == (True, 6, 16)
+    assert newcombe((6, 16), (234, 1264))[0] < 0
+    assert loss_estimates("J", observations, 7)[0].reading != "uneven"
 
 
 def test_an_even_spread_is_read_against_the_limit_alone() -> None:
@@ -102,7 +112,7 @@ def test_prompts_are_conditions_too() -> None:
     test = loss_test(observations, Unreadable, 7)
     assert test is not None
     assert test.p <= 0.005
-    assert test.worst == "vacuum, empty, strict"
+    assert test.worst == ("vacuum", "empty", "strict")
 
 
 def test_even_losses_are_flagged_in_at_most_five_percent() -> None:
@@ -128,7 +138,7 @@ def test_edits_of_one_item_are_lost_each_by_itself() -> None:
     rows = [Observation("J", "base", s, "uv", 0, verdicts[s.kind], Usage(), "") for s in shown]
     test = loss_test(rows, Unreadable, 7)
     assert test is not None
-    assert (test.p, test.worst, test.lost, test.calls) == (1 / 2000, "typos, perturbed", 20, 20)
+    assert (test.p, test.worst, test.lost, test.calls) == (1 / 2000, ("typos", "perturbed"), 20, 20)
 
 
 def test_calls_are_independent_until_tasks_differ() -> None:

@@ -98,7 +98,7 @@ def _loss_row(rate: Estimate) -> Test:
     more, low, high = rate.details["more"]
     shown = (Interval("newcombe", low, high),)
     most = replace(rate, value=more, numerator=None, denominator=None, intervals=shown)
-    probe, *rest = str(rate.details["worst"]).split(", ")
+    probe, *rest = rate.details["worst"]
     kinds = ", ".join(KINDS.get(part, part) for part in rest if part not in (probe, PERTURBED))
     where = f"{probe_label(probe)} ({kinds})" if kinds else probe_label(probe)
     name = f"{metric_named(rate.metric).short} in {where}, against the others"

@@ -33,13 +33,15 @@ from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 DEALS = 1999
+Condition = tuple[str, ...]
+"""Probe, and as far as there are any: kind, step, prompt."""
 
 
 @dataclass(frozen=True)
 class LossTest:
     p: float
     """Share of deals, the real one counted in, that are spread at least as unevenly."""
-    worst: str
+    worst: Condition
     """Condition that adds most to the unevenness by losing more than its share."""
     lost: int
     calls: int
@@ -47,7 +49,7 @@ class LossTest:
 
 @dataclass(frozen=True, eq=False)
 class _Calls:
-    conditions: tuple[str, ...]
+    conditions: tuple[Condition, ...]
     condition: Ints
     unit: Ints
     lost: Mask
@@ -100,15 +102,16 @@ def _calls(rows: Observations, kind: type[Unreadable | Failed]) -> _Calls:
     unit = widen(rows.stimulus) * wide + rows.protocol
     shown = rows.shown.conditions
     seen, back = numbered(shown.codes[rows.stimulus] * wide + rows.protocol)
-    names = [_name(shown.values[code // wide], rows.protocols[code % wide]) for code in seen.tolist()]
-    conditions, number = np.unique(names, return_inverse=True)
-    return _Calls(tuple(conditions.tolist()), number[back].astype(np.int64), unit, rows.ended(kind))
+    named = [_condition(shown.values[code // wide], rows.protocols[code % wide]) for code in seen.tolist()]
+    conditions = tuple(sorted(set(named), key=", ".join))
+    number = np.array([conditions.index(each) for each in named], dtype=np.int64)
+    return _Calls(conditions, number[back], unit, rows.ended(kind))
 
 
-def _name(condition: tuple[str, str, float | None], protocol: str) -> str:
-    probe, kind, delta = condition
+def _condition(shown: tuple[str, str, float | None], protocol: str) -> Condition:
+    probe, kind, delta = shown
     step = "" if delta is None else f"Δ{delta:g}"
-    return ", ".join(part for part in (probe, kind, step, "" if protocol == "base" else protocol) if part)
+    return tuple(part for part in (probe, kind, step, "" if protocol == "base" else protocol) if part)
 
 
 PROBE = WHOLE_RUN
@@ -137,7 +140,7 @@ def _tested(
     others = int(observations.ended(kind).sum()) - test.lost, len(observations) - test.calls
     low, high = newcombe((test.lost, test.calls), others)
     uneven = AdjustedTest.bonferroni(test.p, len(METRICS)).is_significant and low > 0
-    most = f", most in {test.worst}: {test.lost} of {test.calls}" if uneven else ""
+    most = f", most in {', '.join(test.worst)}: {test.lost} of {test.calls}" if uneven else ""
     rate = replace(rate, note=f"{rate.note}; even over conditions: p = {test.p:.2g}{most}")
     if not uneven:
         return rate
