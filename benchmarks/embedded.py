@@ -17,7 +17,7 @@ from pathlib import Path
 
 from steelyard.providers.embedded.weights import DEFAULT_SYSTEM, ensure_weights
 from steelyard.providers.provider import connect
-from steelyard.runner.planner import make_plan
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import Trial
 

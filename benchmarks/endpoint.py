@@ -137,9 +137,9 @@ def run_study(url: str, connections: int, design: dict[str, Any]) -> tuple[float
     from steelyard.run_folder.resume import prepare_folder
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
-    from steelyard.runner.planner import make_plan
     from steelyard.runner.record import RunRecord
     from steelyard.runner.runner import Runner, run_async
+    from steelyard.study.planner import make_plan
     from steelyard.study.study_file import build_study, load_config
 
     overrides = {"judges": [f"openai/bench?base_url={url}"], **design}

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.prices import price_at
 from steelyard.runner.record import RunRecord
 from steelyard.runner.runner import Runner
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
 
 TOKENS = (400, 12)

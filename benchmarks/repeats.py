@@ -30,9 +30,9 @@ from steelyard.providers.http.connection_pool import ConnectionPool
 from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.runner.runner import Runner, run_async
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
 
 LATENCIES = 0.0, 0.01, 0.031, 0.05

@@ -29,8 +29,8 @@ from steelyard.metrics.remedies.jury_selection import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.providers.planted.planted_judges import Planted
-from steelyard.runner.planner import make_plan
 from steelyard.stimuli.stimulus import Label, Stimulus
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.presentation import Usage
 from steelyard.verdicts.observations import Observation, Observations

@@ -18,8 +18,8 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner import judge_run
 from steelyard.runner.judge_run import JudgeRun
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.session import NullProgress, Tick
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 

@@ -39,11 +39,11 @@ from steelyard.probes.authored import LabelFlip
 from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.runner.costs import authoring_cost
-from steelyard.runner.planner import make_plan, plan_rows
+from steelyard.runner.costs import authoring_cost, plan_rows
 from steelyard.runner.record import RunRecord
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.judge_config import parse_judge
+from steelyard.study.planner import make_plan
 from steelyard.study.role_config import parse_roles
 from steelyard.study.study import Study
 from steelyard.study.study_probes import open_briefs
@@ -330,7 +330,7 @@ def test_a_plan_counts_authors_validators_and_judges(tmp_path: Path) -> None:
         }
         assert all(row.dollars for row in rows)
         expected = replace(study, authored=stand_ins(study, open_briefs(study)))
-        assert sum(row.calls for row in plan_rows(make_plan(expected))) == 4 + 4 + 4
+        assert sum(row.calls for row in plan_rows(make_plan(expected).asked())) == 4 + 4 + 4
         assert cast.keys.total() == 0
         author(study, who, RunFolder(tmp_path / "run"), QUICK)
         calls = {"author": cast.calls["gpt-4o"], "validator": cast.calls["gpt-4o-mini"]}

@@ -19,9 +19,9 @@ import chaos_server
 from steelyard.commands.measure import measure
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.runner.runner import Runner
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
 
 MEGABYTE = 1024 if sys.platform != "darwin" else 1024 * 1024

@@ -22,12 +22,13 @@ from steelyard.metrics.remedies.targets import target_figures
 from steelyard.metrics.run.cost import _prompt_share
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
+from steelyard.runner.costs import plan_rows
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import Plan, make_plan, plan_rows
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
 from steelyard.runner.runner import Runner, run_async
 from steelyard.study.judge_config import parse_judge
+from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
@@ -144,9 +145,9 @@ def test_calls_are_counted_once_whoever_rests_on_them() -> None:
     assert len(make_plan(study_of(both, **settings)).calls) == len(plain.calls) == 60
     shared = make_plan(study_of(both, POSITIONAL, alone, **settings))
     assert len(shared.calls) == 3 * 60
-    rows = {row.judge: row.calls for row in plan_rows(shared)}
+    rows = {row.judge: row.calls for row in plan_rows(shared.asked())}
     assert rows == {"planted/probit": 60, "planted/probit, majority of 3": 120}
-    nothing_else = {row.judge: row.calls for row in plan_rows(make_plan(study_of(both, **settings)))}
+    nothing_else = {row.judge: row.calls for row in plan_rows(make_plan(study_of(both, **settings)).asked())}
     assert nothing_else == {"planted/probit, both orders": 60}
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -140,6 +141,20 @@ def test_each_page_is_in_the_list_of_its_readers() -> None:
 
 MOST_WORDS = 45_000
 """Of all pages for users together, without what is generated."""
+
+
+def test_the_floors_of_the_architecture_page_are_those_that_are_enforced() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    order = next(contract for contract in contracts if contract["name"] == "Data flows one way")
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    floors: dict[int, set[str]] = {}
+    number = -1
+    for floor, folder in re.findall(r"^\| (\d*) ?\| `([a-z_]+)/?` \|", page, re.M):
+        number = int(floor or number)
+        floors.setdefault(number, set()).add(folder)
+    assert list(floors) == list(range(12, -1, -1))
+    assert list(floors.values()) == [set(layer.split(" | ")) for layer in order["layers"]]
+    assert order["exhaustive"]
 
 
 def test_pages_for_users_are_short_enough_to_read(generator: ModuleType) -> None:

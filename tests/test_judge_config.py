@@ -17,9 +17,9 @@ from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.planted.decision_model import Parameters
 from steelyard.providers.planted.planted_judges import STRICT_STEP
 from steelyard.runner.limits import timeout_for
-from steelyard.runner.planner import make_plan
 from steelyard.study.composite_judges import DEEPEST
 from steelyard.study.judge_config import parse_judge
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.judge import Judge

@@ -12,7 +12,7 @@ from steelyard.metrics.instrument import model
 from steelyard.metrics.instrument.likelihood import Rows, answer_rates
 from steelyard.metrics.pairs import flips
 from steelyard.metrics.pairs.flips import Flips, relabelling_p
-from steelyard.runner.planner import count_calls, make_plan
+from steelyard.study.planner import count_calls, make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import calls_behind
 

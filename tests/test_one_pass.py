@@ -22,10 +22,10 @@ from steelyard.probes.catalogue import Vacuum
 from steelyard.probes.probe import PROBES
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.store import rows, run_store
 from steelyard.store.connection import connect
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Scale

@@ -18,9 +18,9 @@ import yaml
 from commands import Done, run_command
 from own_judges import study_of
 from servers import planted_server
-from steelyard.runner.planner import make_plan
 from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.study.judge_config import parse_judge
+from steelyard.study.planner import make_plan
 from steelyard.tasks.checklist import read_checklists
 from steelyard.tasks.scale import Pairwise
 

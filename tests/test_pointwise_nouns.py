@@ -11,9 +11,9 @@ from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import POINTWISE, Design, forms_of, pointwise
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
-from steelyard.runner.planner import make_plan
 from steelyard.stimuli.original import edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Label, Stimulus, Unknown
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale, parse_scale, scale_name

@@ -16,7 +16,7 @@ import pytest
 from commands import StartedCommand
 from servers import Answer, Received, ScriptedServer, fails, hang, says
 from steelyard.providers.embedded.embedded import EMBEDDED_SCORE_PROMPT
-from steelyard.runner.planner import make_plan
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
 from steelyard.study.task_config import pack_task
 from steelyard.tasks.scale import Ordinal

@@ -17,11 +17,11 @@ from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.errors import PreflightError
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import PREFLIGHT_CALLS, rank_trials
 from steelyard.runner.record import RunRecord
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import RunSession
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import Trial
 

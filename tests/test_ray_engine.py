@@ -29,9 +29,9 @@ from steelyard.providers.planted.planted_judges import Planted
 from steelyard.providers.provider import HasEndpoint, connect
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.ray_engine import RemoteProvider, Worker
 from steelyard.runner.session import engine_of
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.presentation import Presentation, Reply

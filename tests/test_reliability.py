@@ -21,9 +21,9 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.probes.probe import PROBES, SUITES, Design, asks_for_runs, asks_for_scores, expand_suites
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.runner.runner import Runner, run_async
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.study.task_config import TaskConfig, pack_draw, pack_scales

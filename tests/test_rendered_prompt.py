@@ -26,8 +26,8 @@ from steelyard.providers.provider import SyncProvider
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner import judge_run
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.store.rows import PORTIONS, insert
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials import trial as trial_module

@@ -11,7 +11,7 @@ from steelyard.core.content_hash import content_hash
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import LARGEST_SEED

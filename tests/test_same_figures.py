@@ -16,8 +16,8 @@ from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.scores.probe import unchanged_estimates
 from steelyard.probes.probe_metadata import metrics_of
-from steelyard.runner.planner import Plan, make_plan
 from steelyard.stimuli.stimulus import Label, Prefers
+from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials.presentation import Usage
 from steelyard.trials.trial import Trial

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recorded_calls import read_lines, score_lines
-from steelyard.commands.import_verdicts import import_verdicts, read_recorded
+from steelyard.commands.import_verdicts import import_verdicts, read_recorded, score_probes
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import DataError
 from steelyard.importing.jsonl import Lines
-from steelyard.importing.scores import read_scores, score_probes
+from steelyard.importing.scores import read_scores
 
 many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 

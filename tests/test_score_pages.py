@@ -12,7 +12,7 @@ import pytest
 
 from browsers import chromium, complaints_in_every_look, opened
 from commands import Command
-from steelyard.survey.report import signed
+from steelyard.datasheet.render.report import signed
 from test_html import Page
 
 HOSTILE = "<b onclick=x>&{{ 7*7 }}"

@@ -19,9 +19,9 @@ from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.study.judge_config import parse_judge
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.tasks.task import Item, Task

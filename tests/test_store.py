@@ -14,11 +14,11 @@ from typing import cast
 import pytest
 
 from steelyard.errors import StoreError, StoreFormatError
-from steelyard.runner.planner import make_plan
 from steelyard.store import rows
 from steelyard.store.connection import connect, store_errors
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import SHORT
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.trials.presentation import Reply, Usage
 from steelyard.trials.trial import Trial

@@ -31,11 +31,11 @@ from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.answers import Answers
 from steelyard.runner.costs import stored_cost
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import Plan, make_plan
 from steelyard.runner.preflight import PREFLIGHT_CALLS, Preflight, rank_trials
 from steelyard.runner.record import Coverage, RunRecord, StoredReplies
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store import rows as store_rows
+from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.trials.presentation import CommonUsage, Reply, Usage

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from steelyard.authoring.generation_plan import GenerationPlan
+from steelyard.authoring.open_study import open_study, plan_before_judges, with_reference_labels
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.gate.gate import gate as gate_folder
 from steelyard.commands.gate.policy import PolicyLike
 from steelyard.commands.gate.ruling import Ruling
 from steelyard.commands.measure import measure as run
-from steelyard.commands.open_study import open_study, plan_before_judges, with_reference_labels
 from steelyard.commands.remedied import RemediedJudge, remedied_judge
 from steelyard.commands.report import current_datasheet, publish
 from steelyard.core.text import pluralize
@@ -27,10 +27,11 @@ from steelyard.providers.function.frameworks.adapter import adapter_for
 from steelyard.providers.function.python_function import judge_model
 from steelyard.run_folder.resume import with_found_readers
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.costs import PlanRow, plan_rows
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import PlanRow, make_plan, plan_rows
 from steelyard.runner.record import submitted
 from steelyard.runner.session import is_watched, progress_line
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_files import consent_to
 from steelyard.trust.trust_file import read_trust
@@ -140,7 +141,7 @@ def plan(
         with folder.store() as store:
             answered = store.answered() | submitted(store)
     baselines = {judge.name for judge in built.judges if judge.baseline}
-    rows = [row for row in plan_rows(make_plan(built), answered) if row.judge not in baselines]
+    rows = [row for row in plan_rows(make_plan(built).asked(answered)) if row.judge not in baselines]
     return CostEstimate((*before, *rows), folder.path)
 
 

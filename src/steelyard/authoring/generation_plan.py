@@ -23,13 +23,14 @@ from steelyard.review.stimuli_file import all_accepted, under_review
 from steelyard.review.votes import apply_review
 from steelyard.run_folder.resume import require_same_study, reread_replies
 from steelyard.run_folder.run_folder import RunFolder
+from steelyard.runner.costs import PlanRow, plan_row
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import PlanRow, make_plan, plan_row
 from steelyard.runner.session import Progress
 from steelyard.stimuli.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.stimuli.run_edits import EditPlan, PlanStep
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.store.authoring import AuthoredStimulus
+from steelyard.study.planner import make_plan
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study

@@ -107,9 +107,9 @@ def _is_study(path: Path) -> bool:
 
 def _judges(options: DoctorOptions) -> Iterator[JudgeCheck]:
     """One call per judge as `measure` would make it; judges given with -j are checked one by one."""
+    from steelyard.authoring.open_study import with_expected_labels
     from steelyard.cli.study import open_study
     from steelyard.commands.doctor import check_judge, check_study
-    from steelyard.commands.open_study import with_expected_labels
 
     if options.study or options.data or options.probes or options.scale:
         study, folder, generation = open_study(options)

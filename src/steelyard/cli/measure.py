@@ -85,7 +85,7 @@ def measure(options: MeasureOptions) -> None:
     if not any(model_info(judge.address).sequential for judge in asked):
         return_large_arrays()  # an embedded model would ask for the same ones again at every call
 
-    for name in judges_without_batches(study) if options.batch else ():
+    for name in judges_without_batches(study.judges) if options.batch else ():
         warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")
     limits = options.limits
     print_destinations(options, study, generation)

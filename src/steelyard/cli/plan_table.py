@@ -19,9 +19,10 @@ from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.providers.provider import destinations, model_info
 from steelyard.providers.provider_info import Destination
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.planner import Plan, PlanRow, make_plan, plan_rows
+from steelyard.runner.costs import PlanRow, plan_rows
 from steelyard.runner.prices import price_of
 from steelyard.stimuli.shallow_reader import read_checklists
+from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
 
@@ -36,7 +37,7 @@ def print_study_plan(
     *,
     by_probe: bool = False,
 ) -> None:
-    from steelyard.commands.open_study import plan_before_judges
+    from steelyard.authoring.open_study import plan_before_judges
 
     with without_code():
         study, rows = plan_before_judges(study, folder, generation)
@@ -67,7 +68,7 @@ def print_plan(
             answered, waiting = store.answered(), submitted(store)
     with without_code():
         places = destinations((*made.study.judges, *writers))
-    rows = [*before, *plan_rows(made, answered | waiting)]
+    rows = [*before, *plan_rows(made.asked(answered | waiting))]
     if as_json:
         body = {
             "stimulus_set": made.stimuli.hash,

@@ -124,9 +124,9 @@ def _file(key: str, found: list[Path], asks: bool) -> Path | None:
 
 
 def _print_plan(path: Path) -> None:
+    from steelyard.authoring.open_study import open_study
     from steelyard.cli.plan_table import print_study_plan
     from steelyard.cli.study import consent_of
-    from steelyard.commands.open_study import open_study
     from steelyard.run_folder.run_folder import RunFolder
 
     opened = open_study(path, {}, "init", consent_of(()), calls=False, runs_code=False)

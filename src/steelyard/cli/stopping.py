@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.commands.decision import DecisionRule, StoppingDecision
     from steelyard.commands.measure import Measurement, StudyAtProfile
     from steelyard.run_folder.run_folder import RunFolder
-    from steelyard.runner.planner import PlanRow
+    from steelyard.runner.costs import PlanRow
     from steelyard.study.study import Study
 
 
@@ -60,8 +60,9 @@ def print_sizes(options: StudyOptions, as_json: bool) -> None:
     from steelyard.commands.measure import remaining_profiles
     from steelyard.providers.provider import destinations
     from steelyard.run_folder.resume import require_same_study, with_found_readers
-    from steelyard.runner.planner import make_plan, plan_rows
+    from steelyard.runner.costs import plan_rows
     from steelyard.runner.record import submitted
+    from steelyard.study.planner import make_plan
 
     sizes, folder = _sizes(options, calls=False)
     done: set[str] = set()
@@ -76,7 +77,7 @@ def print_sizes(options: StudyOptions, as_json: bool) -> None:
         with without_code():
             plan = make_plan(study)
         baselines = {judge.name for judge in study.judges if judge.baseline}
-        looks.append((profile, [row for row in plan_rows(plan, done) if row.judge not in baselines]))
+        looks.append((profile, [row for row in plan_rows(plan.asked(done)) if row.judge not in baselines]))
         done |= {trial.key for trial in plan.calls}
     with without_code():
         places = destinations(study.judges)
@@ -149,7 +150,7 @@ def print_rule_plan(text: str, options: StudyOptions, cap: int | None, as_json: 
     from steelyard.cli.plan_table import print_plan
     from steelyard.commands.decide import sample_units
     from steelyard.commands.decision import parse_rule
-    from steelyard.runner.planner import make_plan
+    from steelyard.study.planner import make_plan
 
     rule = parse_rule(text, _form(options))
     study, folder = _study(rule, options, calls=False)

@@ -27,7 +27,7 @@ def open_study(
     options: StudyOptions, accept_all: bool = False, *, calls: bool = True, quiet: bool = False
 ) -> tuple[Study, RunFolder, GenerationPlan | None]:
     """The study, its folder and its writers; without `calls`, no code of a `python/…` judge is run."""
-    from steelyard.commands import open_study as opening
+    from steelyard.authoring import open_study as opening
     from steelyard.run_folder.resume import with_found_readers
     from steelyard.run_folder.run_folder import RunFolder
 
@@ -102,7 +102,7 @@ def print_destinations(options: StudyOptions, study: Study, generation: Generati
 
 
 def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
-    from steelyard.commands.open_study import with_reference_labels
+    from steelyard.authoring.open_study import with_reference_labels
 
     labelled = with_reference_labels(study, folder, limits, progress)
     for note in labelled.notes if study.reference else ():

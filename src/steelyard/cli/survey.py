@@ -14,6 +14,7 @@ import click
 from steelyard.cli.main import use_one_blas_thread
 from steelyard.cli.options import KINDS, option, takes
 from steelyard.cli.output import display_path, plain, print_note, warn
+from steelyard.core.settings import ReportOptions
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.survey.options import (
@@ -25,12 +26,11 @@ from steelyard.survey.options import (
     LabelPlanOptions,
     LeaderboardOptions,
     PeopleOptions,
-    ReportOptions,
 )
 
 if TYPE_CHECKING:
+    from steelyard.datasheet.render.report import Report, ReportTable
     from steelyard.importing.ratings import RatingsTable
-    from steelyard.survey.report import Report, ReportTable
 
 
 @click.command(short_help="Estimate the score that people would give.")
@@ -43,7 +43,8 @@ def estimate(options: EstimateOptions) -> None:
     from how the labels were drawn, which the column p_drawn records or --design says.
     """
     table = _load(options.ratings, options.label_options)
-    from steelyard.survey.estimate_report import NAME, estimate_report
+    from steelyard.run_folder.estimate_file import NAME
+    from steelyard.survey.estimate_report import estimate_report
 
     folder = options.ratings.file
     usual = folder / NAME if folder.is_dir() else None

@@ -11,7 +11,7 @@ from steelyard.cli.main import use_one_blas_thread
 from steelyard.cli.options import takes
 from steelyard.cli.output import display_path
 from steelyard.cli.survey import finish_report, print_lines
-from steelyard.survey.options import ReportOptions
+from steelyard.core.settings import ReportOptions
 from steelyard.trust.options import ApplyOptions, CheckOptions, FitOptions
 
 NOT_SHOWN, BROKEN = 4, 3

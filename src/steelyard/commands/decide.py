@@ -25,7 +25,6 @@ from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.runner.costs import check_prices
 from steelyard.runner.judge_run import JudgeQueue
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import Plan, make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import call_warnings, judges_without_verdicts, stop_reasons
 from steelyard.runner.runner import Runner, run_async
@@ -33,6 +32,7 @@ from steelyard.runner.session import Progress, RunResult
 from steelyard.stimuli.cues import CUES
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Label
+from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study import Study
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge

@@ -47,12 +47,12 @@ from steelyard.run_folder.published_files import parquet_missing
 from steelyard.run_folder.run_folder import PARQUET, RunFolder
 from steelyard.runner.costs import reply_cost
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import make_plan
 from steelyard.runner.preflight import rank_trials
 from steelyard.runner.prices import price_of
 from steelyard.runner.session import prime_provider
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.composite_judges import CompositeJudge, plain_address
+from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.study.task_config import PACK_ITEMS, pack_scales

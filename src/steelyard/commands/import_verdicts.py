@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.core.arrays import distinct
 from steelyard.core.files import atomic_write_text, write_error
 from steelyard.core.json_dataclasses import to_body
 from steelyard.core.registry import Spec
@@ -17,16 +18,20 @@ from steelyard.datasheet.instrument_card import RECORDED, JudgeEntry
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.results import Results
 from steelyard.datasheet.run_facts import Materials
-from steelyard.errors import ConfigError, SteelyardError
+from steelyard.errors import ConfigError, DataError, SteelyardError, UnknownNameError
 from steelyard.importing.jsonl import RecordedSource
 from steelyard.importing.pairs import PairTable, read_pairs
-from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, refuse_mixed, score_probes
+from steelyard.importing.scores import ScoreTable, holds_scores, read_scores, refuse_mixed
+from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.proportions import ACCURACY, MERIT
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.scores.edited_texts import EDITED_RUNS, WRITTEN
-from steelyard.probes.probe import PROBES, Probe
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
+from steelyard.probes.catalogue import vacuum_arm_estimates
+from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, forms_of, shows_unchanged
 from steelyard.run_folder.next_step import GATE, unaccepted_step, with_steps
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RunFolder
@@ -203,6 +208,54 @@ def _probes(observations: Observations) -> list[Probe]:
     protocols = sorted({name for probe, name in shown if probe != "position" and name != "base"})
     specs = [*map(Spec, names), *(Spec("criterion", {"protocol": name}) for name in protocols)]
     return [PROBES.build(spec) for spec in specs]
+
+
+def score_probes(table: ScoreTable) -> list[Probe]:
+    wide = len(table.probes)
+    codes = distinct(table.protocol * wide + table.probe).tolist()
+    conditions = [(table.protocols[code // wide], table.probes[code % wide]) for code in codes]
+    figures = sorted(conditions, key=lambda condition: (condition[0] != "base", condition))
+    return [_score_probe(name, protocol, unchanged=name not in table.edited) for protocol, name in figures]
+
+
+class RecordedProbe:
+    question = "What do the recorded scores amount to?"
+    metrics: tuple[Metric, ...] = METRICS
+    forms: tuple[str, ...] = (POINTWISE,)
+
+    def __init__(self, name: str, protocol: str, *, unchanged: bool) -> None:
+        self.name = name
+        self.protocol = protocol
+        self.unchanged = unchanged
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        del design, protocols
+        return ()
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        if self.name == "vacuum":
+            return vacuum_arm_estimates(
+                EstimateContext.for_protocol(judge, "vacuum", self.protocol, seed), observations
+            )
+        return pointwise_estimates(
+            EstimateContext.for_protocol(judge, self.name, self.protocol, seed),
+            observations,
+            unchanged=self.unchanged,
+        )
+
+
+def _score_probe(name: str, protocol: str, *, unchanged: bool) -> Probe:
+    try:
+        registered = PROBES.build(Spec(name))
+    except UnknownNameError:
+        return RecordedProbe(name, protocol, unchanged=unchanged)
+    if POINTWISE not in forms_of(registered):
+        raise DataError(
+            f"recorded scores: probe {name!r} compares pairs, found scores of single texts; rename the probe."
+        )
+    if protocol == "base":
+        return registered
+    return RecordedProbe(name, protocol, unchanged=shows_unchanged(registered))
 
 
 OWN_DATA = (ORIGINAL, NATURAL_PROBE, RUNS, *WRITTEN, *EDITED_RUNS)

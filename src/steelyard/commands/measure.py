@@ -26,12 +26,12 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot, snapshot_text
 from steelyard.runner.costs import check_prices
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import Plan, make_plan
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import judges_without_verdicts, metric_errors, stop_reasons
 from steelyard.runner.runner import Runner, run_async
 from steelyard.runner.session import Progress, RunResult, RunSession
 from steelyard.stimuli.ladder import PROFILES
+from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study import Study
 from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Trial
@@ -182,9 +182,9 @@ def measure_until_verdict(
         looks_so_far = () if found.datasheet is None else found.datasheet.facts.looks
         if found.errors or len(looks_so_far) <= len(looks) or looks_so_far[-1].end is not None:
             break
-        looks = looks_so_far
+        looks, last = looks_so_far, looks_so_far[-1]
         if progress is not None:
-            progress.say(f"{looks[-1]}; {looks[-1].open_sentence}; going on with the next profile.")
+            progress.say(f"{last}; {last.open_sentence}; going on with the next profile.")
     return found
 
 

@@ -13,8 +13,8 @@ from steelyard.commands.gate.gate import require_certified
 from steelyard.core.text import pluralize
 from steelyard.core.threads import lasting_loop
 from steelyard.errors import ConfigError, PermanentError, UnreadableError, UsageError
-from steelyard.inspect_logs.scorer import JudgeAnswer, JudgeCall
 from steelyard.providers.provider import connect, shows_question
+from steelyard.runner.judge_call import JudgeAnswer, JudgeCall
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import instruction_for, read_part
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, parse_scale
@@ -116,4 +116,4 @@ def remedied_judge(
         require_certified(judge, certificate, datetime.now(UTC))
     words = read_part(rubric, Path(), "remedied: rubric") if rubric else ""
     task = Task(instruction_for(parsed), words, parsed)
-    return RemediedJudge(JudgeCall(judge, task, False, attempts))
+    return RemediedJudge(JudgeCall(judge, task, attempts))

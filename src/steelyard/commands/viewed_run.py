@@ -27,11 +27,11 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.run_folder.call_examples import CallRecord, RunCalls, call_records
 from steelyard.run_folder.run_folder import JSON, RunFolder
 from steelyard.run_folder.snapshot import load_plan
-from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
 from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.store.run_store import RunStore
+from steelyard.study.planner import Plan
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Usage
 from steelyard.trials.trial import ORDERS, Trial

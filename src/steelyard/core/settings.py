@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -41,3 +42,12 @@ def argument(metavar: str, kind: str = "text", **about: Any) -> Any:
 def group(options: type) -> Any:
     """A field for options that several commands share."""
     return field(default_factory=options, metadata={"group": options})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Where the figures go beside the terminal."""
+
+    out: Path | None = setting("Write the figures as JSON here.", "FILE", kind="file")
+    page: Path | None = setting("Write a page with one figure here.", "FILE", ("--html",), kind="file")
+    as_json: bool = flag("Print the figures as JSON.", ("--json",))

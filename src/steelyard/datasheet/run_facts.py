@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.conclusion import JSON_WORDS, NO_FAULT
+from steelyard.tasks.task import missing_labels
 
 EARLY_STOP = "intervals of what was looked at on the way are too narrow"
 """What an end that the figures themselves brought does to them."""
@@ -29,16 +30,6 @@ def call_count(asked: int, planned: int) -> str:
 
 def partial_words(asked: int, planned: int) -> str:
     return f"Partial: {call_count(asked, planned)}"
-
-
-def missing_labels(missing: int, rows: int) -> str:
-    """`4 of 60 rows have no label, …`; empty where none or all have one."""
-    if not 0 < missing < rows:
-        return ""
-    have, none = plural(missing, "has", "have"), plural(missing, "it", "them")
-    return (
-        f"{missing:,} of {pluralize(rows, 'row')} {have} no label, and no figure against labels counts {none}"
-    )
 
 
 @dataclass(frozen=True)

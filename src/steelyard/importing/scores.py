@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
@@ -15,16 +15,10 @@ from msgspec import UNSET, Meta, UnsetType
 from pydantic import AfterValidator, Field
 
 from steelyard.core.arrays import distinct, encode_values, spell
-from steelyard.core.registry import Spec
-from steelyard.errors import ConfigError, DataError, UnknownNameError
+from steelyard.errors import ConfigError, DataError
 from steelyard.importing.jsonl import LineFormat, Lines, Name, RecordedLine, Sureness
 from steelyard.importing.pairs import REASON
 from steelyard.importing.reader import Members, RecordedTable, first_rows, read_recorded
-from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.metric import Metric
-from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.probes.catalogue import vacuum_arm_estimates
-from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, forms_of, shows_unchanged
 from steelyard.stimuli.ladder import TEXTS
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import (
@@ -325,51 +319,3 @@ def _expectation(shown: ScoredText) -> Expectation:
         return Label(str(shown.expected))
     vacuum_kind = shown.variant not in (ORIGINAL, PERTURBED)
     return Label(parse_scale(shown.scale or "binary").answers[0]) if vacuum_kind else Unknown()
-
-
-def score_probes(table: ScoreTable) -> list[Probe]:
-    wide = len(table.probes)
-    codes = distinct(table.protocol * wide + table.probe).tolist()
-    conditions = [(table.protocols[code // wide], table.probes[code % wide]) for code in codes]
-    figures = sorted(conditions, key=lambda condition: (condition[0] != "base", condition))
-    return [_probe(name, protocol, unchanged=name not in table.edited) for protocol, name in figures]
-
-
-class RecordedProbe:
-    question = "What do the recorded scores amount to?"
-    metrics: tuple[Metric, ...] = METRICS
-    forms: tuple[str, ...] = (POINTWISE,)
-
-    def __init__(self, name: str, protocol: str, *, unchanged: bool) -> None:
-        self.name = name
-        self.protocol = protocol
-        self.unchanged = unchanged
-
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del design, protocols
-        return ()
-
-    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        if self.name == "vacuum":
-            return vacuum_arm_estimates(
-                EstimateContext.for_protocol(judge, "vacuum", self.protocol, seed), observations
-            )
-        return pointwise_estimates(
-            EstimateContext.for_protocol(judge, self.name, self.protocol, seed),
-            observations,
-            unchanged=self.unchanged,
-        )
-
-
-def _probe(name: str, protocol: str, *, unchanged: bool) -> Probe:
-    try:
-        registered = PROBES.build(Spec(name))
-    except UnknownNameError:
-        return RecordedProbe(name, protocol, unchanged=unchanged)
-    if POINTWISE not in forms_of(registered):
-        raise DataError(
-            f"recorded scores: probe {name!r} compares pairs, found scores of single texts; rename the probe."
-        )
-    if protocol == "base":
-        return registered
-    return RecordedProbe(name, protocol, unchanged=shows_unchanged(registered))

@@ -18,7 +18,8 @@ def judge(
 ) -> Scorer:
     from steelyard.inspect_logs.scorer import judge_call, scoring
 
-    return scoring(judge_call(judge, rubric, instruction, str(scale), runs=runs, attempts=attempts))
+    call = judge_call(judge, rubric, instruction, str(scale), runs=runs, attempts=attempts)
+    return scoring(call, runs)
 
 
 SCORER = scorer(metrics=[mean(), stderr()], name="judge")(judge)

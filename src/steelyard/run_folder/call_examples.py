@@ -18,12 +18,12 @@ from steelyard.datasheet.questions.questions import examples_behind
 from steelyard.datasheet.questions.run import FAILURES
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
-from steelyard.runner.planner import Plan
 from steelyard.runner.record import RunRecord
 from steelyard.stimuli.original import response_in_slot
 from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredCall
+from steelyard.study.planner import Plan
 from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of

@@ -26,10 +26,10 @@ from steelyard.probes.probe import POINTWISE, SUITES, form_of
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import RemedyJudge, SampleSizeHint, sample_size_hint
 from steelyard.runner.costs import CallPrices
-from steelyard.runner.planner import Plan, count_calls
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.ladder import PROFILES
 from steelyard.study.composite_judges import address_of
+from steelyard.study.planner import Plan, count_calls
 from steelyard.study.study import Study, positional_words, with_larger_sample, without_options
 from steelyard.study.study_probes import RUN_PROBES, default_probes, probe_specs
 from steelyard.study.task_config import pack_draw, runs_draw

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.core.files import atomic_write_text, open_file, signature
 from steelyard.core.json_dataclasses import to_body
+from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.results import Results
@@ -31,17 +32,15 @@ from steelyard.errors import SteelyardError, StoreError
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
-from steelyard.runner.planner import Plan
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import (
     call_warnings,
-    decoding_caveats,
     judges_without_verdicts,
-    missing_usage,
 )
 from steelyard.store.authoring import AuthoredStimulus, count_by_probe
-from steelyard.study.study import Study
+from steelyard.study.planner import Plan
+from steelyard.study.study import Look, Study
 from steelyard.verdicts.observations import Observations
 
 if TYPE_CHECKING:
@@ -291,7 +290,21 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
     return with_examples(sheet, RunCalls.of_run(plan, record))
 
 
-def _with_looks(sheet: Datasheet, before: Sequence[ProfileLook], observations: Observations) -> Datasheet:
+def decoding_caveats(datasheet: Datasheet) -> Iterator[str]:
+    for judge in datasheet.judges:
+        for caveat in datasheet.caveats(judge.name):
+            yield f"judge {judge.name}: {caveat}."
+
+
+def missing_usage(datasheet: Datasheet) -> Iterator[str]:
+    for judge, calls in datasheet.facts.uncounted.items():
+        yield (
+            f"judge {judge}: the server counted no tokens in {pluralize(calls, 'call')}; their cost is "
+            "estimated from characters."
+        )
+
+
+def _with_looks(sheet: Datasheet, before: Sequence[Look], observations: Observations) -> Datasheet:
     """The datasheet with the looks of `--until verdict`; where a fault stops this one, the figures stand."""
     from steelyard.datasheet.sequential import look_at
 

@@ -25,12 +25,12 @@ from steelyard.run_folder.snapshot import (
     restore_plan,
     save_snapshot,
 )
-from steelyard.runner.planner import Plan
 from steelyard.runner.preflight import PREFLIGHT_CALLS
 from steelyard.runner.record import RunRecord
 from steelyard.store.review_log import ReviewLog
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredReply
+from steelyard.study.planner import Plan
 from steelyard.study.study import Study
 from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge

@@ -36,12 +36,12 @@ from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.run_folder.call_examples import reader_words
 from steelyard.runner.answers import Answers
 from steelyard.runner.costs import AuthoringCost, Costs, lost_cost
-from steelyard.runner.planner import Plan
 from steelyard.runner.prices import price_of
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.original import NATURAL_PROBE, ORIGINAL
 from steelyard.stimuli.stimulus import Unknown
 from steelyard.store.run_store import RunStore
+from steelyard.study.planner import Plan
 from steelyard.study.study import Study
 from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge

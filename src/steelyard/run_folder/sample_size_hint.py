@@ -33,10 +33,10 @@ from steelyard.metrics.scores.edited_texts import ACCEPTED, EDITED_RUNS, FEW_TEX
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, FOLLOWED
 from steelyard.metrics.stats.sample_size import half_width
-from steelyard.runner.planner import Plan
 from steelyard.stimuli.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.study.composite_judges import CompositeJudge, Given
+from steelyard.study.planner import Plan
 from steelyard.study.study import Study
 from steelyard.trials.judge import Judge
 from steelyard.trials.trials import CallCount

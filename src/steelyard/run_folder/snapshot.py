@@ -20,9 +20,9 @@ from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError
 from steelyard.providers.provider import provider_flags
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.planner import Plan, make_plan
 from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.store.trials import PlannedTrial, PlannedTrials
+from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study import DataSource, Study
 from steelyard.study.study_file import FROZEN, StudyConfig, read_yaml
 from steelyard.tasks.checklist import Checklist

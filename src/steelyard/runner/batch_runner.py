@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ from steelyard.runner.record import StoredReplies
 from steelyard.runner.retrying_batch_api import RetryingBatchApi
 from steelyard.runner.session import RunControl
 from steelyard.store.in_flight import SETTLED, SUBMITTED, StoredBatch
-from steelyard.study.study import Study
+from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Call
 
 EXPIRED = "batch_expired"
@@ -307,8 +307,8 @@ def _split(calls: Mapping[str, Call], most: int) -> Iterator[dict[str, Call]]:
 FOLDER = "batches"
 
 
-def judges_without_batches(study: Study) -> list[str]:
-    asked = (one for judge in study.judges if not judge.baseline for one in judge.leaf_judges)
+def judges_without_batches(judges: Iterable[Judge]) -> list[str]:
+    asked = (one for judge in judges if not judge.baseline for one in judge.leaf_judges)
     return list(dict.fromkeys(one.name for one in asked if not model_info(one.address).batch))
 
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, fsum
 
 import numpy as np
 
@@ -17,14 +17,14 @@ from steelyard.errors import BudgetError, ConfigError, UsageError
 from steelyard.providers.provider import model_info
 from steelyard.runner.answers import Answers
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import estimate_cost
 from steelyard.runner.prices import Price, price_at, price_of, schema_tokens
 from steelyard.store.authoring import StoredExchange
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredReply
+from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Reply, Usage
-from steelyard.trials.trial import Call
+from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Trials
 
 CHARACTERS_PER_TOKEN = 3
@@ -317,3 +317,63 @@ class CallPrices:
         ahead = [self.answers.calls[row] for row in rows[:SAMPLE].tolist()]
         costs = estimate_cost(ahead) if ahead else 0.0
         return None if costs is None else share * costs / max(1, len(ahead))
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    judge: str
+    probe: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+    """None where no price is known."""
+    seconds: float
+
+
+def plan_rows(calls: Mapping[tuple[str, str], list[Trial]]) -> list[PlanRow]:
+    """Calls, tokens, dollars and time of the calls that a judge and a probe ask for."""
+    return [_row(judge, probe, trials) for (judge, probe), trials in calls.items()]
+
+
+def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
+    by_judge: dict[str, list[Trial]] = {}
+    for call in calls:
+        by_judge.setdefault(call.judge.name, []).append(call)
+    parts = [_part(mine) for mine in by_judge.values()]
+    known = [part.dollars for part in parts if part.dollars is not None]
+    return PlanRow(
+        judge,
+        probe,
+        len(calls),
+        sum(part.input_tokens for part in parts),
+        sum(part.output_tokens for part in parts),
+        sum(known) if len(known) == len(parts) else None,
+        sum(part.seconds for part in parts),
+    )
+
+
+def estimate_cost(calls: list[Trial]) -> float | None:
+    """Dollars for calls by the length of their prompts; None where a price is not known."""
+    return _row("", "", calls).dollars
+
+
+def _part(calls: list[Trial]) -> PlanRow:
+    instrument = calls[0].judge
+    prompts = [call.rendered.tokens + schema_tokens(call) for call in calls]
+    tokens_in = round(sum(prompts))
+    tokens_out = sum(response_format(call.judge.protocols[call.protocol].reader).tokens for call in calls)
+    row = plan_row(instrument, instrument.name, "", len(calls), tokens_in, tokens_out)
+    price = price_of(instrument)
+    if price is None or not price.long:
+        return row
+    # Each call at the price of its own length.
+    dollars = fsum(price.dollars(round(prompt), tokens_out / len(calls)) for prompt in prompts)
+    return replace(row, dollars=dollars)
+
+
+def plan_row(model: Judge, name: str, probe: str, calls: int, tokens_in: int, tokens_out: int) -> PlanRow:
+    """What calls of a model will take, by the price of their mean length."""
+    price, seconds = price_of(model), model_info(model.address).seconds_per_call * calls
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out, calls)
+    return PlanRow(name, probe, calls, tokens_in, tokens_out, dollars, seconds)

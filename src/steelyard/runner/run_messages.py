@@ -6,7 +6,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from steelyard.core.text import plural, pluralize
 from steelyard.errors import (
@@ -23,9 +22,6 @@ from steelyard.runner.record import Coverage
 from steelyard.runner.session import RunSession
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
-
-if TYPE_CHECKING:
-    from steelyard.datasheet.datasheet import Datasheet
 
 AGAIN = "run the same command again to continue"
 TRANSIENT_REASONS = MAYBE_BILLED | {"rate_limited", "server_error", "unreachable", "worker_unavailable"}
@@ -176,20 +172,6 @@ def call_warnings(observations: Observations, folder: Path | None = None) -> Ite
         no_score = plural(reasons.total(), "it is no score", "none of them is a score")
         look = "" if folder is None else f"; {show_command(folder, judge, word)}"
         yield f"judge {judge}: {trials} {word} ({_reason_counts(reasons)}); {no_score}{look}."
-
-
-def decoding_caveats(datasheet: Datasheet) -> Iterator[str]:
-    for judge in datasheet.judges:
-        for caveat in datasheet.caveats(judge.name):
-            yield f"judge {judge.name}: {caveat}."
-
-
-def missing_usage(datasheet: Datasheet) -> Iterator[str]:
-    for judge, calls in datasheet.facts.uncounted.items():
-        yield (
-            f"judge {judge}: the server counted no tokens in {pluralize(calls, 'call')}; their cost is "
-            "estimated from characters."
-        )
 
 
 def _reason_counts(reasons: Counter[str]) -> str:

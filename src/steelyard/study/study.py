@@ -12,12 +12,11 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.files import read_problem
 from steelyard.core.registry import Spec
-from steelyard.datasheet.run_facts import ProfileLook
 from steelyard.errors import ConfigError, DataError
 from steelyard.probes.probe import POINTWISE, PROBES, AuthoredProbe, Design, Probe, covers, form_of, forms_of
 from steelyard.providers.provider import model_info
@@ -77,6 +76,13 @@ class ProbeCache:
         return self._probes[key]
 
 
+class Look(Protocol):
+    """What was known at a smaller profile of `measure --until verdict`."""
+
+    @property
+    def profile(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Study:
     name: str
@@ -112,7 +118,7 @@ class Study:
     decides: str | None = field(default=None, compare=False)
     """Rule of `--until` that its calls are drawn for; None for a measurement. Decides no figure."""
 
-    looks: tuple[ProfileLook, ...] | None = field(default=None, compare=False)
+    looks: tuple[Look, ...] | None = field(default=None, compare=False)
     """Smaller profiles that `--until verdict` has looked at; None for other runs. Decides no figure."""
 
     prompts: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -15,7 +15,6 @@ from pydantic import Field
 
 from steelyard.core.files import read_problem
 from steelyard.core.validation import Expected, StrictModel, checked
-from steelyard.datasheet.run_facts import missing_labels
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import (
     PAIRWISE,
@@ -63,7 +62,7 @@ from steelyard.tasks.data_config import DataConfig, RubricEntry
 from steelyard.tasks.scale import Scale, scale_name
 from steelyard.tasks.sources.found_columns import ColumnFinder
 from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Item, Task, missing_labels
 from steelyard.trials.judge import Judge
 
 FROZEN = {"steelyard": "frozen study"}

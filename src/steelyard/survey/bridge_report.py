@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from steelyard.core.text import percent, pluralize, round_up
-from steelyard.importing.ratings import RatingsTable
-from steelyard.survey.bridge import BridgeReport, bridge
-from steelyard.survey.options import BridgeOptions
-from steelyard.survey.report import (
+from steelyard.datasheet.render.report import (
     JUDGE,
     PEOPLE,
     KeyEntry,
@@ -22,6 +19,9 @@ from steelyard.survey.report import (
     plot_row,
     signed,
 )
+from steelyard.importing.ratings import RatingsTable
+from steelyard.survey.bridge import BridgeReport, bridge
+from steelyard.survey.options import BridgeOptions
 
 
 def bridge_report(table: RatingsTable, options: BridgeOptions) -> Report:

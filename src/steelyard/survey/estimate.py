@@ -27,6 +27,7 @@ from steelyard.estimation.label_plan import sequence_limits_of
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.multiplicity import benjamini_hochberg
 from steelyard.metrics.stats.intervals import SHARE, Span
+from steelyard.run_folder.estimate_file import SCHEMA
 from steelyard.survey.judged_items import (
     FEWEST_LABELS,
     JudgedFrame,
@@ -41,7 +42,6 @@ from steelyard.survey.judged_items import (
     score_scale,
 )
 
-SCHEMA = "steelyard.estimate/1"
 STOPPED = (
     "Labelling may have stopped early by its declared rule: the corrected interval holds however often "
     "somebody looked; others are left out."

@@ -7,13 +7,7 @@ from pathlib import Path
 
 from steelyard.core.text import percent, pluralize, round_up
 from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow
-from steelyard.estimation.frame import Figure
-from steelyard.importing.ratings import RatingsTable
-from steelyard.survey.judged_items import Subject
-from steelyard.survey.leaderboard import HALF, leaderboard
-from steelyard.survey.options import LeaderboardOptions
-from steelyard.survey.ranks import GIVEN, Leaderboard, RankedSystem
-from steelyard.survey.report import (
+from steelyard.datasheet.render.report import (
     JUDGE,
     PEOPLE,
     KeyEntry,
@@ -25,6 +19,12 @@ from steelyard.survey.report import (
     judge_row,
     with_limits,
 )
+from steelyard.estimation.frame import Figure
+from steelyard.importing.ratings import RatingsTable
+from steelyard.survey.judged_items import Subject
+from steelyard.survey.leaderboard import HALF, leaderboard
+from steelyard.survey.options import LeaderboardOptions
+from steelyard.survey.ranks import GIVEN, Leaderboard, RankedSystem
 
 NAMED = 5
 """Pairs of neighbours, and systems in another order, that are named."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.core.settings import argument, flag, group, setting, several
+from steelyard.core.settings import ReportOptions, argument, flag, group, setting, several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +55,6 @@ class LabelOptions:
     label_columns: str | None = setting(
         "Column mapping of the file of labels: item, value, rater, …. [as --columns]", "PART=COLUMN,…"
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions:
-    """Where the figures go beside the terminal."""
-
-    out: Path | None = setting("Write the figures as JSON here.", "FILE", kind="file")
-    page: Path | None = setting("Write a page with one figure here.", "FILE", ("--html",), kind="file")
-    as_json: bool = flag("Print the figures as JSON.", ("--json",))
 
 
 def _confidence() -> Any:

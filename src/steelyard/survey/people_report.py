@@ -5,6 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from steelyard.core.text import pluralize
+from steelyard.datasheet.render.report import (
+    JUDGE,
+    PEOPLE,
+    Plot,
+    Report,
+    ReportTable,
+    decimals,
+    first_of,
+    interval_meaning,
+    plot_domain,
+    plot_row,
+    signed,
+)
 from steelyard.estimation.frame import CONFIDENCE
 from steelyard.estimation.raters import FEWEST_ITEMS
 from steelyard.importing.ratings import RatingsTable
@@ -17,19 +30,6 @@ from steelyard.survey.people import (
     JudgeAmongPeople,
     PeopleReport,
     people,
-)
-from steelyard.survey.report import (
-    JUDGE,
-    PEOPLE,
-    Plot,
-    Report,
-    ReportTable,
-    decimals,
-    first_of,
-    interval_meaning,
-    plot_domain,
-    plot_row,
-    signed,
 )
 
 CEILING = (

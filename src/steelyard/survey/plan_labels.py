@@ -11,6 +11,7 @@ import numpy as np
 from steelyard.core.arrays import Floats
 from steelyard.core.text import percent, pluralize
 from steelyard.core.validation import parse_map, unknown_key
+from steelyard.datasheet.render.report import ReportTable
 from steelyard.errors import ConfigError, DataError
 from steelyard.estimation import label_plan as plans
 from steelyard.estimation.label_plan import LevelSpreads
@@ -25,7 +26,6 @@ from steelyard.survey.judged_items import (
     score_scale,
 )
 from steelyard.survey.options import LabelPlanOptions
-from steelyard.survey.report import ReportTable
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.core.content_hash import content_hash, plain
+from steelyard.core.text import plural, pluralize
 from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.tasks.transcripts.transcript import Transcript
 
@@ -82,3 +83,13 @@ class Item:
         if self.transcript is None:
             del body["failing"]  # how answers on a text are read changes nothing that is shown
         return {key: value for key, value in body.items() if value is not None or key not in ADDITIONS}
+
+
+def missing_labels(missing: int, rows: int) -> str:
+    """`4 of 60 rows have no label, …`; empty where none or all have one."""
+    if not 0 < missing < rows:
+        return ""
+    have, none = plural(missing, "has", "have"), plural(missing, "it", "them")
+    return (
+        f"{missing:,} of {pluralize(rows, 'row')} {have} no label, and no figure against labels counts {none}"
+    )

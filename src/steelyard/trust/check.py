@@ -13,10 +13,10 @@ import numpy as np
 
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow
+from steelyard.datasheet.render.report import PEOPLE, KeyEntry, Plot, Report, ReportTable, plot_domain
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.stats.distributions import beta_sides
 from steelyard.metrics.stats.intervals import Span, sequence_limits
-from steelyard.survey.report import PEOPLE, KeyEntry, Plot, Report, ReportTable, plot_domain
 from steelyard.trust.apply import ACCEPT, decide, read_for_trust
 from steelyard.trust.options import CheckOptions
 from steelyard.trust.trust_file import TrustFile, read_trust

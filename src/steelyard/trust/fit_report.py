@@ -13,10 +13,10 @@ from steelyard.core.content_hash import short_hash
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
+from steelyard.datasheet.render.report import KeyEntry, Report, ReportTable
 from steelyard.errors import ConfigError
 from steelyard.metrics.stats.confidence import CURVE, SURE, CurvePoint
 from steelyard.metrics.stats.intervals import Span
-from steelyard.survey.report import KeyEntry, Report, ReportTable
 from steelyard.tasks.scale import scale_name
 from steelyard.trust.fit import Missing, Promise, Refusal, Stage, TrustFit, fit, parse_prices
 from steelyard.trust.options import FitOptions

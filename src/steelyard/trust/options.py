@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.core.settings import argument, flag, group, setting, several
-from steelyard.survey.options import ReportOptions
+from steelyard.core.settings import ReportOptions, argument, flag, group, setting, several
 
 
 @dataclass(frozen=True, kw_only=True)

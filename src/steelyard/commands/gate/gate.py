@@ -43,10 +43,10 @@ from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import CertificateError, ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
-from steelyard.runner.planner import make_plan
+from steelyard.run_folder.estimate_file import results_hash, with_estimate
+from steelyard.study.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
 from steelyard.study.study_files import Consent, refuse
-from steelyard.survey.estimate_report import results_hash, with_estimate
 from steelyard.trials.judge import Judge
 from steelyard.version import __version__
 

@@ -22,9 +22,8 @@ from steelyard.core.text import plural, pluralize
 from steelyard.errors import RunError
 from steelyard.run_folder.resume import check_replies, require_same_study
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.runner.costs import check_prices, stored_cost
+from steelyard.runner.costs import PlanRow, check_prices, stored_cost
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.planner import PlanRow
 from steelyard.runner.record import RunRecord
 from steelyard.runner.run_messages import TRANSIENT_REASONS, require_finished
 from steelyard.runner.runner import Runner, run_async

@@ -1,4 +1,4 @@
-"""From a study to its stimuli and trials, and to what they will cost."""
+"""From a study to its stimuli and trials."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import fsum
 
 import numpy as np
 
 from steelyard.core.arrays import Ints, compact
 from steelyard.core.content_hash import hash_of
 from steelyard.probes.probe import Showing
-from steelyard.providers.provider import model_info
-from steelyard.runner.prices import price_of, schema_tokens
 from steelyard.stimuli.stimulus import Stimulus, StimulusSet
 from steelyard.study.study import Study
 from steelyard.study.study_probes import reaches
-from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import PromptCache, Trial
 from steelyard.trials.trials import CallCount, Calls, Trials
@@ -46,21 +42,32 @@ class Plan:
     def hashes(self) -> set[str]:
         return {stimulus.hash for stimulus in self.stimuli}
 
+    def asked(self, done: Iterable[str] = ()) -> dict[tuple[str, str], list[Trial]]:
+        """Calls that are not done, by judge and probe.
+
+        A shared call counts once: for the judge that is asked where it is measured itself, else for the
+        first that rests on it, and for its first probe.
+        """
+        counted = set(done)
+        groups: dict[tuple[str, str], list[Trial]] = {}
+        names = [spec.name for spec in self.study.probes]
+        probes = [min(use, key=names.index) for use in self.uses]
+        questions = self.trials.questions
+        asked = self.trials.question.tolist()
+        for composed in (False, True):
+            for row, number in enumerate(asked):
+                judge = questions[number].judge
+                if (judge.composition is not None) is composed:
+                    group = judge.name, probes[self.use[row]]
+                    for key, call in _calls(self.trials, row, number):
+                        if key not in counted:
+                            counted.add(key)
+                            groups.setdefault(group, []).append(call)
+        return groups
+
     @property
     def all_stimuli(self) -> StimulusSet:
         return StimulusSet.of([*self.stimuli, *(s for s in self.study.authored if not s.judged)])
-
-
-@dataclass(frozen=True)
-class PlanRow:
-    judge: str
-    probe: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    dollars: float | None
-    """None where no price is known."""
-    seconds: float
 
 
 def make_plan(study: Study) -> Plan:
@@ -160,76 +167,9 @@ class _ShowingBuilder:
         return first if first is stimulus or first == stimulus else stimulus
 
 
-def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
-    """Calls, tokens, dollars and time per judge and probe.
-
-    A shared call counts once: for the judge that is asked where it is measured itself, else for the first
-    that rests on it, and for its first probe.
-    """
-    counted = set(done)
-    groups: dict[tuple[str, str], list[Trial]] = {}
-    names = [spec.name for spec in plan.study.probes]
-    probes = [min(use, key=names.index) for use in plan.uses]
-    questions = plan.trials.questions
-    asked = plan.trials.question.tolist()
-    for composed in (False, True):
-        for row, number in enumerate(asked):
-            judge = questions[number].judge
-            if (judge.composition is not None) is composed:
-                group = judge.name, probes[plan.use[row]]
-                for key, call in _calls(plan.trials, row, number):
-                    if key not in counted:
-                        counted.add(key)
-                        groups.setdefault(group, []).append(call)
-    return [_row(judge, probe, trials) for (judge, probe), trials in groups.items()]
-
-
 def _calls(trials: Trials, row: int, number: int) -> Iterator[tuple[str, Trial]]:
     question = trials.questions[number]
     if question.judge.composition is None:
         yield hash_of(trials.key[row]), question
     else:
         yield from ((call.key, call) for call in trials[row].calls)
-
-
-def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
-    by_judge: dict[str, list[Trial]] = {}
-    for call in calls:
-        by_judge.setdefault(call.judge.name, []).append(call)
-    parts = [_part(mine) for mine in by_judge.values()]
-    known = [part.dollars for part in parts if part.dollars is not None]
-    return PlanRow(
-        judge,
-        probe,
-        len(calls),
-        sum(part.input_tokens for part in parts),
-        sum(part.output_tokens for part in parts),
-        sum(known) if len(known) == len(parts) else None,
-        sum(part.seconds for part in parts),
-    )
-
-
-def estimate_cost(calls: list[Trial]) -> float | None:
-    """Dollars for calls by the length of their prompts; None where a price is not known."""
-    return _row("", "", calls).dollars
-
-
-def _part(calls: list[Trial]) -> PlanRow:
-    instrument = calls[0].judge
-    prompts = [call.rendered.tokens + schema_tokens(call) for call in calls]
-    tokens_in = round(sum(prompts))
-    tokens_out = sum(response_format(call.judge.protocols[call.protocol].reader).tokens for call in calls)
-    row = plan_row(instrument, instrument.name, "", len(calls), tokens_in, tokens_out)
-    price = price_of(instrument)
-    if price is None or not price.long:
-        return row
-    # Each call at the price of its own length.
-    dollars = fsum(price.dollars(round(prompt), tokens_out / len(calls)) for prompt in prompts)
-    return replace(row, dollars=dollars)
-
-
-def plan_row(model: Judge, name: str, probe: str, calls: int, tokens_in: int, tokens_out: int) -> PlanRow:
-    """What calls of a model will take, by the price of their mean length."""
-    price, seconds = price_of(model), model_info(model.address).seconds_per_call * calls
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out, calls)
-    return PlanRow(name, probe, calls, tokens_in, tokens_out, dollars, seconds)
