@@ -24,7 +24,7 @@ from steelyard.authoring.author_client import (
     values_of,
 )
 from steelyard.authoring.drafts import Draft
-from steelyard.authoring.generation_plan import stand_ins
+from steelyard.authoring.open_study import stand_ins
 from steelyard.authoring.validation import COMPARED, Diversity, originals
 from steelyard.stimuli.authored_checks import LOCAL_LIMIT, Rejection, closest, crowd, local_vector
 from steelyard.stimuli.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE, Brief

@@ -30,7 +30,7 @@ from authoring_server import (
 from commands import Command, StartedCommand
 from servers import ScriptedServer, fails, says
 from steelyard.authoring.author import author
-from steelyard.authoring.generation_plan import stand_ins, writing_rows
+from steelyard.authoring.open_study import stand_ins, writing_rows
 from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
 from steelyard.datasheet.render.data_files import dumps

@@ -9,8 +9,12 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from steelyard.authoring.generation_plan import GenerationPlan
-from steelyard.authoring.open_study import open_study, plan_before_judges, with_reference_labels
+from steelyard.authoring.open_study import (
+    GenerationPlan,
+    open_study,
+    plan_before_judges,
+    with_reference_labels,
+)
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.gate.gate import gate as gate_folder
 from steelyard.commands.gate.policy import PolicyLike

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.authoring.generation_plan import GenerationPlan
+from steelyard.authoring.open_study import GenerationPlan
 from steelyard.cli.output import display_path, plain
 from steelyard.core.foreign_code import without_code
 from steelyard.core.text import plural, pluralize

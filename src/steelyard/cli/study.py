@@ -15,7 +15,7 @@ from steelyard.cli.output import FULL, print_note, warn
 from steelyard.core.settings import flag, setting
 
 if TYPE_CHECKING:
-    from steelyard.authoring.generation_plan import GenerationPlan
+    from steelyard.authoring.open_study import GenerationPlan
     from steelyard.run_folder.run_folder import RunFolder
     from steelyard.runner.limits import RunLimits
     from steelyard.runner.session import Progress
