@@ -62,7 +62,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.probes.probe_metadata import installed_probes, metrics_of
 from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES
 from steelyard.run_folder.run_folder import RUNS
-from steelyard.study.study_probes import DEFAULT_PROBES
+from steelyard.study.planner import DEFAULT_PROBES
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.scale import scale_name
 

@@ -43,10 +43,9 @@ from steelyard.runner.costs import authoring_cost, plan_rows
 from steelyard.runner.record import RunRecord
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.judge_config import parse_judge
-from steelyard.study.planner import make_plan
+from steelyard.study.planner import make_plan, open_briefs
 from steelyard.study.role_config import parse_roles
 from steelyard.study.study import Study
-from steelyard.study.study_probes import open_briefs
 
 STUDIES = {
     "written": (WRITTEN, {"scale": "binary"}, items(4)),

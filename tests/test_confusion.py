@@ -7,7 +7,7 @@ from pathlib import Path
 from commands import Command
 from pairs import pair
 from scores import call
-from steelyard.datasheet.confusion import Confusion, confusions
+from steelyard.datasheet.datasheet import Confusion, confusions
 from steelyard.datasheet.render.data_files import dumps
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.verdicts.observations import Observation, Observations

@@ -22,8 +22,8 @@ from docs_pages import ROOT
 from editing_server import RUBRIC, Cast, grade
 from servers import Answer, Received, ScriptedServer, fails, says
 from steelyard.errors import ConfigError
-from steelyard.inspect_logs.scorer import judge_call
-from steelyard.runner.judge_call import SharedProvider
+from steelyard.inspect_logs.export import judge_call
+from steelyard.runner.runner import SharedProvider
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.task import Item
 from steelyard.trials.builtin_prompts import parse_score_prompt

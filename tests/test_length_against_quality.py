@@ -16,7 +16,7 @@ from commands import run_command
 from steelyard.probes.probe import Design
 from steelyard.probes.tradeoff import Length
 from steelyard.providers.planted.answer_keys import builtin_key
-from steelyard.study.study_probes import DEFAULT_PROBES
+from steelyard.study.planner import DEFAULT_PROBES
 
 SOUND = "planted/probit?s=10&beta=0&tau=3&sigma=0&lapse=0"
 JUDGES = {"decides": 60, "worth": 13, "ties": 4, "ignores": 0}

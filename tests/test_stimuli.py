@@ -11,7 +11,7 @@ from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.providers.planted.answer_keys import builtin_key
 from steelyard.stimuli.ladder import Kind, allocate, compose, order_checklists
 from steelyard.stimuli.stimulus import NoPreference, Prefers, Stimulus, StimulusSet
-from steelyard.study.study_probes import DEFAULT_PROBES
+from steelyard.study.planner import DEFAULT_PROBES
 from steelyard.tasks.checklist import ELEMENTS, catalogue, subjects
 
 ALL = DEFAULT_PROBES

@@ -13,7 +13,7 @@ import yaml
 from calibration.until import simulate_until
 from commands import Command, StartedCommand
 from servers import ScriptedServer
-from steelyard.datasheet.sequential import ERROR
+from steelyard.datasheet.assemble import ERROR
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, at_alpha
 from steelyard.metrics.proportions import DARK_CURRENT

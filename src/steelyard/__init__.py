@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.api import compare, gate, load, measure, plan, remedied, report, trusted
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import SteelyardError, Unreadable
-    from steelyard.inspect_logs.scorer import inspect_scorer
+    from steelyard.inspect_logs.export import inspect_scorer
     from steelyard.metrics.estimate import Estimate, Interval
     from steelyard.probes.probe import Design, Probe, Showing
     from steelyard.providers.provider import Provider
@@ -61,7 +61,7 @@ _HOMES = {
     "steelyard.api": ("compare", "gate", "load", "measure", "plan", "remedied", "report", "trusted"),
     "steelyard.datasheet.datasheet": ("Datasheet",),
     "steelyard.errors": ("SteelyardError", "Unreadable"),
-    "steelyard.inspect_logs.scorer": ("inspect_scorer",),
+    "steelyard.inspect_logs.export": ("inspect_scorer",),
     "steelyard.metrics.estimate": ("Estimate", "Interval"),
     "steelyard.probes.probe": ("Design", "Probe", "Showing"),
     "steelyard.providers.provider": ("Provider",),

@@ -16,7 +16,7 @@ import numpy as np
 from calibration.words import LETTER, circumstances, load, options, save, sheet_from, verdicts_only
 from calibration.worlds import KINDS, PROFILES, World
 from steelyard.core.arrays import Mask
-from steelyard.datasheet.sequential import look_at
+from steelyard.datasheet.assemble import look_at
 from steelyard.verdicts.observations import Observations
 
 GROWING = ("catalogue", "runs")

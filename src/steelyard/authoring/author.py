@@ -41,10 +41,10 @@ from steelyard.stimuli.original import original_of
 from steelyard.stimuli.run_edits import PlanStep, find_fault, unplanned_refusal
 from steelyard.stimuli.stimulus import PENDING, Stimulus
 from steelyard.store.authoring import AuthoredRow, AuthoredStimulus, count_by_probe
+from steelyard.study.planner import open_briefs
 from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study, reference_trials
 from steelyard.study.study_copy import StudyCopy
-from steelyard.study.study_probes import open_briefs
 from steelyard.trials.presentation import Reply
 from steelyard.trials.trial import Exchange
 

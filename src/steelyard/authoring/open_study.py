@@ -46,14 +46,13 @@ from steelyard.stimuli.run_edits import EditPlan, PlanStep
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.store.authoring import AuthoredStimulus
 from steelyard.store.run_store import RunStore
-from steelyard.study.planner import make_plan
+from steelyard.study.planner import make_plan, open_briefs, without_idle
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study, reference_trial, with_labels, with_placeholder_labels
 from steelyard.study.study_copy import StudyCopy, copy_study
 from steelyard.study.study_file import StudyConfig, build_study, open_config
 from steelyard.study.study_files import Consent, check_keys
-from steelyard.study.study_probes import open_briefs, without_idle
 from steelyard.tasks.task import Item
 from steelyard.tasks.transcripts.transcript import message
 from steelyard.trials.judge import Judge

@@ -19,9 +19,9 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "compare": "steelyard.cli.compare:compare",
         "gate": "steelyard.cli.compare:gate",
         "estimate": "steelyard.cli.survey:estimate",
-        "trust fit": "steelyard.cli.trust:fit",
-        "trust apply": "steelyard.cli.trust:apply",
-        "trust check": "steelyard.cli.trust:check",
+        "trust fit": "steelyard.cli.survey:fit",
+        "trust apply": "steelyard.cli.survey:apply",
+        "trust check": "steelyard.cli.survey:check",
         "leaderboard": "steelyard.cli.survey:leaderboard",
     },
     "Data": {

@@ -236,8 +236,8 @@ def generate(options: GenerateOptions) -> None:
     from rich.console import Console
 
     from steelyard.cli.progress import LiveProgress
+    from steelyard.study.planner import open_briefs
     from steelyard.study.study import with_placeholder_labels
-    from steelyard.study.study_probes import open_briefs
 
     study, folder, generation = open_study(options, options.accept_all)
     if generation is None:

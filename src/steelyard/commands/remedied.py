@@ -14,7 +14,7 @@ from steelyard.core.text import pluralize
 from steelyard.core.threads import lasting_loop
 from steelyard.errors import ConfigError, PermanentError, UnreadableError, UsageError
 from steelyard.providers.provider import connect, shows_question
-from steelyard.runner.judge_call import JudgeAnswer, JudgeCall
+from steelyard.runner.runner import JudgeAnswer, JudgeCall
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import instruction_for, read_part
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, parse_scale

@@ -16,7 +16,7 @@ def judge(
     runs: bool = True,
     attempts: int = 3,
 ) -> Scorer:
-    from steelyard.inspect_logs.scorer import judge_call, scoring
+    from steelyard.inspect_logs.export import judge_call, scoring
 
     call = judge_call(judge, rubric, instruction, str(scale), runs=runs, attempts=attempts)
     return scoring(call, runs)

@@ -29,9 +29,8 @@ from steelyard.runner.costs import CallPrices
 from steelyard.runner.record import RunRecord, submitted
 from steelyard.stimuli.ladder import PROFILES
 from steelyard.study.composite_judges import address_of
-from steelyard.study.planner import Plan, count_calls
+from steelyard.study.planner import RUN_PROBES, Plan, count_calls, default_probes, probe_specs
 from steelyard.study.study import Study, positional_words, with_larger_sample, without_options
-from steelyard.study.study_probes import RUN_PROBES, default_probes, probe_specs
 from steelyard.study.task_config import pack_draw, runs_draw
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Item

@@ -306,7 +306,7 @@ def missing_usage(datasheet: Datasheet) -> Iterator[str]:
 
 def _with_looks(sheet: Datasheet, before: Sequence[Look], observations: Observations) -> Datasheet:
     """The datasheet with the looks of `--until verdict`; where a fault stops this one, the figures stand."""
-    from steelyard.datasheet.sequential import look_at
+    from steelyard.datasheet.assemble import look_at
 
     faults = Faults()
 

@@ -1,8 +1,13 @@
-"""Published files of a run folder: datasheet and results, each written in every format by an atomic write."""
+"""Published files of a run folder: datasheet and results, each written in every format by an atomic write.
+
+Its `estimate.json` is signed, and `gate` takes its figure if nobody edited it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -13,15 +18,21 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.files import atomic_write, atomic_write_text
-from steelyard.core.text import pluralize
+from steelyard.core.files import atomic_write, atomic_write_text, signature
+from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import data_files
 from steelyard.datasheet.results import Results
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, SteelyardError
+from steelyard.estimation.designs import CORRECTED_PASS_RATE, CORRECTED_SCORE
+from steelyard.estimation.frame import CONFIDENCE
+from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.faults import Faults
 from steelyard.run_folder.run_folder import CSV, JSON, LINES, MARKDOWN, PAGE, PARQUET, RESULTS, SHEETS
+from steelyard.stimuli.original import ORIGINAL
+
+ESTIMATE, ESTIMATE_SCHEMA = "estimate.json", "steelyard.estimate/1"
 
 
 def read_datasheet(folder: Path) -> Datasheet:
@@ -197,3 +208,85 @@ def _numbers(codes: Ints) -> Any:
 
 def valid_text(value: object) -> object:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def with_estimate(sheet: Datasheet, folder: Path, recorded: Callable[[], str]) -> Datasheet:
+    """The datasheet with the corrected figure of its folder, where there is one.
+
+    `recorded` is the hash of the results as the folder's replies have them.
+    """
+    path = folder / ESTIMATE
+    if not path.exists():
+        return sheet
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+        if body["schema"] != ESTIMATE_SCHEMA:
+            raise ValueError(f"schema {body['schema']!r}")
+        level, row = float(body["corrected"]["level"]), _row(body)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise ConfigError(
+            f"{path}: not an estimate that this version wrote ({error}); run `steelyard estimate` again."
+        ) from error
+    if level != CONFIDENCE:
+        raise ConfigError(
+            f"{path}: intervals at {percent(level)} found, expected {percent(CONFIDENCE)}, at which limits "
+            "are checked; run `steelyard estimate` again without --confidence."
+        )
+    try:
+        is_mine = body.get("signature") == _signature(body)
+    except (OSError, SteelyardError) as error:
+        raise ConfigError(
+            f"{path}: nobody can tell whether it was edited, since the cache is not usable ({error}); set "
+            "STEELYARD_CACHE to a folder of yours, and run `steelyard estimate` again."
+        ) from error
+    if not is_mine:
+        raise ConfigError(
+            f"{path}: not as you wrote it (it was edited, or is another user's); run `steelyard estimate` "
+            "again."
+        )
+    if body.get("results") != results_hash((folder / LINES).read_bytes()):
+        raise ConfigError(
+            f"{path}: made of other results than the folder holds; run `steelyard estimate` again."
+        )
+    if body["results"] != recorded():
+        raise ConfigError(
+            f"{path}: made of results that are not those of the replies (another version wrote {LINES}, or "
+            "it was edited); run `steelyard report`, then `steelyard estimate` again."
+        )
+    return replace(sheet, estimates=(*sheet.estimates, row))
+
+
+def _row(body: dict[str, Any]) -> Estimate:
+    figure = body["corrected"]
+    share = body["quantity"] == "share"
+    return Estimate(
+        judge=body["judge"],
+        probe=ORIGINAL,
+        metric=(CORRECTED_PASS_RATE if share else CORRECTED_SCORE).id,
+        group={"protocol": "base"},
+        unit="item",
+        value=float(figure["value"]),
+        intervals=(Interval(figure["method"], figure["low"], figure["high"]),),
+        n_calls=int(body["items"]),
+        n_units=int(body["labels"]),
+        n_clusters=int(body["tasks"]),
+        excluded={"unreadable": int(body["missing_verdicts"]), "failed": 0},
+        bounds=None if body["bounds"] is None else (body["bounds"][0], body["bounds"][1]),
+    )
+
+
+def estimate_origin(body: dict[str, Any], folder: Path) -> dict[str, str]:
+    """What `gate` checks before it takes the figure: the results behind it, and that nobody edited it."""
+    made = {"results": results_hash((folder / LINES).read_bytes())}
+    with suppress(OSError, SteelyardError):  # without a usable cache `gate` refuses it, and says why
+        made["signature"] = _signature(json.loads(json.dumps(body | made)))
+    return made
+
+
+def _signature(body: dict[str, Any]) -> str:
+    """Of an estimate as its file has it, by this user."""
+    return signature(["estimate", {name: value for name, value in body.items() if name != "signature"}])
+
+
+def results_hash(lines: bytes) -> str:
+    return f"sha256:{hashlib.sha256(lines).hexdigest()}"

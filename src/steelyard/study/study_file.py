@@ -32,10 +32,7 @@ from steelyard.stimuli.shallow_reader import read_checklists as shallow_reading
 from steelyard.study.composite_judges import CompositeJudge, distinct_judges
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.judge_protocols import PromptReport
-from steelyard.study.role_config import EditingConfig, parse_roles, read_prompts
-from steelyard.study.study import ProbeCache, Study, check_reference, data_source, with_placeholder_labels
-from steelyard.study.study_files import Consent, NamedFile, check_files, files_of, refuse
-from steelyard.study.study_probes import (
+from steelyard.study.planner import (
     DEFAULT_PROBES,
     RUN_PROBES,
     check_filled,
@@ -48,6 +45,9 @@ from steelyard.study.study_probes import (
     without_idle,
     without_unwritten,
 )
+from steelyard.study.role_config import EditingConfig, parse_roles, read_prompts
+from steelyard.study.study import ProbeCache, Study, check_reference, data_source, with_placeholder_labels
+from steelyard.study.study_files import Consent, NamedFile, check_files, files_of, refuse
 from steelyard.study.task_config import (
     TaskConfig,
     build_task,

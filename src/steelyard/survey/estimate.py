@@ -27,7 +27,7 @@ from steelyard.estimation.label_plan import sequence_limits_of
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.multiplicity import benjamini_hochberg
 from steelyard.metrics.stats.intervals import SHARE, Span
-from steelyard.run_folder.estimate_file import SCHEMA
+from steelyard.run_folder.published_files import ESTIMATE_SCHEMA
 from steelyard.survey.judged_items import (
     FEWEST_LABELS,
     JudgedFrame,
@@ -115,7 +115,7 @@ class EstimateReport:
         return self.quantity in ("share", "wins")
 
     def to_json(self) -> dict[str, Any]:
-        body = {"schema": SCHEMA, **_with_bodies(self, self.confidence)}
+        body = {"schema": ESTIMATE_SCHEMA, **_with_bodies(self, self.confidence)}
         body |= {
             "worth": None if self.worth is None else vars(self.worth),
             "strata": [_with_bodies(row, self.confidence) for row in self.strata],

@@ -23,7 +23,7 @@ from steelyard.datasheet.render.report import (
 from steelyard.estimation.designs import LabelDesign
 from steelyard.estimation.frame import Figure
 from steelyard.importing.ratings import RatingsTable
-from steelyard.run_folder.estimate_file import origin
+from steelyard.run_folder.published_files import estimate_origin
 from steelyard.survey.estimate import STOPPED, EstimateReport, estimate
 from steelyard.survey.judged_items import MAJORITY, MEAN, Subject
 from steelyard.survey.options import EstimateOptions
@@ -114,7 +114,7 @@ def estimate_report(table: RatingsTable, options: EstimateOptions) -> Report:
             interval_meaning(found.confidence),
             ("for a methods section", methods(found)),
         ),
-        body=found.to_json() | ({} if folder is None else origin(found.to_json(), folder)),
+        body=found.to_json() | ({} if folder is None else estimate_origin(found.to_json(), folder)),
         paragraph=methods(found) if options.methods else "",
     )
 

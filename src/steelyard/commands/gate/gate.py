@@ -43,7 +43,7 @@ from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import CertificateError, ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
-from steelyard.run_folder.estimate_file import results_hash, with_estimate
+from steelyard.run_folder.published_files import results_hash, with_estimate
 from steelyard.study.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
 from steelyard.study.study_files import Consent, refuse

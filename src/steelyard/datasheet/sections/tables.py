@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.core.text import pluralize
-from steelyard.datasheet.confusion import Confusion
-from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.datasheet import Confusion, Datasheet
 from steelyard.datasheet.estimate_index import EstimateIndex
 from steelyard.datasheet.sections.sections import Cell, Text
 from steelyard.datasheet.sections.summary import Summary

@@ -10,16 +10,15 @@ same pairs is not used, so that the interval is rather too long. Holm's method a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import hypot, inf
 from typing import Any
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
-from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.comparison.rows import ComparisonCriterion, Figure, UnitEvent, criterion_for
+from steelyard.metrics.comparison.paired import Paired, change_bounds, change_sums, weights_of
+from steelyard.metrics.comparison.rows import ComparisonCriterion, Figure, criterion_for
 from steelyard.metrics.comparison.unit_events import UNSURE, Dropped, UnitEvents, Units
 from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.faults import Faults, FigureFault
@@ -33,7 +32,6 @@ from steelyard.metrics.findings import (
     missingness_shift,
 )
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
-from steelyard.metrics.metric import Amount
 from steelyard.metrics.multiplicity import JointSignFlip, Sums, bonferroni_alpha, holm
 from steelyard.metrics.pairs.choices import WEIGHED
 from steelyard.metrics.proportions import ABSTENTION_RATE, ACCURACY, CONTRADICTION_RATE, MERIT, join
@@ -164,7 +162,7 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
             return replace(head, note=why)
         paired = found
     elif amount is not None:
-        weight = _weights(amount, [first[key] for key in answered])
+        weight = weights_of(amount, [first[key] for key in answered])
         if np.isnan(weight).any():
             return replace(head, note=amount.one_side)
         reach = max(first[key].ends[1] - first[key].ends[0] for key in answered)
@@ -187,44 +185,15 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
             Interval(method, *paired.limits(1 - ALPHA / 2)),
             Interval(method, *paired.limits(1 - ALPHA), confidence=0.90),
         ),
-        bounds=None if paired.exchanged is not None else _bounds(could, amount),
+        bounds=None if paired.exchanged is not None else change_bounds(could, amount),
         p=p,
         flipped=flipped,
         mcnemar_exact=mcnemar_exact(paired.gained, paired.lost) if paired.of_events else None,
         mcnemar_mid_p=mcnemar_mid_p(paired.gained, paired.lost) if paired.of_events else None,
-        sums=_sums(rows, paired.flippable.tolist(), flipped),
+        sums=change_sums(rows, paired.flippable.tolist(), flipped),
         paired=paired,
         note=None if flipped == CLUSTERS else "these clusters only",
     )
-
-
-def _sums(rows: Sequence[tuple[float, float, str, str]], changes: Sequence[float], flipped: str) -> Sums:
-    """The difference of each cluster, or of each pair where pairs are flipped; pairs sort first."""
-    sums: dict[str, float] = {}
-    for (_, _, cluster, pair), change in zip(rows, changes, strict=True):
-        name = f"2 {cluster}" if flipped == CLUSTERS else f"1 {pair}"
-        sums[name] = sums.get(name, 0) + change
-    return sums
-
-
-def _bounds(shown: Sequence[tuple[UnitEvent, UnitEvent]], amount: Amount | None) -> Span:
-    """The mean change if every missing verdict had gone one way, or the other."""
-    reach = np.array(
-        [
-            [event.ends if event.happened is None else (event.happened, event.happened) for event in both]
-            for both in shown
-        ],
-        dtype=np.float64,
-    )
-    changes = reach[:, 1] - reach[:, 0, ::-1]
-    if amount is not None:
-        changes *= _weights(amount, [first for first, _ in shown])[:, None]
-    low, high = changes.mean(axis=0).tolist()
-    return low, high
-
-
-def _weights(amount: Amount, events: Iterable[UnitEvent]) -> Floats:
-    return amount.weigh(np.array([event.side for event in events], dtype=np.int64))
 
 
 @dataclass(frozen=True)

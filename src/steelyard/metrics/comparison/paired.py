@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
@@ -10,7 +10,9 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct
-from steelyard.metrics.multiplicity import JointSignFlip
+from steelyard.metrics.comparison.rows import UnitEvent
+from steelyard.metrics.metric import Amount
+from steelyard.metrics.multiplicity import JointSignFlip, Sums
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.distributions import cluster_quantile
 from steelyard.metrics.stats.intervals import (
@@ -170,3 +172,34 @@ class Paired:
 
 def _numbers(names: Sequence[str]) -> Ints:
     return np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1].astype(np.int64)
+
+
+def change_sums(
+    rows: Sequence[tuple[float, float, str, str]], changes: Sequence[float], flipped: str
+) -> Sums:
+    """The difference of each cluster, or of each pair where pairs are flipped; pairs sort first."""
+    sums: dict[str, float] = {}
+    for (_, _, cluster, pair), change in zip(rows, changes, strict=True):
+        name = f"2 {cluster}" if flipped == CLUSTERS else f"1 {pair}"
+        sums[name] = sums.get(name, 0) + change
+    return sums
+
+
+def change_bounds(shown: Sequence[tuple[UnitEvent, UnitEvent]], amount: Amount | None) -> Span:
+    """The mean change if every missing verdict had gone one way, or the other."""
+    reach = np.array(
+        [
+            [event.ends if event.happened is None else (event.happened, event.happened) for event in both]
+            for both in shown
+        ],
+        dtype=np.float64,
+    )
+    changes = reach[:, 1] - reach[:, 0, ::-1]
+    if amount is not None:
+        changes *= weights_of(amount, [first for first, _ in shown])[:, None]
+    low, high = changes.mean(axis=0).tolist()
+    return low, high
+
+
+def weights_of(amount: Amount, events: Iterable[UnitEvent]) -> Floats:
+    return amount.weigh(np.array([event.side for event in events], dtype=np.int64))

@@ -238,12 +238,12 @@ def with_cell(function: Any, name: str, value: Any) -> Any:
 
 
 ADAPTERS = {
-    "autoevals": "autoevals_scorer:AutoevalsScorer",
+    "autoevals": "scorers:AutoevalsScorer",
     "deepeval": "deepeval_metric:DeepEvalMetric",
-    "inspect_ai": "inspect_scorer:InspectScorer",
-    "mlflow": "mlflow_judge:MlflowJudge",
-    "openevals": "openevals_judge:OpenevalsJudge",
-    "phoenix": "phoenix_evaluator:PhoenixEvaluator",
+    "inspect_ai": "scorers:InspectScorer",
+    "mlflow": "scorers:MlflowJudge",
+    "openevals": "scorers:OpenevalsJudge",
+    "phoenix": "scorers:PhoenixEvaluator",
     "ragas": "ragas_metric:RagasMetric",
 }
 """Top-level package to the adapter of its judges, which is loaded when a judge fits."""
