@@ -304,7 +304,7 @@ def test_the_wait_that_a_server_asks_for_is_read_on_every_way_there(way: str) ->
                 if way == "fetch":
                     await provider.client.get_json("batches")
                 elif way == "upload":
-                    await provider.client.upload_file("files", {"purpose": "batch"}, "calls.jsonl", b"{}")
+                    await provider.client.upload_batch("calls.jsonl", b"{}")
                 elif way == "send":
                     await provider.client.post_json({}, "batches")
                 else:

@@ -73,7 +73,6 @@ DraftT = TypeVar("DraftT", bound=Draft)
 
 
 def alive(drafts: Iterable[DraftT], attempt: int) -> list[DraftT]:
-    """Drafts whose attempt has not been rejected yet."""
     return [draft for draft in drafts if draft.open and len(draft.tries) == attempt]
 
 

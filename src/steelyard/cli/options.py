@@ -258,7 +258,6 @@ class StudyOptions:
 
     @property
     def folder(self) -> RunFolder | None:
-        """The run folder, where one is named."""
         from steelyard.run_folder.run_folder import RunFolder
 
         return None if self.out is None else RunFolder(self.out)

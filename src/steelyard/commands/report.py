@@ -171,7 +171,6 @@ def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
 
 @contextmanager
 def open_calls(folder: Path) -> Iterator[RunCalls]:
-    """The calls of a measured run or of an import."""
     run, imported = RunFolder(folder), ImportFolder.at(folder)
     if imported is not None:
         yield RunCalls.of_import(*imported.read_observations())

@@ -150,7 +150,6 @@ def prompts_in(folder: Path, judge: str, data: Path | None) -> list[Path]:
 
 
 def _answers(path: Path) -> set[str]:
-    """The parts of a table that are answers."""
     try:
         columns = DataConfig(path=str(path)).with_found_columns(Path(), None)[0].columns
     except SteelyardError:

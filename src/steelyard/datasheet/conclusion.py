@@ -45,8 +45,6 @@ class Fact:
 
 
 class Step(Enum):
-    """What a next step is for."""
-
     FINISH = "finish the run"
     ASK_AGAIN = "have the failed calls asked again"
     FIX_AND_REPEAT = "after the change, measure again"

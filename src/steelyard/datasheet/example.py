@@ -64,18 +64,16 @@ TEXT, REPLY = 800, 600
 """Characters of a text and of a reply that a published datasheet shows."""
 
 
-def truncate(exhibit: FindingExample, text: int = TEXT, reply: int = REPLY) -> FindingExample:
-    return replace(
-        exhibit,
-        shown=tuple(
-            replace(
-                _truncate(each, text, "id", "edit", "request"),
-                texts=each.texts and tuple(truncate_text(one, text) for one in each.texts),
-            )
-            for each in exhibit.shown
-        ),
-        calls=tuple(_truncate(each, reply, "id", "reply", "message") for each in exhibit.calls),
+def truncate(exhibit: FindingExample) -> FindingExample:
+    shown = (
+        replace(
+            _truncate(each, TEXT, "id", "edit", "request"),
+            texts=each.texts and tuple(truncate_text(one, TEXT) for one in each.texts),
+        )
+        for each in exhibit.shown
     )
+    calls = (_truncate(each, REPLY, "id", "reply", "message") for each in exhibit.calls)
+    return replace(exhibit, shown=tuple(shown), calls=tuple(calls))
 
 
 def truncate_text(text: str, limit: int) -> str:

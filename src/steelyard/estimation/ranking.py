@@ -61,7 +61,6 @@ class SystemScores:
 
     @property
     def ends(self) -> Span | None:
-        """Ends of the scale of the figures."""
         return self.scale
 
     def figures(self) -> Floats:

@@ -117,7 +117,7 @@ class ExportedLog:
     scores: int
 
 
-def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> list[ExportedLog]:
+def export_inspect(folder: Path, out: Path) -> list[ExportedLog]:
     run = RunFolder(folder)
     probes: dict[str, list[Stimulus]] = {}
     for stimulus in _stimuli(run):
@@ -135,7 +135,7 @@ def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> 
                 f"{path}: is there already, and may hold scores that were added to it; remove it, or choose "
                 "another --out."
             )
-    moment = created or datetime.now(UTC)
+    moment = datetime.now(UTC)
     return [_write(path, probe, probes[probe], scores, moment) for probe, path in paths.items()]
 
 

@@ -238,9 +238,7 @@ class OpenAIBatchApi:
             after = str(page[-1]["id"])
 
     async def submit(self, request: BatchRequest) -> str:
-        uploaded = await self._client.upload_file(
-            "files", {"purpose": "batch"}, f"{request.name}.jsonl", request_lines(request)
-        )
+        uploaded = await self._client.upload_batch(f"{request.name}.jsonl", request_lines(request))
         batch = {
             "input_file_id": self._client.object_id(uploaded),
             "endpoint": ENDPOINT,

@@ -149,8 +149,6 @@ IN_PROCESS_SECONDS = 0.0005
 
 @dataclass(frozen=True)
 class JudgeExample:
-    """A judge as people write it, and what it is."""
-
     judge: str
     meaning: str
 
@@ -170,8 +168,6 @@ class DoctorCheck:
 
 
 class InProcessProvider:
-    """A provider without a connection."""
-
     async def open(self) -> None:
         """Nothing to connect to."""
 

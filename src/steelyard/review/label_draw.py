@@ -113,7 +113,6 @@ class LabelDraw:
 
     @cached_property
     def drawn(self) -> dict[str, FrameUnit]:
-        """Drawn units by key."""
         return {unit.key: unit for unit in self.units if unit.part and unit.part != LABELLED_BEFORE}
 
     @property

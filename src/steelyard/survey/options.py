@@ -11,8 +11,6 @@ from steelyard.core.settings import ReportOptions, argument, flag, group, settin
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How the ratings of a file are read."""
-
     columns: str | None = setting("Column mapping: item, value, task, stratum, ….", "PART=COLUMN,…")
     values: str | None = setting("Value mapping: good=1,bad=0.", "WORD=NUMBER,…")
     where: str | None = setting("Keep only rows with these column values: split=test.", "MAP")
@@ -83,8 +81,6 @@ class EstimateOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RankOptions:
-    """What is ranked, and how."""
-
     design: str | None = setting(
         "How the rows that people rated were drawn; needed to correct the judge [from p_drawn].",
         choices=("random",),

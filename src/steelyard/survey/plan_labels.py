@@ -230,7 +230,6 @@ def _needed(row: PlannedDesign) -> str:
 
 
 def notes(plan: LabelPlan) -> list[str]:
-    """What the plan rests on."""
     items = pluralize(plan.items, "item")
     if plan.pilot:
         made = [

@@ -72,8 +72,6 @@ def _match(name: str, columns: Collection[str]) -> str | None:
 
 @dataclass(frozen=True)
 class TemplateNames:
-    """What a name in a template means."""
-
     variables: frozenset[str]
     others: Mapping[str, str] = field(default_factory=lambda: JUDGE_NAMES)
     """Names of the harness, and the Jinja2 that stands for them."""

@@ -107,11 +107,11 @@ def delay(promised: float, actual: float, seed: int = 7) -> int | None:
     return middle if middle <= HORIZON else None
 
 
-def check_report(options: CheckOptions, now: datetime | None = None) -> tuple[Report, bool]:
+def check_report(options: CheckOptions) -> tuple[Report, bool]:
     """The report, and whether nothing speaks against the promise."""
     where = str(options.trust)
     trust = read_trust(options.trust)
-    trust.require_valid(where, now or datetime.now(UTC))
+    trust.require_valid(where, datetime.now(UTC))
     people = options.people or trust.people
     if people is None and not options.file.is_dir():
         raise ConfigError(

@@ -76,10 +76,9 @@ def read_for_fit(options: FitOptions) -> VerdictTable:
     return read_verdict_table(options.file, wanted, options.reading)
 
 
-def fit_report(options: FitOptions, now: datetime | None = None) -> tuple[Report, bool]:
+def fit_report(options: FitOptions) -> tuple[Report, bool]:
     """The report, whose JSON is trust.json, and whether the promise is shown."""
-    now = now or datetime.now(UTC)
-    table = read_for_fit(options)
+    now, table = datetime.now(UTC), read_for_fit(options)
     only = None
     if options.only is not None:
         only = AnswerWords(options.reading.values, options.reading.scale).spell(options.only)

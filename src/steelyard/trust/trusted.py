@@ -36,8 +36,6 @@ class Escalate:
 
 @dataclass(frozen=True)
 class AskedJudge:
-    """A judge that can be asked."""
-
     judge: RemediedJudge
     function: Callable[..., Any] | None = None
     """The function that it calls, which may return an answer with its signal."""

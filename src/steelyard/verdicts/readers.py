@@ -69,8 +69,6 @@ class _Mapped:
 
 @dataclass(frozen=True)
 class _TextReader(_Mapped):
-    """The rules that all readers of text share."""
-
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
         if reply.finish in NO_VERDICT:
             return Unreadable(NO_VERDICT[reply.finish])

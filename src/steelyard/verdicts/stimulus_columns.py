@@ -40,7 +40,6 @@ _BETTER = {"u": 1, "v": 2}
 
 
 def _form_column(value: Callable[[Stimulus], object], kind: type[Kind]) -> cached_property[NDArray[Kind]]:
-    """A column of what all stimuli of a form have in common."""
     return cached_property(lambda columns: columns.by_form(value, kind))
 
 

@@ -43,8 +43,6 @@ class State(Enum):
 
 
 class Counts(Enum):
-    """What a question counts for in the verdict."""
-
     MERIT = "merit"
     FAULT = "fault"
     NOTE = "note"
@@ -131,7 +129,6 @@ class Test:
 
     @property
     def drawn(self) -> Span:
-        """What is drawn as allowed."""
         low, high = self.allowed or (-inf, inf)
         if self.margin and self.state in (State.TOO_HIGH, State.TOO_LOW):
             return (-inf, 0.0) if self.state is State.TOO_HIGH else (0.0, inf)

@@ -206,6 +206,5 @@ def text_cue_name(cue: object) -> str:
 
 
 def cue_carrier(cue: object) -> str:
-    """The answer that has the cue."""
     name = str(cue)
     return _NAMES[name][1] if name in _NAMES else "an answer with it"

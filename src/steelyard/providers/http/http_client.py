@@ -156,14 +156,12 @@ class HttpClient:
         async with self._request("GET", address) as response:
             return self._json_or_raise(await self._read_response(response))
 
-    async def upload_file(
-        self, part: str, fields: Mapping[str, str], name: str, data: bytes
-    ) -> dict[str, Any]:
+    async def upload_batch(self, name: str, data: bytes) -> dict[str, Any]:
         from steelyard.providers.http.aiohttp_client import multipart_form
 
-        body = multipart_form(fields, name, data)
+        body = multipart_form({"purpose": "batch"}, name, data)
         kind = {"Content-Type": str(body.headers["Content-Type"])}
-        async with self._request("POST", self.endpoint.url(part), data=body, headers=kind) as response:
+        async with self._request("POST", self.endpoint.url("files"), data=body, headers=kind) as response:
             return self._json_or_raise(await self._read_response(response))
 
     async def get_lines(self, *parts: str) -> AsyncIterator[str]:
