@@ -134,7 +134,9 @@ def test_each_call_has_a_connection_that_nobody_else_answers_on() -> None:
     """Nobody looks for repeated responses here, as a run does, so that no connection is used again."""
 
     async def both(server: ScriptedServer) -> list[int]:
-        asked = judge_call(f"openai/judge?base_url={server.url}", "Be right.\nAlways.", runs=False)
+        asked = judge_call(
+            f"openai/judge?base_url={server.url}", "Be right.\nAlways.", None, "binary", False, 3
+        )
         item = Item("a", "request", ("response",), "a")
         trial = Trial(asked.judge, "base", original_of(item, asked.task), asked.task)
         line, seen = SharedProvider(asked.judge), []

@@ -29,11 +29,10 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.findings import MARGIN
 from steelyard.providers.function.frameworks.adapter import adapter_for
 from steelyard.providers.function.python_function import judge_model
-from steelyard.run_folder.resume import with_found_readers
+from steelyard.run_folder.resume import calls_made, with_found_readers
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.costs import PlanRow, plan_rows
 from steelyard.runner.limits import RunLimits
-from steelyard.runner.record import submitted
 from steelyard.runner.session import is_watched, progress_line
 from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
@@ -140,13 +139,8 @@ def plan(
     """Count the calls, tokens and dollars that `measure` with the same arguments will take; makes no call."""
     built, folder, generation = _open_study(judges, study, out, locals(), calls=False)
     built, before = plan_before_judges(built, folder, generation)
-    answered: set[str] = set()
-    if folder.database.exists():
-        with folder.store() as store:
-            answered = store.answered() | submitted(store)
-    baselines = {judge.name for judge in built.judges if judge.baseline}
-    rows = [row for row in plan_rows(make_plan(built).asked(answered)) if row.judge not in baselines]
-    return CostEstimate((*before, *rows), folder.path)
+    rows = plan_rows(make_plan(built).asked(set.union(*calls_made(folder))))
+    return CostEstimate((*before, *(row for row in rows if row.judge not in built.baselines)), folder.path)
 
 
 def report(folder: Place) -> NotebookSheet:

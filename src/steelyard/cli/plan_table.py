@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import click
 from rich.cells import cell_len, set_cell_size
@@ -18,6 +18,7 @@ from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.providers.provider import destinations, model_info
 from steelyard.providers.provider_info import Destination
+from steelyard.run_folder.resume import calls_made
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.costs import PlanRow, plan_rows
 from steelyard.runner.prices import price_of
@@ -60,12 +61,7 @@ def print_plan(
     by_probe: bool = False,
     writers: Sequence[Judge] = (),
 ) -> None:
-    from steelyard.runner.record import submitted
-
-    answered, waiting = set[str](), set[str]()
-    if folder.database.exists():
-        with folder.store() as store:
-            answered, waiting = store.answered(), submitted(store)
+    answered, waiting = calls_made(folder)
     with without_code():
         places = destinations((*made.study.judges, *writers))
     rows = [*before, *plan_rows(made.asked(answered | waiting))]
@@ -83,15 +79,14 @@ def print_plan(
     if waiting:
         click.echo(f"{pluralize(len(waiting), 'call')} already submitted as batches; not counted here.\n")
     study, console = made.study, Console()
-    baselines = {judge.name for judge in study.judges if judge.baseline}
-    free = sum(row.calls for row in rows if row.judge in baselines)
-    rows = [row for row in rows if row.judge not in baselines]
+    free = sum(row.calls for row in rows if row.judge in study.baselines)
+    rows = [row for row in rows if row.judge not in study.baselines]
     of_judge = {judge: [row for row in rows if row.judge == judge] for judge in (row.judge for row in rows)}
     stimuli = pluralize(len(made.stimuli), "stimulus", "stimuli")
     facts = f": {stimuli}, {study.profile} profile, seed {study.seed}"
     console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts), soft_wrap=True)
     console.print()
-    sums = [replace(total_row(mine), judge=judge) for judge, mine in of_judge.items()]
+    sums = [PlanRow.total(judge, mine) for judge, mine in of_judge.items()]
     print_rows(rows if by_probe else sums, console)
     for name, listed in price_list(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
@@ -136,7 +131,7 @@ def _lines(rows: list[PlanRow], width: int, head: str) -> Iterator[Text]:
         f"  {escape_control_chars(row.probe)}" if row.probe else escape_control_chars(row.judge)
         for row in rows
     ]
-    total = [total_row(rows)] if len(rows) > 1 else []
+    total = [PlanRow.total("all", rows)] if len(rows) > 1 else []
     cells = [HEADER, *map(_cells, (*rows, *total))]
     columns = [max(len(line[number]) for line in cells) + 2 for number in range(len(HEADER))]
     room = max(len(head), width - sum(columns))
@@ -177,20 +172,6 @@ def price_list(study: Study) -> dict[str, str]:
             text += f"; thoughts come on top, up to {room:,} tokens a call"
         prices[judge.name] = text
     return prices
-
-
-def total_row(rows: list[PlanRow]) -> PlanRow:
-    known = [row.dollars for row in rows if row.dollars is not None]
-    dollars = sum(known) if len(known) == len(rows) else None
-    return PlanRow(
-        "all",
-        "",
-        sum(row.calls for row in rows),
-        sum(row.input_tokens for row in rows),
-        sum(row.output_tokens for row in rows),
-        dollars,
-        sum(row.seconds for row in rows),
-    )
 
 
 def _cells(row: PlanRow) -> tuple[str, ...]:

@@ -56,19 +56,15 @@ def _sizes(options: StudyOptions, *, calls: bool) -> tuple[StudyAtProfile, RunFo
 def print_sizes(options: StudyOptions, as_json: bool) -> None:
     from rich.console import Console
 
-    from steelyard.cli.plan_table import listing, price_list, print_listing, print_rows, total_row
+    from steelyard.cli.plan_table import listing, price_list, print_listing, print_rows
     from steelyard.commands.measure import remaining_profiles
     from steelyard.providers.provider import destinations
-    from steelyard.run_folder.resume import require_same_study, with_found_readers
-    from steelyard.runner.costs import plan_rows
-    from steelyard.runner.record import submitted
+    from steelyard.run_folder.resume import calls_made, require_same_study, with_found_readers
+    from steelyard.runner.costs import PlanRow, plan_rows
     from steelyard.study.planner import make_plan
 
     sizes, folder = _sizes(options, calls=False)
-    done: set[str] = set()
-    if folder.database.exists():
-        with folder.store() as store:
-            done = store.answered() | submitted(store)
+    done = set.union(*calls_made(folder))
     looks: list[tuple[str, list[PlanRow]]] = []
     for profile in remaining_profiles(folder):
         study = with_found_readers(sizes(profile), folder)
@@ -76,8 +72,8 @@ def print_sizes(options: StudyOptions, as_json: bool) -> None:
             require_same_study(folder, study)
         with without_code():
             plan = make_plan(study)
-        baselines = {judge.name for judge in study.judges if judge.baseline}
-        looks.append((profile, [row for row in plan_rows(plan.asked(done)) if row.judge not in baselines]))
+        rows = plan_rows(plan.asked(done))
+        looks.append((profile, [row for row in rows if row.judge not in study.baselines]))
         done |= {trial.key for trial in plan.calls}
     with without_code():
         places = destinations(study.judges)
@@ -89,7 +85,7 @@ def print_sizes(options: StudyOptions, as_json: bool) -> None:
     console = Console()
     console.print(f"Plan of {study.name} until the verdict is decided, seed {study.seed}", highlight=False)
     console.print()
-    print_rows([replace(total_row(rows), judge=profile) for profile, rows in looks], console, "look")
+    print_rows([PlanRow.total(profile, rows) for profile, rows in looks], console, "look")
     print_listing(study, places, console)
     console.print("Each step adds to the one before; the run stops after the first that decides.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")

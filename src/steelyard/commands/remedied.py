@@ -54,17 +54,9 @@ class RemediedJudge:
         """The verdict; `reference`, `context` and `metadata` may be named."""
         return asyncio.run_coroutine_threadsafe(self.ask(request, *texts, **fields), lasting_loop()).result()
 
-    async def ask(
-        self,
-        request: str,
-        *texts: str,
-        reference: str | None = None,
-        context: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> Answer:
+    async def ask(self, request: str, *texts: str, **fields: Any) -> Answer:
         """The verdict, awaited."""
-        given: dict[str, Any] = {"reference": reference, "context": context, "metadata": metadata}
-        return self.answer_of(await self.reply(request, *texts, **given))
+        return self.answer_of(await self.reply(request, *texts, **fields))
 
     async def reply(
         self,

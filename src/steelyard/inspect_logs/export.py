@@ -156,7 +156,6 @@ def _scores(run: RunFolder) -> Scores:
         return {}
     plan = load_plan(run)
     scores: Scores = {}
-    baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     with run.store(read_only=True) as store:
         run_calls = RunCalls.of_run(plan, RunRecord(store, plan.study.reference))
         for seen in run_calls.observations:
@@ -164,7 +163,7 @@ def _scores(run: RunFolder) -> Scores:
                 words = run_calls.record(seen)
                 call: dict[str, Any] = {"judge": seen.judge, "protocol": seen.protocol}
                 call |= {"replicate": seen.replicate}
-                call |= {"baseline": True} if seen.judge in baselines else {}
+                call |= {"baseline": True} if seen.judge in plan.study.baselines else {}
                 protocol = "" if seen.protocol == "base" else f", {seen.protocol}"
                 name = f"{seen.judge}{protocol}" + (
                     f", repeat {seen.replicate + 1}" if seen.replicate else ""
@@ -287,11 +286,10 @@ def _metadata(stimulus: Stimulus) -> dict[str, Any]:
 def judge_call(
     judge: str | Mapping[str, Any],
     rubric: str | Path,
-    instruction: str | None = None,
-    scale: str = "binary",
-    *,
-    runs: bool = True,
-    attempts: int = 3,
+    instruction: str | None,
+    scale: str,
+    runs: bool,
+    attempts: int,
 ) -> JudgeCall:
     parsed = parse_scale(scale)
     if not isinstance(parsed, (Binary, Ordinal)):
@@ -320,7 +318,7 @@ def inspect_scorer(
     require_inspect("inspect_scorer")
     from inspect_ai.scorer import mean, scorer, stderr
 
-    call = judge_call(judge, rubric, instruction, scale, runs=runs, attempts=attempts)
+    call = judge_call(judge, rubric, instruction, scale, runs, attempts)
     return scorer(metrics=[mean(), stderr()], name=call.judge.name)(lambda: scoring(call, runs))()
 
 

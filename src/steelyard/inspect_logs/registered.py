@@ -18,7 +18,7 @@ def judge(
 ) -> Scorer:
     from steelyard.inspect_logs.export import judge_call, scoring
 
-    call = judge_call(judge, rubric, instruction, str(scale), runs=runs, attempts=attempts)
+    call = judge_call(judge, rubric, instruction, str(scale), runs, attempts)
     return scoring(call, runs)
 
 

@@ -166,7 +166,6 @@ class RunCalls:
             for probe in plan.uses[use]:
                 place = questions[question].stimulus.id, questions[question].protocol
                 probes.setdefault(probe, set()).add(place)
-        baselines = {judge.name for judge in plan.study.judges if judge.baseline}
         observations = record.observations(plan.trials)
 
         def call_record(call: Observation) -> CallRecord:
@@ -175,7 +174,7 @@ class RunCalls:
             assert row is not None, place
             return call_records(record.store, [(call, plan.trials[row])])[0]
 
-        return cls(observations, plan.study.seed, baselines, probes, call_record)
+        return cls(observations, plan.study.seed, plan.study.baselines, probes, call_record)
 
     @classmethod
     def of_import(cls, observations: Observations, seed: int, baselines: Collection[str] = ()) -> RunCalls:

@@ -198,8 +198,7 @@ def build_publication(plan: Plan, record: RunRecord, stored: Digests | None) -> 
     record.release()
     losses = (
         *call_warnings(results.observations, record.store.path.parent),
-        *decoding_caveats(datasheet),
-        *missing_usage(datasheet),
+        *_caveats(datasheet),
     )
     return Publication(datasheet, results, losses, stored if settled else None)
 
@@ -213,10 +212,9 @@ def save_kept_columns(folder: RunFolder, study: Study) -> None:
 
 
 def _results(plan: Plan, record: RunRecord) -> Results:
-    baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     composed = {judge.name for judge in plan.study.judges if judge.composition is not None}
     kept = kept_columns(RunFolder(record.store.path.parent))
-    return Results(record.observations(plan.trials), baselines, composed, kept)
+    return Results(record.observations(plan.trials), plan.study.baselines, composed, kept)
 
 
 def kept_columns(folder: RunFolder) -> dict[str, dict[str, str]]:
@@ -290,13 +288,10 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
     return with_examples(sheet, RunCalls.of_run(plan, record))
 
 
-def decoding_caveats(datasheet: Datasheet) -> Iterator[str]:
-    for judge in datasheet.judges:
-        for caveat in datasheet.caveats(judge.name):
-            yield f"judge {judge.name}: {caveat}."
-
-
-def missing_usage(datasheet: Datasheet) -> Iterator[str]:
+def _caveats(datasheet: Datasheet) -> Iterator[str]:
+    for judge in (entry.name for entry in datasheet.judges):
+        for caveat in datasheet.caveats(judge):
+            yield f"judge {judge}: {caveat}."
     for judge, calls in datasheet.facts.uncounted.items():
         yield (
             f"judge {judge}: the server counted no tokens in {pluralize(calls, 'call')}; their cost is "

@@ -26,7 +26,7 @@ from steelyard.run_folder.snapshot import (
     save_snapshot,
 )
 from steelyard.runner.preflight import PREFLIGHT_CALLS
-from steelyard.runner.record import RunRecord
+from steelyard.runner.record import RunRecord, submitted
 from steelyard.store.review_log import ReviewLog
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredReply
@@ -36,6 +36,14 @@ from steelyard.trials.builtin_prompts import response_format
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Unreadable
+
+
+def calls_made(folder: RunFolder) -> tuple[set[str], set[str]]:
+    """Keys of calls that have a reply, and of those that wait in batches."""
+    if not folder.database.exists():
+        return set(), set()
+    with folder.store() as store:
+        return store.answered(), submitted(store)
 
 
 def reread_replies(folder: RunFolder, study: Study) -> None:

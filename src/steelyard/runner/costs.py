@@ -330,32 +330,35 @@ class PlanRow:
     """None where no price is known."""
     seconds: float
 
+    @classmethod
+    def total(cls, judge: str, rows: Collection[PlanRow], probe: str = "") -> PlanRow:
+        known = [row.dollars for row in rows if row.dollars is not None]
+        return cls(
+            judge,
+            probe,
+            sum(row.calls for row in rows),
+            sum(row.input_tokens for row in rows),
+            sum(row.output_tokens for row in rows),
+            sum(known) if len(known) == len(rows) else None,
+            sum(row.seconds for row in rows),
+        )
+
 
 def plan_rows(calls: Mapping[tuple[str, str], list[Trial]]) -> list[PlanRow]:
     """Calls, tokens, dollars and time of the calls that a judge and a probe ask for."""
-    return [_row(judge, probe, trials) for (judge, probe), trials in calls.items()]
-
-
-def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
-    by_judge: dict[str, list[Trial]] = {}
-    for call in calls:
-        by_judge.setdefault(call.judge.name, []).append(call)
-    parts = [_part(mine) for mine in by_judge.values()]
-    known = [part.dollars for part in parts if part.dollars is not None]
-    return PlanRow(
-        judge,
-        probe,
-        len(calls),
-        sum(part.input_tokens for part in parts),
-        sum(part.output_tokens for part in parts),
-        sum(known) if len(known) == len(parts) else None,
-        sum(part.seconds for part in parts),
-    )
+    return [PlanRow.total(judge, _parts(trials), probe) for (judge, probe), trials in calls.items()]
 
 
 def estimate_cost(calls: list[Trial]) -> float | None:
     """Dollars for calls by the length of their prompts; None where a price is not known."""
-    return _row("", "", calls).dollars
+    return PlanRow.total("", _parts(calls)).dollars
+
+
+def _parts(calls: list[Trial]) -> list[PlanRow]:
+    by_judge: dict[str, list[Trial]] = {}
+    for call in calls:
+        by_judge.setdefault(call.judge.name, []).append(call)
+    return [_part(mine) for mine in by_judge.values()]
 
 
 def _part(calls: list[Trial]) -> PlanRow:

@@ -147,6 +147,10 @@ class Study:
             written.setdefault(stimulus.probe, []).append(stimulus)
         return replace(design, authored={probe: tuple(made) for probe, made in written.items()})
 
+    @cached_property
+    def baselines(self) -> frozenset[str]:
+        return frozenset(judge.name for judge in self.judges if judge.baseline)
+
     @property
     def under_test(self) -> list[Judge]:
         """Judges that are measured; the others are baselines."""
