@@ -284,13 +284,3 @@ def _others(verdicts: Sequence[Conclusion], word: str) -> str:
         return ""
     who = ", ".join(names) if len(names) <= FEW_NAMES else f"{len(names)} others"
     return f"; {who} {plural(len(names), 'is', 'are')} {word}"
-
-
-def counterpart(row: Row, summary: Summary, judge: str) -> Row | None:
-    """The row of the same figure of a judge on another datasheet; None where it is not there."""
-    every = (Row(decision, test) for decision in summary.findings(judge) for test in decision.tests)
-    return next((each for each in every if _address(each.estimate) == _address(row.estimate)), None)
-
-
-def _address(estimate: Estimate) -> tuple[object, ...]:
-    return estimate.probe, estimate.metric, estimate.group

@@ -12,8 +12,6 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import ShownAs
 from steelyard.stimuli.original import ORIGINAL
 
-_PAIRWISE = ("vacuum", "ladder", "criterion", "position")
-
 NOT_MEASURED = "not measured"
 
 _MINUS = "−"
@@ -144,19 +142,6 @@ def abstentions(estimate: Estimate) -> str:
     if not estimate.abstained:
         return ""
     return f"; abstains in {estimate.abstained} of {estimate.n_calls} {plural(estimate.n_calls, 'call')}"
-
-
-def basis(estimate: Estimate) -> str:
-    """`100 calls · 50 pairs · 10 clusters · design effect 1.1`."""
-    # What `n_units` counts, where that is known: an estimate on calls may be of pairs or of items.
-    units = "pair" if estimate.probe in _PAIRWISE else "unit"
-    parts = [
-        pluralize(estimate.n_calls, "call"),
-        pluralize(estimate.n_units, units if estimate.unit in ("call", "comparison") else estimate.unit),
-        pluralize(estimate.n_clusters, "cluster"),
-        f"design effect {design_effect(estimate)}",
-    ]
-    return " · ".join(parts)
 
 
 def short_basis(estimate: Estimate | None) -> str:

@@ -254,7 +254,6 @@ FLIP_EXCESS = Metric(
     basis=COMPARED,
 )
 
-METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
 UNIT = "comparison"
 NO_NOISE = (
     "replicates never differed, as at temperature 0: they tell nothing of noise, and nothing is flagged"

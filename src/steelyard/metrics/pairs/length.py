@@ -70,7 +70,6 @@ LONGER_CHOSEN = Metric(
     "longer text chosen",
     "Decided calls that name the longer text; the share of people's choices that do is its chance.",
 )
-METRICS = (LENGTH_LEAN, LONGER_CHOSEN)
 
 SAME_LENGTH = "no pair has a longer text, or the texts are not known"
 ONE_SIDE = "people prefer the {} text in every pair: errors to one side only can be seen"

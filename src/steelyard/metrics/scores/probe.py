@@ -312,8 +312,6 @@ def _bounds(mean: ClusterMean, missing: int, low: int, high: int) -> Span:
     return (total + missing * low) / (size + missing), (total + missing * high) / (size + missing)
 
 
-BORDER = "answer_ambiguity"
-"""The probe whose texts lie at the border: no verdict on them is right, or to be kept."""
 BORDER_METRICS = (SELF_AGREEMENT, BORDER_NOISE, FLIP_RATE, ICC, FLEISS_KAPPA, UNREADABLE_RATE, FAILED_RATE)
 
 
