@@ -18,7 +18,7 @@ from servers import Answer, Received, ScriptedServer, fails, hang, says
 from steelyard.authoring.author import author
 from steelyard.commands.measure import Measurement, measure
 from steelyard.core.registry import Spec
-from steelyard.errors import RunError, TransientError, UnreachableError
+from steelyard.errors import RunError, TransientError, UnreachableError, exit_code
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.preflight import CircuitBreaker
@@ -72,7 +72,7 @@ def test_one_poisoned_text_costs_its_own_calls_only(tmp_path: Path) -> None:
     limits = RunLimits(concurrency=CONCURRENCY, attempts=2, backoff=0.001)
     measured, _ = run(tmp_path, lambda request: fails(500) if number(request) == 7 else SCORE, limits)
     asked, planned = covered(measured)
-    assert (measured.exit_code, asked) == (0, planned)
+    assert (exit_code(measured.errors), asked) == (0, planned)
     assert measured.session.failures == {"server_error": planned // ITEMS}
     assert measured.session.calls == planned - planned // ITEMS
 
@@ -80,7 +80,7 @@ def test_one_poisoned_text_costs_its_own_calls_only(tmp_path: Path) -> None:
 def test_one_text_in_twelve_that_is_refused_lets_the_rest_go_on(tmp_path: Path) -> None:
     measured, _ = run(tmp_path, lambda request: fails(500) if number(request) % 12 == 0 else SCORE, items=60)
     asked, planned = covered(measured)
-    assert (measured.exit_code, asked) == (0, planned)
+    assert (exit_code(measured.errors), asked) == (0, planned)
     assert measured.session.failures == {"server_error": planned // 12}
 
 
@@ -95,7 +95,7 @@ def test_mixed_faults_let_the_run_end(tmp_path: Path) -> None:
     limits = RunLimits(concurrency=CONCURRENCY, attempts=2, backoff=0.001)
     measured, _ = run(tmp_path, script, limits)
     asked, planned = covered(measured)
-    assert (measured.exit_code, asked) == (0, planned)
+    assert (exit_code(measured.errors), asked) == (0, planned)
     assert 0 < measured.session.failures["server_error"] < 0.2 * planned
 
 
@@ -110,7 +110,7 @@ DEAD = {
 def test_a_dead_server_is_given_up_after_two_rounds(tmp_path: Path, name: str) -> None:
     limits = RunLimits(concurrency=CONCURRENCY, attempts=2, backoff=0.001, call_timeout=0.05)
     measured, requests = run(tmp_path, lambda request: DEAD[name], limits)
-    assert measured.exit_code == 1
+    assert exit_code(measured.errors) == 1
     assert measured.datasheet is None
     assert len(measured.errors) == 1
     assert "calls in a row without a reply" in str(measured.errors[0])
@@ -128,7 +128,7 @@ def test_a_server_that_dies_is_given_up_too(tmp_path: Path) -> None:
 
     limits = RunLimits(concurrency=4, attempts=2, backoff=0.001)
     measured, requests = run(tmp_path, script, limits, items=60)
-    assert measured.exit_code == 1
+    assert exit_code(measured.errors) == 1
     assert measured.session.calls == 100
     asked, planned = covered(measured)
     assert asked < planned

@@ -23,7 +23,6 @@ from steelyard.errors import (
     PreflightError,
     SteelyardError,
     UnreachableError,
-    exit_code,
 )
 from steelyard.providers.provider import KeepsConnections, Provider, SupportsLabels, SupportsReplay, connect
 from steelyard.runner.costs import Budget
@@ -193,10 +192,6 @@ class RunResult:
     session: RunSession
     errors: tuple[SteelyardError, ...]
     warnings: tuple[str, ...]
-
-    @property
-    def exit_code(self) -> int:
-        return exit_code(self.errors)
 
 
 class RunControl:
