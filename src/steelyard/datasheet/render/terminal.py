@@ -257,7 +257,7 @@ class _Brief(Opening):
         cells = [(numbers.value(row.estimate), row.interval, row.limit, row.word) for row in rows]
         room = self._room(cells)
         if room < NAMES:
-            cells = [(*start, "\n".join(limit.rsplit(" ", 1)), word) for *start, limit, word in cells]
+            cells = [(value, ci, "\n".join(limit.rsplit(" ", 1)), word) for value, ci, limit, word in cells]
             room = self._room(cells)
         for row, (*figures, word) in zip(rows, cells, strict=True):
             style = "" if row.state is None else STATES[row.state]
