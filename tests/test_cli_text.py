@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -19,14 +18,12 @@ import pytest
 import steelyard as steelyard_package
 from commands import StartedCommand, run_command
 from docs_pages import ROOT
-from example_datasheet import example
 from own_judges import measured, study_of
 from servers import ScriptedServer, fails, says, wins
 from steelyard.cli.help import COMMANDS
 from steelyard.cli.main import TRANSLITERATE, prepare_streams
 from steelyard.cli.options import NOT_NEGATIVE, POSITIVE
 from steelyard.cli.output import describe_calls
-from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.text import escape_control_chars, escape_keeping_spaces
 from steelyard.runner.session import RunSession
 
@@ -345,20 +342,6 @@ def test_calls_of_a_run_agree_in_number(steelyard) -> None:
     assert "\n12 calls in this run, 11 of them failed." in done.stdout
     assert describe_calls(RunSession(1)) == "1 call in this run."
     assert describe_calls(RunSession(2)) == "2 calls in this run."
-
-
-@pytest.mark.parametrize(
-    ("probe", "unit", "told"),
-    [
-        ("ladder", "call", "50 pairs"),
-        ("example_probe", "pair", "50 pairs"),
-        ("example_probe", "call", "50 units"),
-        ("label_flip", "item", "50 items"),
-    ],
-)
-def test_units_are_named_only_where_they_are_known(probe: str, unit: str, told: str) -> None:
-    estimate = replace(example().estimates[0], probe=probe, unit=unit, n_units=50)
-    assert f" · {told} · " in numbers.basis(estimate)
 
 
 # Help

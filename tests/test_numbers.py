@@ -100,7 +100,7 @@ def test_counts_and_basis() -> None:
     assert numbers.counts(THRESHOLD) == ""
     assert numbers.counts(replace(SHIFT, numerator=-2, denominator=16)) == "−2/16"
     assert numbers.counts(replace(SHIFT, numerator=8, denominator=16)) == "+8/16"
-    assert numbers.basis(RATE) == "100 calls · 50 pairs · 10 clusters · design effect 1.1"
+    assert numbers.short_basis(RATE) == "100/50/10 deff 1.1"
     assert numbers.short_basis(replace(RATE, design_effect=None)) == "100/50/10 deff ?"
 
 
