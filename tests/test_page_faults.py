@@ -271,7 +271,7 @@ def test_the_table_of_all_runs_is_whole_at_a_usual_width(browser: Browser, serve
         assert max(lines) <= 2
 
 
-def test_a_history_of_eight_questions_is_whole_at_a_usual_width(browser: Browser, server: Server) -> None:
+def test_a_history_of_nine_figures_is_whole_at_a_usual_width(browser: Browser, server: Server) -> None:
     with opened(browser, server.access.url("/history")) as page:
         table = page.locator("table.history").first
         table.evaluate("""table => [...table.rows].forEach((row, number) => {
@@ -281,7 +281,7 @@ def test_a_history_of_eight_questions_is_whole_at_a_usual_width(browser: Browser
                 ? "<a><b>+0.97</b></a> <b class=changed>◆ changed</b> <small class=ci>[−0.10, +0.02]</small> "
                     + "<span class=held>undecided</span>"
                 : "Better text, one step apart";
-            while (row.cells.length < 10) row.append(cell.cloneNode(true));
+            while (row.cells.length < 11) row.append(cell.cloneNode(true));
         })""")
         assert table.evaluate("e => e.parentElement.scrollWidth <= e.parentElement.clientWidth")
 

@@ -191,7 +191,7 @@ def _rule(
     never = [each.words for each in charted if tested and each.figure not in tested]
     counted = pluralize(len(charted) - len(never), "figure")
     family = f"the {counted} charted" if not never else f"the {counted} charted that can be compared"
-    beside = f"Without a test, and never marked: {', '.join(never)}. " if never else ""
+    beside = f"Without a test, and never marked: {'; '.join(never)}. " if never else ""
     return (
         f"Each run is compared with {against}, text by text. The error of {ALPHA:g} a year is spread evenly "
         f"over {runs}: {alpha:.2g} for a run, by Holm over {family}. {beside}"
@@ -233,7 +233,7 @@ def _row(
         )
         return HistoryRow(point, word, figures, UNPAIRED, few, (), before)
     few_pairs = [each.words for each in charted if each.figure in found.keys() - tests.keys()]
-    beside = f" Too few pairs or items to compare: {', '.join(few_pairs)}." if few_pairs else ""
+    beside = f" Too few pairs or items to compare: {'; '.join(few_pairs)}." if few_pairs else ""
     moved = changed(tests, alpha)
     if not moved:
         least = p_value(min(test.p for test in tests.values()))
