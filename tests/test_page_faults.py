@@ -245,6 +245,13 @@ def test_a_comparison_answers_first_and_colours_as_it_says(browser: Browser, ser
         assert "B better" in drawn
 
 
+def test_the_button_of_themes_follows_the_machine(browser: Browser, runs: Path) -> None:
+    with opened(browser, sheet(runs, "a-one")) as page:
+        for scheme, other in (("dark", "Light"), ("light", "Dark")):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.locator("#theme", has_text=other).wait_for(timeout=10_000)
+
+
 def test_rows_of_a_comparison_are_whole_on_a_phone(browser: Browser, server: Server) -> None:
     """Name, both figures, word and direction of every row; the interval lies below them."""
     phone = {"width": 390, "height": 844}
