@@ -64,7 +64,7 @@ def guess_table(path: Path, values: Mapping[str, float], option: str | None) -> 
     words = ["--values", option] if option else []
     mapped = ["--columns", ",".join(f"{part}={name}" for part, name in columns.items())]
     line = ["steelyard", "import", str(path), *mapped, *words, "--out", f"{path.stem}-sheet"]
-    is_named = bool(finder.candidates(SCORE)) or not _has_one_text(finder)
+    is_named = bool(finder.candidates(SCORE)) or not finder.has_one_text
     return TableGuess(checks, shlex.join(line), "" if is_named else _to_measure(finder, "is named as"))
 
 
@@ -72,10 +72,7 @@ def _verdict_map(finder: ColumnFinder, values: Mapping[str, float]) -> Mapping[s
     """The map of `import`: by names where they are certain; else by cells, the fuller column the judge's."""
     table = finder.table
     likely = [name for name in finder.candidates(SCORE) if finder.is_readable(name)]
-    if not likely:
-        # Which of two texts is better is no verdict on one.
-        unlikely = finder.names_slots if _has_one_text(finder) else lambda _: False
-        likely = [name for name in finder.verdict_columns() if not unlikely(name)]
+    likely = likely or finder.verdict_columns()
     likely.sort(key=lambda name: -len(finder.cells(name)))
     labels = [name for name in finder.candidates(EXPECTED) if finder.is_readable(name)]
     given = {"score": likely[0]} if likely else {}
@@ -129,12 +126,6 @@ def _to_measure(finder: ColumnFinder, verb: str) -> str:
         f"No column {verb} a judge's verdict; to measure a judge on these texts: steelyard measure --data "
         f"{shlex.quote(finder.table.name)} {_texts(finder)}--prompt FILE -j MODEL"
     )
-
-
-def _has_one_text(finder: ColumnFinder) -> bool:
-    """Whether names tell of one response in each row."""
-    names = {known(column) for column in finder.table.columns}
-    return "response" in names and "response_1" not in names and not is_preference(finder.table.columns)
 
 
 def _texts(finder: ColumnFinder) -> str:
