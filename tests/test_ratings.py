@@ -171,6 +171,18 @@ def test_doctor_says_what_a_file_supports(command: Command, tmp_path: Path) -> N
     assert "h (1)" in done.out
 
 
+def test_doctor_takes_no_column_of_texts_for_a_judge(command: Command, tmp_path: Path) -> None:
+    """A team A or B is no verdict on one text; a column of numbers is one only if the user says so."""
+    for column, cells, imported in (("team", "AB", False), ("priority", "13", True)):
+        rows = "".join(
+            f"T{n},ask {n},so {n},{'PASS' if n % 3 else 'FAIL'},{cells[n % 2]}\n" for n in range(12)
+        )
+        written(tmp_path, f"ticket,question,answer,human verdict,{column}\n{rows}", f"{column}.csv")
+        done = command("doctor", f"{column}.csv")
+        assert f"steelyard measure --data {column}.csv --prompt FILE -j MODEL" in done.out
+        assert (f"steelyard import {column}.csv --columns 'score={column}," in done.out) is imported
+
+
 def test_a_run_of_pairs_has_no_ratings_of_single_items(command: Command, tmp_path: Path) -> None:
     command("measure", "-j", "planted/tie", "-p", "vacuum", "--profile", "quick", "--out", "pairs")
     done = command("estimate", "pairs", "--design", "random")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +14,8 @@ import pytest
 from record.diff import summary
 from record.folders import FOLDERS
 from record.render import forms
-from record.write import write_folder
+from record.write import WIDE, recorded_forms, write_folder
 
-WIDE = 400
-"""Columns in which no line of a screen is broken."""
 WORDS = "unfit|usable with care|no fault found[^|]*?|too little data"
 STATES = {
     **dict.fromkeys(("too high", "too low", "↑", "↓"), "flagged"),
@@ -150,6 +149,12 @@ def step_of(verdict: dict[str, Any]) -> str:
 def test_every_form_says_the_same(name: str, recorded: Callable[[str], Path]) -> None:
     run = recorded(name)
     told = forms(run, WIDE)
+    for path, text in recorded_forms(name, told).items():
+        was = path.read_text(encoding="utf-8")
+        changed = unified_diff(was.splitlines(), text.splitlines(), "recorded", "now", lineterm="", n=1)
+        assert text == was, "\n".join(
+            [f"{path.name}: if right, PYTHONPATH=tests python -m record.write", *changed]
+        )
     told["markdown"] = re.sub(r"\\(.)", r"\1", told["markdown"])
     told = {form: text.replace("`", "") for form, text in told.items()}  # the page has code, not its marks
     screen, text, page = on_screen(told["screen"]), in_markdown(told["markdown"]), on_page(told["page"])

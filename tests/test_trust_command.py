@@ -430,6 +430,23 @@ def test_decisions_are_replaced_by_later_ones(command: Command, verdicts: Path, 
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
 
 
+def test_other_verdicts_than_those_of_the_fit_are_said(
+    command: Command, verdicts: Path, tmp_path: Path
+) -> None:
+    assert command(*FIT).code == 0
+    share = trust_of(tmp_path)["accepted"] / 600
+    write_verdicts(tmp_path / "same.csv", seed=2)
+    write_verdicts(tmp_path / "unsure.csv", seed=3, sharp=0.5)
+    write_verdicts(tmp_path / "few.csv", rows=9, seed=3, sharp=0.5)
+    told = f"Where the promise was fitted, {100 * share:.1f} % were accepted"
+    for name, said in (("same", False), ("unsure", True), ("few", False)):
+        done = command("trust", "apply", "trust.json", f"{name}.csv")
+        assert (told in " ".join(done.out.split())) is said, (name, done.out)
+        counts = json.loads(command("trust", "apply", "trust.json", f"{name}.csv", "--json").out)
+        assert counts["is_like_fit"] is not said
+        assert counts["accepted_at_fit"] == share
+
+
 def test_a_kill_while_applying_loses_and_repeats_nothing(tmp_path: Path) -> None:
     write_verdicts(tmp_path / "verdicts.csv")
     run_command(tmp_path, *FIT)

@@ -1,11 +1,13 @@
-"""Write the record of what datasheets say: PYTHONPATH=tests python -m record.write DIR [NAME …].
+"""Write the record of what datasheets say: PYTHONPATH=tests python -m record.write [DIR [NAME …]].
 
 A name is that of a folder, or `verdicts-KIND` of a kind of planted judges; without one, all are written.
+Without a DIR, the screens that tests compare as a whole are written anew: read their diff before you commit.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +17,11 @@ from record.folders import FOLDERS, make
 from record.render import forms, screens
 
 SEED = 0
+SCREENS = Path(__file__).with_name("screens")
+"""First screens of every folder and all forms of some, as they were looked at."""
+IN_ALL_FORMS = ("natural-longer-preferred", "rows-strata", "judges-five-pairs")
+WIDE = 400
+"""Columns in which no line of a screen is broken."""
 VERDICTS = {f"verdicts-{kind}": kind for kind in KINDS}
 
 
@@ -23,6 +30,20 @@ def write_folder(name: str, out: Path) -> None:
     with TemporaryDirectory() as place:
         for form, text in forms(make(name, Path(place))).items():
             (out / f"{name}.{form}.txt").write_text(text, encoding="utf-8")
+
+
+def recorded_forms(name: str, told: Mapping[str, str]) -> dict[Path, str]:
+    """What a folder says, by the file that holds it."""
+    kept = ("screen", "full", "markdown", "page") if name in IN_ALL_FORMS else ("screen",)
+    return {SCREENS / f"{name}.{form}.txt": told[form] for form in kept}
+
+
+def write_screens() -> None:
+    SCREENS.mkdir(exist_ok=True)
+    for name in FOLDERS:
+        with TemporaryDirectory() as place:
+            for path, text in recorded_forms(name, forms(make(name, Path(place)), WIDE)).items():
+                path.write_text(text, encoding="utf-8")
 
 
 def write_verdicts(name: str, out: Path) -> None:
@@ -40,9 +61,12 @@ def write_verdicts(name: str, out: Path) -> None:
 def main() -> None:
     """Write what is named, or all."""
     parser = argparse.ArgumentParser(prog="record.write", description=__doc__)
-    parser.add_argument("out", type=Path, metavar="DIR")
+    parser.add_argument("out", type=Path, nargs="?", metavar="DIR")
     parser.add_argument("names", nargs="*", choices=[[], *FOLDERS, *VERDICTS], metavar="NAME")
     given = parser.parse_args()
+    if given.out is None:
+        write_screens()
+        return
     given.out.mkdir(parents=True, exist_ok=True)
     for name in given.names or (*FOLDERS, *VERDICTS):
         (write_folder if name in FOLDERS else write_verdicts)(name, given.out)

@@ -90,7 +90,7 @@ def _print_ratings(console: Console, path: Path, options: DoctorOptions) -> None
         except DataError as error:
             raise fault or error from error
         _print_table(console, guess.checks)
-        click.echo(f"By these guesses:\n{guess.command}" if guess.command else guess.lacking)
+        click.echo("\n".join(guess.lines))
 
 
 def _is_study(path: Path) -> bool:

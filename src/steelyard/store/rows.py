@@ -7,6 +7,7 @@ import json
 import queue
 import sqlite3
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import chain
@@ -19,7 +20,7 @@ from steelyard.core.arrays import Ints
 from steelyard.errors import StoreError
 from steelyard.store.connection import connect, store_errors, transaction, write_error_words
 
-PORTIONS = (64, 32, 16, 8, 4, 2, 1)
+PORTIONS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of one statement: few lengths, so that SQLite keeps the statements it has read.
 
 A thread gives way to all others at every statement, so a commit of many small ones waits for each of them.
@@ -39,12 +40,19 @@ def insert(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
         if into.startswith("DELETE"):
             connection.executemany(into, every)
             continue
-        marks, start = f"({', '.join('?' * len(every[0]))})", 0
-        for portion in PORTIONS:
-            while len(every) - start >= portion:
-                statement = f"{into} {', '.join([marks] * portion)}"
-                connection.execute(statement, tuple(chain.from_iterable(every[start : start + portion])))
-                start += portion
+        marks = f"({', '.join('?' * len(every[0]))})"
+        is_padded = into.startswith("INSERT OR IGNORE")
+        for start in range(0, len(every), PORTIONS[-1]):
+            part = every[start : start + PORTIONS[-1]]
+            while part:
+                if is_padded:
+                    size = PORTIONS[bisect_left(PORTIONS, len(part))]
+                    part += part[-1:] * (size - len(part))
+                else:
+                    size = PORTIONS[bisect_right(PORTIONS, len(part)) - 1]
+                values = tuple(chain.from_iterable(part[:size]))
+                connection.execute(f"{into} {', '.join([marks] * size)}", values)
+                part = part[size:]
 
 
 CHUNK = 1024

@@ -44,7 +44,12 @@ class TableGuess:
     command: str | None
     """One that works as it is; None where no column can be a judge's verdict."""
     lacking: str = ""
-    """Why there is no command, in a sentence."""
+    """Why there is no command, or what else the table may be for, in a sentence."""
+
+    @property
+    def lines(self) -> list[str]:
+        lead = "If a column is a judge's verdict, by these guesses:" if self.lacking else "By these guesses:"
+        return [*([self.lacking] if self.lacking else []), *([lead, self.command] if self.command else [])]
 
 
 def guess_table(path: Path, values: Mapping[str, float], option: str | None) -> TableGuess:
@@ -59,7 +64,8 @@ def guess_table(path: Path, values: Mapping[str, float], option: str | None) -> 
     words = ["--values", option] if option else []
     mapped = ["--columns", ",".join(f"{part}={name}" for part, name in columns.items())]
     line = ["steelyard", "import", str(path), *mapped, *words, "--out", f"{path.stem}-sheet"]
-    return TableGuess(checks, shlex.join(line))
+    is_named = bool(finder.candidates(SCORE)) or not finder.has_one_text
+    return TableGuess(checks, shlex.join(line), "" if is_named else _to_measure(finder, "is named as"))
 
 
 def _verdict_map(finder: ColumnFinder, values: Mapping[str, float]) -> Mapping[str, str] | None:
@@ -112,8 +118,12 @@ def _lack(finder: ColumnFinder) -> str:
         example = ",".join(f"{word}=NUMBER" for word in words)
         meaning = f"say what its words mean with --values {shlex.quote(example)}"
         return f"Column {column!r} may hold verdicts; {meaning}."
+    return _to_measure(finder, "can be")
+
+
+def _to_measure(finder: ColumnFinder, verb: str) -> str:
     return (
-        "No column can be a judge's verdict; to measure a judge on these texts: steelyard measure --data "
+        f"No column {verb} a judge's verdict; to measure a judge on these texts: steelyard measure --data "
         f"{shlex.quote(finder.table.name)} {_texts(finder)}--prompt FILE -j MODEL"
     )
 

@@ -18,6 +18,7 @@ from steelyard.core.files import atomic_write_text
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.words.text import escape_formula
 from steelyard.errors import ConfigError, DataError
+from steelyard.metrics.stats.intervals import newcombe
 from steelyard.tasks.scale import parse_scale
 from steelyard.trust.options import ApplyOptions, VerdictOptions
 from steelyard.trust.run_verdicts import KINDS, PERCENT, read_run
@@ -32,6 +33,8 @@ from steelyard.trust.trust_file import (
 from steelyard.trust.verdict_table import OWN, Signal, TableColumns, VerdictTable, read_verdict_table
 
 ACCEPT, ASK, ESCALATE = "accept", "ask", "escalate"
+MOST_SHIFT = 0.1
+"""By how much another share may be accepted than at the fit before it is said."""
 COLUMNS = ("trust", "trust_answer", "trust_judge", "trust_reason")
 
 
@@ -137,13 +140,22 @@ class ApplyCounts:
     accepted: dict[str, int]
     asked: dict[str, int]
     escalated: dict[str, int]
+    accepted_at_fit: float
+    """Share of the verdicts on which the promise was fitted."""
+    is_like_fit: bool
+    """Whether about as many are accepted here, as far as can be told."""
 
     @classmethod
-    def of(cls, decisions: list[TrustDecision]) -> ApplyCounts:
+    def of(cls, decisions: list[TrustDecision], trust: TrustFile) -> ApplyCounts:
         """Answers by judge, people's rows by reason."""
         made = [(each.decision, each.judge or each.reason) for each in decisions]
-        counts = (Counter(by for kind, by in made if kind == one) for one in (ACCEPT, ASK, ESCALATE))
-        return cls(len(decisions), *map(dict, counts))
+        accepted, asked, left = (
+            dict(Counter(by for kind, by in made if kind == one)) for one in (ACCEPT, ASK, ESCALATE)
+        )
+        then = min(trust.accepted, trust.verdicts), trust.verdicts
+        low, high = newcombe((sum(accepted.values()), len(made)), then)
+        is_like = bool(asked) or (low <= MOST_SHIFT and high >= -MOST_SHIFT)
+        return cls(len(made), accepted, asked, left, then[0] / then[1], is_like)
 
     def lines(self) -> list[str]:
         taken = sum(self.accepted.values())
@@ -154,6 +166,12 @@ class ApplyCounts:
         if self.escalated:
             why = "; ".join(f"{reason}: {count:,}" for reason, count in self.escalated.items())
             said.append(f"For people: {pluralize(sum(self.escalated.values()), 'row')} ({why}).")
+        if not self.is_like_fit:
+            said.append(
+                f"Where the promise was fitted, {percent(round(self.accepted_at_fit, 3))} were accepted: "
+                "these verdicts are unlike those, and the promise may not hold for them. Let people answer a "
+                "random part of the accepted rows, and run `steelyard trust check`."
+            )
         return said
 
 
@@ -166,7 +184,7 @@ def apply_trust(options: ApplyOptions) -> tuple[ApplyCounts, Path]:
     if out.resolve() == options.file.resolve():
         raise ConfigError(f"--out: {out} is the table that is read, expected another file; name one.")
     atomic_write_text(out, _csv(table, decisions))
-    return ApplyCounts.of(decisions), out
+    return ApplyCounts.of(decisions, trust), out
 
 
 def _csv(table: VerdictTable, decisions: list[TrustDecision]) -> str:

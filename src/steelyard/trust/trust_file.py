@@ -90,6 +90,8 @@ class TrustFile(_Body):
     schema_name: str = Field(alias="schema")
     promise: TrustPromise
     stages: list[TrustedStage]
+    verdicts: int = Field(ge=1)
+    accepted: int = Field(ge=0)
     people: str | None = None
     """Column of the labels."""
     scale: str | None = None

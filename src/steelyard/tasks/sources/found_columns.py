@@ -225,8 +225,14 @@ class ColumnFinder:
         keys = {tuple(plain_text(row.values.get(name)) for name in columns) for row in self._rows}
         return len(keys) == len(self.table.records)
 
+    @property
+    def has_one_text(self) -> bool:
+        """Whether names tell of one response in each row."""
+        names = {known(column) for column in self.table.columns}
+        return "response" in names and "response_1" not in names and not is_preference(self.table.columns)
+
     def verdict_columns(self) -> list[str]:
-        """Columns whose names say nothing, and whose cells look like verdicts."""
+        """Columns whose names say nothing, and whose cells look like verdicts: on one text no `A` or `B`."""
         return [
             name
             for name in self._free
@@ -235,6 +241,7 @@ class ColumnFinder:
             and self.holds(name, VERDICT)
             and self.is_readable(name)
             and len({normal(cell) for cell in self.cells(name)}) <= _MOST_WORDS
+            and not (self.has_one_text and self.names_slots(name))
         ]
 
 
