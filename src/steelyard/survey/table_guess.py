@@ -52,6 +52,7 @@ def guess_table(path: Path, values: Mapping[str, float], option: str | None) -> 
     table = flattened(read_table(path))
     preference = PREFERENCE if is_preference(table.columns) else {}
     finder = ColumnFinder(table, {}, {**preference, **values})
+    finder.check_header()
     checks = [DoctorCheck(f"column {name}", *_guess(finder, name)) for name in finder.table.columns]
     columns = _verdict_map(finder, values)
     if columns is None:

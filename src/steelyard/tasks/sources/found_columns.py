@@ -60,6 +60,10 @@ def names_better(first: str | None, second: str | None) -> bool:
     return ["_".join(words_of(name or "")) for name in (first, second)] == [*PREFERENCE]
 
 
+def as_judges(columns: Iterable[str]) -> str:
+    return " ".join(f"--judge {quote(name)}" for name in columns)
+
+
 def text_parts(part: str, noun: str, columns: Iterable[str]) -> tuple[ColumnPart, ...]:
     """The two texts of a pair; columns called chosen and rejected hold them where both are there."""
     names = [(name,) if is_preference(columns) else () for name in PREFERENCE]
@@ -127,16 +131,18 @@ class ColumnFinder:
             if group not in self.columns:
                 self.columns[group] = self.found[group] = column
 
-    def paste(self, more: Mapping[str, str]) -> str:
-        """The option with the map, as a shell takes it."""
-        parts = {**self.columns, **more}
-        return f"{self.option} {quote(','.join(f'{part}={name}' for part, name in parts.items()))}"
+    def paste(self, more: Mapping[str, str], judges: Sequence[str] = ()) -> str:
+        """The options with the map, as a shell takes them; columns of several judges are named apart."""
+        parts = {part: name for part, name in {**self.columns, **more}.items() if name not in judges}
+        mapped = f"{self.option} {quote(','.join(f'{part}={name}' for part, name in parts.items()))}"
+        return " ".join([*([mapped] if parts else []), *([as_judges(judges)] if judges else [])])
 
     def missing(self, *parts: ColumnPart, more: str = "") -> DataError:
         """What to say where no column is the first of the parts; the others are guessed beside it.
 
         `more` is another way out.
         """
+        self.check_header()
         names = ", ".join(map(repr, self.table.columns[:12]))
         rest = f" and {len(self.table.columns) - 12} more" if len(self.table.columns) > 12 else ""
         lacking = [part for part in parts if part.name not in self.columns]
@@ -160,6 +166,24 @@ class ColumnFinder:
             f"as in {paste}{more}."
         )
 
+    @property
+    def lacks_header(self) -> bool:
+        """Whether no name is known, and one is a sentence or a verdict that stands below it as well."""
+        names = self.table.columns
+        return not any(map(known, names)) and any(
+            (len(name.split()) > 2 and name.endswith((".", "?", "!")))
+            or (normal(name) in map(normal, self.cells(name)) and self.holds(name, VERDICT))
+            for name in names
+        )
+
+    def check_header(self) -> None:
+        if self.lacks_header:
+            names = ", ".join(map(repr, self.table.columns[:6]))
+            raise DataError(
+                f"{self.table.name}: the first row looks like data ({names}), expected the names of the "
+                "columns; write them in a line above it, such as id,question,answer,verdict,label."
+            )
+
     def guess(self, part: ColumnPart) -> str | None:
         """A column that its cells alone make likely, which must be said and never assumed."""
         if part.holds == VERDICT:
@@ -172,13 +196,14 @@ class ColumnFinder:
     def _free(self) -> list[str]:
         return [name for name in dict.fromkeys(self.table.columns) if name not in self._taken]
 
-    def line(self, used: Container[str] = ()) -> str:
+    def line(self, used: Container[str] = (), judges: Sequence[str] = ()) -> str:
         """What was taken by name; empty where all was given. `used` are columns that are no part."""
         if not self.found:
             return ""
         free = [name for name in self._free if name not in used]
         left = f"; not used: {', '.join(map(repr, free[:6]))}" if free else ""
-        return f"{self.table.name}: columns taken by name: {self.paste({})}{left}."
+        header = "; the first row, read as their names, looks like data" if self.lacks_header else ""
+        return f"{self.table.name}: columns taken by name: {self.paste({}, judges)}{left}{header}."
 
     def holds(self, column: str, kind: str) -> bool:
         if kind == ANY:

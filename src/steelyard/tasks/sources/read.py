@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from steelyard.core.files import check_archive, check_unpacked, read_problem, unpacked_limit
+from steelyard.core.foreign_code import import_problem
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.tasks.sources.inspect_log import is_log, read_inspect
@@ -240,7 +241,9 @@ def read_json(path: Path) -> Table:
     if is_log(body):
         return read_inspect(path)
     rows, content = body, f"a {type(body).__name__}"
-    if isinstance(body, dict):
+    if _is_split(body):
+        rows = [dict(zip(map(str, body["columns"]), row, strict=True)) for row in body["data"]]
+    elif isinstance(body, dict):
         lists = [value for value in body.values() if isinstance(value, list)]
         rows, content = lists[0] if len(lists) == 1 else None, "an object without one list of rows"
     if not isinstance(rows, list):
@@ -251,6 +254,13 @@ def read_json(path: Path) -> Table:
                 f"{path}, row {number}: found a {type(row).__name__}, expected an object; correct it."
             )
     return table_of_objects(str(path), [(f"row {number}", row) for number, row in enumerate(rows, start=1)])
+
+
+def _is_split(body: Any) -> bool:
+    """Whether names and rows stand apart, as pandas and the result tables of MLflow 2 have them."""
+    names, rows = (body.get(key) for key in ("columns", "data")) if isinstance(body, dict) else ("", "")
+    lists = isinstance(names, list) and isinstance(rows, list)
+    return lists and all(isinstance(row, list) and len(row) == len(names) for row in rows)
 
 
 def _parsed(where: str, text: str) -> Any:
@@ -266,9 +276,9 @@ def read_parquet(path: Path) -> Table:
     try:
         import pyarrow as arrow
         import pyarrow.parquet
-    except ImportError as error:
+    except Exception as error:  # of a damaged installation, nearly anything
         raise DataError(
-            f"{path}: Parquet needs pyarrow, which is not installed; run pip install pyarrow."
+            f"{path}: Parquet needs pyarrow, which {import_problem('pyarrow', error)}."
         ) from error
     data = read_bytes(path)
     try:
@@ -310,10 +320,8 @@ def read_xlsx(path: Path) -> Table:
 def _sheet(path: Path) -> list[tuple[Any, ...]]:
     try:
         import openpyxl
-    except ImportError as error:
-        raise DataError(
-            f"{path}: XLSX needs openpyxl, which is not installed; run pip install openpyxl."
-        ) from error
+    except Exception as error:  # as above
+        raise DataError(f"{path}: XLSX needs openpyxl, which {import_problem('openpyxl', error)}.") from error
     data = read_bytes(path)
     check_archive(path)
     try:
