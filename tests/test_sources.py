@@ -34,7 +34,7 @@ from steelyard.tasks.sources.items import (
     parse_columns,
     repeated_texts,
 )
-from steelyard.tasks.sources.read import Format, _lines, _rows, encoding_of, read_table
+from steelyard.tasks.sources.read import Format, _lines, _rows, csv_header, encoding_of, read_table
 from steelyard.tasks.sources.table import LabelMap, PerStratum, draw
 from steelyard.tasks.task import Item
 
@@ -169,6 +169,15 @@ def test_bytes_that_windows_does_not_know_are_latin_1() -> None:
     assert encoding_of(b"caf\xe9 \x80") == "cp1252"
     assert encoding_of(b"caf\xe9 \x81") == "latin-1"
     assert encoding_of("日本語のテキスト".encode()) == "utf-8"
+
+
+@pytest.mark.parametrize("line", ["sep=;\r\n", '"sep=;"\n', "SEP=;\r"])
+def test_the_line_of_a_spreadsheet_that_names_the_delimiter_is_no_header(tmp_path: Path, line: str) -> None:
+    path, end = tmp_path / "d.csv", line.rpartition(";")[2].lstrip('"')
+    path.write_text(f"{line}id;answer{end}1;a, b{end}2;c{end}", encoding="utf-8-sig", newline="")
+    table = read_table(path)
+    assert table.columns == csv_header(path) == ("id", "answer")
+    assert [record.values["answer"] for record in table.records] == ["a, b", "c"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.files import atomic_write, atomic_write_text
+from steelyard.core.files import atomic_write, atomic_write_text, no_such
 from steelyard.core.foreign_code import import_problem
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclude import concluded
@@ -27,7 +27,9 @@ from steelyard.run_folder.run_folder import CSV, JSON, LINES, MARKDOWN, PAGE, PA
 
 def read_datasheet(folder: Path) -> Datasheet:
     if not folder.is_dir():
-        raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
+        raise ConfigError(
+            f"{folder}: {no_such(folder, 'folder')}, expected one that `measure` or `import` wrote."
+        )
     path = folder / JSON
     if not path.exists():
         raise ConfigError(

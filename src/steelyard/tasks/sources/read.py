@@ -34,8 +34,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_PROBED = 4096
-_MANY, _FEW = 0.4, 0.1
+_PROBED, _MANY, _FEW = 4096, 0.4, 0.1
 
 
 def read_bytes(path: Path) -> bytes:
@@ -74,8 +73,7 @@ def encoding_of(data: bytes) -> str:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
-    wide = _wide(data[:_PROBED])
-    if wide:
+    if wide := _wide(data[:_PROBED]):
         return wide
     if _decodes(data, "utf-8") or _damaged_utf8(data):
         return "utf-8"
@@ -107,16 +105,18 @@ def _wide(start: bytes) -> str | None:
     return "utf-16-be" if even > _MANY > _FEW > odd else None
 
 
-_DELIMITERS = (",", ";", "\t", "|")
-_SNIFFED = 20
-
-
+_DELIMITERS, _SNIFFED = (",", ";", "\t", "|"), 20
 _SHARED = 10_000
 """Different cells that are looked for again, so that equal ones are one text in memory."""
 
 
+def _csv_text(path: Path) -> str:
+    """The text without the line `sep=;`, which spreadsheets put before the header."""
+    return re.sub(r'\A"?sep=."?(?:\r\n|\r|\n)', "", read_text(path), flags=re.IGNORECASE)
+
+
 def read_csv(path: Path, delimiter: str | None = None) -> Table:
-    text = read_text(path)
+    text = _csv_text(path)
     sign = delimiter or _find_delimiter(text)
     rows = _rows(text, sign, str(path)) if '"' in text or _ends_with_cr(text) else _lines(text, sign)
     header = tuple(name.strip() for name in next(rows, ()))
@@ -125,7 +125,7 @@ def read_csv(path: Path, delimiter: str | None = None) -> Table:
 
 def csv_header(path: Path) -> tuple[str, ...]:
     """The names of the columns, without the rows."""
-    text = read_text(path)
+    text = _csv_text(path)
     return tuple(name.strip() for name in next(_rows(text, _find_delimiter(text), "", strict=False), ()))
 
 
@@ -226,7 +226,7 @@ def _find_delimiter(text: str) -> str:
 def read_jsonl(path: Path) -> Table:
     # Not `splitlines`: a line separator inside a JSON text does not end the line.
     lines = enumerate(read_text(path).split("\n"), start=1)
-    filled = [(f"line {number}", line) for number, line in lines if line.strip()]
+    filled = ((f"line {number}", line) for number, line in lines if line.strip())
     bodies = [(where, _parsed(f"{path}, {where}", line)) for where, line in filled]
     for where, body in bodies:
         if not isinstance(body, dict):
@@ -395,6 +395,6 @@ def read_table(path: Path, format: Format | None = None) -> Table:
     if name not in _READERS:
         raise DataError(
             f"{path}: the ending {path.suffix!r} names no known format, expected one of "
-            f"{', '.join(get_args(Format))}; rename the file or say the format."
+            f"{', '.join(get_args(Format))}; rename the file, or say format under data."
         )
     return _READERS[name](path)
