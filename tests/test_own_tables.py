@@ -195,6 +195,26 @@ def test_two_columns_that_may_both_be_the_verdict_are_told_with_both_ways(
     )
 
 
+def test_words_without_a_value_are_told_at_once(command: Command, tmp_path: Path) -> None:
+    rows = [
+        (f"F{n}", f"Text {n}", ("gut", "schlecht")[n % 2], ("gut", "schlecht")[n % 3 % 2]) for n in range(20)
+    ]
+    write_csv(tmp_path / "urteile.csv", rows, ("Fall", "Text", "Maschine", "Mensch"))
+    words = "--values gut=NUMBER,schlecht=NUMBER."
+    for named in (("--judge", "Maschine"), ("--columns", "item=Fall,score=Maschine,expected=Mensch")):
+        done = command("import", "urteile.csv", *named, "--out", "sheet")
+        assert done.code == 2
+        assert "column 'Maschine' holds 'gut', 'schlecht', expected numbers or words" in done.err
+        assert done.err.endswith(f"{words}\n")
+    assert f"Column 'Maschine' may hold verdicts; say what its words mean with {words}" in command(
+        "doctor", "urteile.csv"
+    ).out.replace("\n", " ")
+    line = printed_command(command("doctor", "urteile.csv", "--values", "gut=1,schlecht=0").out)
+    done = command(*line, "--json")
+    assert done.code == 0, done.err
+    assert accuracy(done.out)[1] == 20
+
+
 def test_a_table_without_a_header_is_told_so(command: Command, tmp_path: Path) -> None:
     rows = [(f"q{n}", f"What is {n} and {n}?", f"It is {n + n}", ("pass", "fail")[n % 2]) for n in range(20)]
     write_csv(tmp_path / "bare.csv", rows[1:], rows[0])

@@ -119,6 +119,10 @@ def find_recorded_columns(
         raise finder.missing(
             *needed, more=f", or name several judges: {as_judges(likely)}" if len(likely) > 1 else ""
         )
+    if not compared:
+        finder.check_words(
+            *own, *(finder.columns[part] for part in ("score", "expected") if part in finder.columns)
+        )
     return finder
 
 

@@ -29,6 +29,7 @@ _LOOKED_AT = 2_000
 _MOST_WORDS, _LONGEST_WORD = 12, 40
 """A column of more or longer words than these holds no verdicts."""
 _DEEPEST = 3
+_USUAL_WORDS = {*BINARY_WORDS, *SLOTS, *LOST}
 NAMES_OF_PEOPLE = ("human", "humans", "people", "person", "annotator", "expert")
 """Words of which a column has one that people wrote; a label may be a model's."""
 
@@ -166,6 +167,17 @@ class ColumnFinder:
             f"as in {paste}{more}."
         )
 
+    def check_words(self, *columns: str) -> None:
+        """Refuse several words without a value at once, so that one map names them all."""
+        for column in columns:
+            words = sorted({normal(cell) for cell in self.cells(column) if not self._has_value(cell)})
+            if 1 < len(words) <= _MOST_WORDS and self.holds(column, VERDICT):
+                raise DataError(
+                    f"{self.table.name}: column {column!r} holds {', '.join(map(repr, words))}, expected "
+                    "numbers or words such as pass and fail; say what these mean with --values "
+                    f"{quote(','.join(f'{word}=NUMBER' for word in words))}."
+                )
+
     @property
     def lacks_header(self) -> bool:
         """Whether no name is known, and one is a sentence or a verdict that stands below it as well."""
@@ -227,11 +239,11 @@ class ColumnFinder:
 
     def is_readable(self, column: str) -> bool:
         """Numbers, usual words and those that have a value, and nothing else."""
-        known_words = {*BINARY_WORDS, *SLOTS, *LOST}
-        return all(
-            (word := normal(cell)) in known_words or word in self.words or is_number(word)
-            for cell in self.cells(column)
-        )
+        return all(map(self._has_value, self.cells(column)))
+
+    def _has_value(self, cell: Any) -> bool:
+        word = normal(cell)
+        return word in _USUAL_WORDS or word in self.words or is_number(word)
 
     def is_binary(self, column: str) -> bool:
         """Whether every cell is 0, 1, one of their usual words, or a word that has a value."""

@@ -258,9 +258,9 @@ def read_json(path: Path) -> Table:
 
 def _is_split(body: Any) -> bool:
     """Whether names and rows stand apart, as pandas and the result tables of MLflow 2 have them."""
-    names, rows = (body.get(key) for key in ("columns", "data")) if isinstance(body, dict) else ("", "")
-    lists = isinstance(names, list) and isinstance(rows, list)
-    return lists and all(isinstance(row, list) and len(row) == len(names) for row in rows)
+    if not isinstance(body, dict) or not all(isinstance(body.get(key), list) for key in ("columns", "data")):
+        return False
+    return all(isinstance(row, list) and len(row) == len(body["columns"]) for row in body["data"])
 
 
 def _parsed(where: str, text: str) -> Any:
