@@ -37,7 +37,7 @@ quick: $(READY_DEV)
 
 # One environment for each framework: their pins exclude each other. An environment that is there is taken as
 # it is: make test-frameworks FRAMEWORK_ENVS=FOLDER, with FOLDER/deepeval/bin/python and so on, and
-# FOLDER/promptfoo/node_modules.
+# FOLDER/promptfoo/node_modules. Left to itself, pip puts instructor 1.3.2 under Ragas.
 FRAMEWORK_ENVS ?= .venv-frameworks
 FRAMEWORKS := autoevals deepeval inspect mlflow openevals phoenix promptfoo ragas
 requirements-autoevals := autoevals openai
@@ -46,7 +46,7 @@ requirements-inspect := inspect-ai openai
 requirements-mlflow := mlflow openai
 requirements-openevals := openevals langchain-openai
 requirements-phoenix := arize-phoenix-evals openai
-requirements-ragas := ragas 'langchain-community<0.4'
+requirements-ragas := ragas 'langchain-community<0.4' 'instructor>=1.15'
 RUN_FRAMEWORK = OMP_NUM_THREADS=1 PYTHONPATH=src:tests $< benchmarks/frameworks/run.py
 
 .PHONY: $(FRAMEWORKS:%=test-framework-%)

@@ -201,6 +201,10 @@ def test_an_address_of_the_users_environment_is_the_users(
     other = {"model": "openai/x", "name": "m", "base_url": f"{server.url}/elsewhere"}
     done = command("measure", study(tmp_path, server, judges=[other]), "--yes", "files", "--out", "other")
     assert (done.code, SENDS in done.err) == (2, True)
+    monkeypatch.setenv("MINE", KEY)
+    other = {"model": "openai/x", "name": "m", "api_key_env": "MINE"}
+    done = command("measure", study(tmp_path, server, judges=[other]), "--yes", "files", "--out", "other")
+    assert (done.code, SENDS.replace("OPENAI_API_KEY", "MINE") in done.err) == (2, True)
 
 
 def test_without_a_key_there_is_nothing_to_consent_to(
@@ -278,6 +282,9 @@ def test_texts_and_files_are_bounded(
     done = command("plan", path)
     assert "task.rubric: long.md holds 2 MB, expected at most 1 MB; shorten it." in done.err
     assert done.code == 2
+    judge = {"name": "m", "model": "openai/x", "base_url": server.url, "prompt": "long.md"}
+    done = command("plan", study(tmp_path, server, judges=[judge], task={"rubric": "R.", "scale": "binary"}))
+    assert "judge 'm': prompt: long.md holds 2 MB, expected at most 1 MB; shorten it." in done.err
     monkeypatch.setattr(study_files, "MAX_FILE", 10)
     with pytest.raises(ConfigError, match=r"data\.path: items\.csv holds 0 MB, expected at most 0 MB"):
         api.plan(study=study(tmp_path, server), consent="files")

@@ -69,6 +69,8 @@ def test_generate_writes_and_judges_nothing_and_review_comes_first(
     write_study(tmp_path, server, review=True, probes=["label_flip", "stochastic_stability"])
     done = command("generate", "study.yaml", "--out", "run")
     assert done.code == 0, done.err
+    for role in ("author", "validator"):
+        assert f"calls of {role} go to {server.url}" in done.err
     assert "label_flip: 4 asked, 0 usable, 4 waiting for review." in done.out
     assert "4 texts wait for review: `steelyard review run`" in done.out
     assert cast.calls == {"writer": 4, "checker": 4}

@@ -131,3 +131,20 @@ def test_measure_through_the_bridge(command: Command, tmp_path: Path) -> None:
     run = json.loads(done.out)["run"]
     assert run["input_tokens"] == 100 * run["calls"]
     assert (tmp_path / "run" / "datasheet.html").is_file()
+
+
+@pytest.mark.parametrize("model", ["openai-api/openai/x", "grok/x", "scripted/plain"])
+def test_a_key_that_the_framework_finds_goes_nowhere_unasked(
+    command: Command, tmp_path: Path, model: str
+) -> None:
+    """In which variables its providers look is theirs to say: one of another vendor's among them."""
+    judge = {"name": "m", "model": f"inspect/{model}", "base_url": "http://127.0.0.1:9/v1"}
+    (tmp_path / "study.yaml").write_text(json.dumps({"judges": [judge], "probes": ["vacuum"]}))
+    done = command("measure", "study.yaml", "--out", "run")
+    told = "judge m sends the key that inspect_ai finds to http://127.0.0.1:9/v1, which is not the vendor's"
+    assert (done.code, told in done.err) == (2, True), done.err
+    judge["api_key_env"] = "SOME_API_KEY"
+    (tmp_path / "study.yaml").write_text(json.dumps({"judges": [judge], "probes": ["vacuum"]}))
+    done = command("measure", "study.yaml", "--out", "run")
+    assert (done.code, "judge m sends the value of SOME_API_KEY to" in done.err) == (2, True), done.err
+    assert not SEEN

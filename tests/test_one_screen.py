@@ -83,6 +83,14 @@ def test_a_row_is_one_line_of_80_columns_and_a_longer_name_hangs(width: int, nam
     assert lines[at + names] == ""
 
 
+def test_on_60_columns_a_limit_takes_two_lines_and_a_name_has_room() -> None:
+    lines = [line.rstrip() for line in printed(decided_judge(), 60).splitlines()]
+    at = next(place for place, line in enumerate(lines) if line.startswith("  better text,"))
+    assert lines[at].endswith("  0.61   [0.50, 0.71]    at least  too low")
+    assert lines[at + 1].split() == ["one", "step", "0.80"]
+    assert [line.strip() for line in lines[at + 2 : at + 4]] == ["apart", ""]
+
+
 def test_every_judge_of_several_has_a_value_for_every_key_figure() -> None:
     sheet = two_judges()
     lines = [line.split() for line in printed(sheet).splitlines()]

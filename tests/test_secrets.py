@@ -238,15 +238,17 @@ def test_a_value_of_the_environment_is_struck_from_what_is_sent(
     rows = "".join(f"Why {n}?,I used {secret} here {n}.,{n % 2}\n" for n in range(12))
     (tmp_path / "items.csv").write_text(f"q,a,l\n{rows}")
     (tmp_path / "rubric.md").write_text("Right.")
+    (tmp_path / "system.md").write_text(f"Judge as {secret} would.")
     data = ("--data", "items.csv", "--columns", "request=q,response=a,label=l", "--rubric", "rubric.md")
     scored = BatchServer(lambda _: says('{"score": 1}'))
     with ScriptedServer(scored) as server:
-        judge = f"openai/gpt-4o-mini?base_url={server.url}"
+        judge = f"openai/gpt-4o-mini?base_url={server.url}&system=system.md"
         words = ("measure", "-j", judge, *data, "--scale", "binary", "-p", "stochastic_stability")
         done = command(*words, "--out", "run", *(["--batch", "--poll", "0.01"] if batch else []))
         sent = b"".join(request.data for request in server.requests)
     assert (done.code, bool(scored.handed_in)) == (0, batch), done.err
     assert (secret.encode() in sent, b"I used [key] here 3." in sent) == (False, True)
+    assert b"Judge as [key] would." in sent
     assert f"the value of {name} was struck from what " in done.err
     told = json.loads((tmp_path / "run" / "datasheet.json").read_text())["run"]
     assert f"the value of {name} was struck from what " in json.dumps(told)

@@ -37,6 +37,7 @@ LINES = {
     "neither finds forged replies": "test_security_page::test_a_forged_reply_is_not_found",
     "Be measured again by the study": "test_security_page::test_the_study_that_a_run_keeps_is_refused",
     "be opened from a disk": "test_view_bundle::test_everything_works_from_a_disk",
+    "be opened from a disk or served": "test_view_bundle::test_no_page_asks_another_host",
     "ask for a password": "test_view_bundle::test_the_data_hold_every_call_figure_and_prompt_once",
     "fill the memory up to its own size": f"{CONSENT}::test_texts_and_files_are_bounded",
     "archives and Parquet files": f"{FOREIGN}::test_an_archive_that_unpacks_to_too_much_is_refused",
@@ -59,6 +60,9 @@ LINES = {
     "**Keys** go in one header": "test_hostile_run::test_no_key_and_no_answer_reaches_the_wire",
     "`plan` shows address": f"{FOREIGN}::test_a_plan_shows_address_and_key_and_runs_no_code",
     "`measure` and `generate` say": f"{FOREIGN}::test_a_study_file_sends_no_variable_elsewhere_unasked",
+    "`measure` and `generate` say what": (
+        "test_generate_command::test_generate_writes_and_judges_nothing_and_review_comes_first"
+    ),
     "Values of variables that look": BY_NAME,
     "short words and numbers": f"{SECRETS}::test_no_word_is_struck_from_a_prompt",
     "Whatever a server sends back": f"{SECRETS}::test_no_spelling_survives",

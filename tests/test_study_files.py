@@ -65,8 +65,8 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "link.csv").symlink_to(private / "x.csv")
     (folder / "paper").symlink_to(private / "x.md")
     (folder / "linked").symlink_to(private)
-    (folder / "dataset").mkdir()
-    (folder / "dataset" / "dataset.json").symlink_to(private / "x.csv")
+    (folder / "dataset" / "subset").mkdir(parents=True)
+    (folder / "dataset" / "subset" / "dataset.json").symlink_to(private / "x.csv")
     return folder
 
 
@@ -158,6 +158,11 @@ OUTSIDE: dict[str, tuple[dict[str, Any], str, str]] = {
         {"probes": [{"tradeoff": {"cues": [{"name": "c", "function": "@/code.py:cue"}]}}]},
         "probes.tradeoff.cues",
         "@/code.py",
+    ),
+    "function of a cue in a module": (
+        {"probes": [{"tradeoff": {"cues": [{"name": "c", "function": "shutil:copyfile"}]}}]},
+        "probes.tradeoff.cues",
+        "/shutil.py (probes.tradeoff.cues",
     ),
 }
 

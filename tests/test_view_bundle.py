@@ -49,6 +49,18 @@ def test_every_link_leads_to_a_file(bundle: Path) -> None:
             assert target.is_relative_to(bundle.resolve())
 
 
+OTHER_HOST = re.compile(
+    r"""<(?!a\b)[a-z]+ [^>]*\b(?:href|src)="(?:https?:)?//|\burl\(["']?(?:https?:)?//|@import"""
+)
+"""What a browser fetches from another host without a click."""
+
+
+def test_no_page_asks_another_host(bundle: Path) -> None:
+    files = [file for file in bundle.rglob("*") if file.suffix in (".html", ".css")]
+    assert {file.suffix for file in files} == {".html", ".css"}
+    assert not [file for file in files if OTHER_HOST.search(file.read_text(encoding="utf-8"))]
+
+
 def data(bundle: Path, name: str) -> Any:
     packed = (bundle / "data" / f"{name}.js").read_text(encoding="ascii").split('"')[3]
     return json.loads(gzip.decompress(base64.b64decode(packed)))

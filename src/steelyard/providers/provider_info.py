@@ -280,6 +280,8 @@ class Destination:
     """The address is the vendor's, or one that the user's environment names."""
     is_named: bool = False
     """The judge names the variable itself."""
+    finds_key: str = ""
+    """The package that finds the key, by rules of its own: in which variable, nobody here knows."""
 
     @property
     def key_variable(self) -> str | None:
@@ -293,12 +295,20 @@ class Destination:
         return variable if variable and (self.is_named or key_from(variable)) else None
 
     @property
+    def foreign_key(self) -> str | None:
+        """What of the user's the judge sends to an address that is not the vendor's."""
+        if self.foreign_variable is not None:
+            return f"the value of {self.foreign_variable}"
+        return f"the key that {self.finds_key} finds" if self.finds_key and not self.is_own else None
+
+    @property
     def text(self) -> str:
         """The end of a sentence: `calls …`."""
         if self.is_code:
             return f"run the Python code of {self.address}"
         if self.key_variable is None:
-            return f"go to {self.address} without a key"
+            found = f"with the key that {self.finds_key} finds" if self.finds_key else "without a key"
+            return f"go to {self.address} {found}"
         found = f" of {file}" if (file := file_of_key(self.key_variable)) else ""
         unset = "" if key_from(self.key_variable) else " (not set)"
         return f"go to {self.address} with the key in {self.key_variable}{found}{unset}"

@@ -94,9 +94,9 @@ def consent_to(given: bool | str | Collection[str]) -> Consent:
 def check_keys(study: Path, judges: Iterable[Judge], consent: Consent) -> None:
     """Ask before a study file sends a key to an address of its choice."""
     for name, place in destinations(judges).items():
-        if place.foreign_variable is not None:
-            sends = f"judge {name} sends the value of {place.foreign_variable} to {place.address}"
-            unset = f"unset {place.foreign_variable}, or "
+        if place.foreign_key is not None:
+            sends = f"judge {name} sends {place.foreign_key} to {place.address}"
+            unset = f"unset {place.foreign_variable}, or " if place.foreign_variable else ""
             consent.check(study, KEYS, f"{sends}, which is not the vendor's", unset)
 
 

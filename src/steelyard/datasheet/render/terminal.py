@@ -35,6 +35,8 @@ ROOMY = 52
 """Columns in which the names of the rows have room for their terms."""
 GAPS = 10
 """Columns before a row of one judge and between its name and its four cells."""
+NAMES = 16
+"""Columns that the names of these rows have at least: below, a limit takes two lines."""
 
 
 def render(datasheet: Datasheet, console: Console) -> None:
@@ -253,7 +255,10 @@ class _Brief(Opening):
         for _ in range(4):
             table.add_column(overflow="fold", no_wrap=self.console.width >= ROOMY)
         cells = [(numbers.value(row.estimate), row.interval, row.limit, row.word) for row in rows]
-        room = self.console.width - GAPS - sum(max(map(len, column)) for column in zip(*cells, strict=True))
+        room = self._room(cells)
+        if room < NAMES:
+            cells = [(value, ci, "\n".join(limit.rsplit(" ", 1)), word) for value, ci, limit, word in cells]
+            room = self._room(cells)
         for row, (*figures, word) in zip(rows, cells, strict=True):
             style = "" if row.state is None else STATES[row.state]
             name = fill(row.name, max(VALUE, room), subsequent_indent="  ", break_on_hyphens=False)
@@ -261,6 +266,13 @@ class _Brief(Opening):
         if rows:
             self.console.print()
             self.console.print(Padding(table, (0, 0, 0, 2)))
+
+    def _room(self, cells: Sequence[Sequence[str]]) -> int:
+        """Columns that cells leave to the names of their rows."""
+        lines = [
+            [len(line) for cell in column for line in cell.split("\n")] for column in zip(*cells, strict=True)
+        ]
+        return self.console.width - GAPS - sum(map(max, lines))
 
     def _next(self, verdict: Conclusion) -> None:
         if verdict.next is not None:

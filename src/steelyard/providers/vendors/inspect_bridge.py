@@ -67,12 +67,12 @@ class InspectBridge:
     @property
     def destination(self) -> Destination:
         address, variable = (self._judge.options.get(name) for name in ("base_url", "api_key_env"))
-        usual = f"{self._judge.model.partition('/')[0].upper()}_API_KEY"  # what inspect_ai's providers take
         return Destination(
             str(address or f"the address that inspect_ai has for {self._judge.model}"),
-            (str(variable or usual),) if variable or address else (),
+            (str(variable),) if variable else (),
             is_own=not address,
             is_named=bool(variable),
+            finds_key="" if variable else PACKAGE,
         )
 
     async def open(self) -> None:
