@@ -73,7 +73,7 @@ class NewStudy:
 
     def _of_data(self, data: Path, folder: Path) -> Iterator[str]:
         given = None if self.columns is None else parse_columns(self.columns)
-        words = parse_map(self.values or "", "--values", "WORD=ANSWER", "sound=1,unsound=0")
+        words: dict[Any, Any] = parse_map(self.values or "", "--values", "WORD=ANSWER", "sound=1,unsound=0")
         config = DataConfig(path=str(data), columns=given, labels=words or None)
         found, scale, finder = config.with_found_columns(Path(), None)
         columns = {} if found.columns is None else dict(found.columns.used())

@@ -171,7 +171,8 @@ class ColumnFinder:
         """Refuse several words without a value at once, so that one map names them all."""
         for column in columns:
             words = sorted({normal(cell) for cell in self.cells(column) if not self._has_value(cell)})
-            if 1 < len(words) <= _MOST_WORDS and self.holds(column, VERDICT):
+            told = not any(word[:1].isdigit() for word in words)  # of a number the cell says what is wrong
+            if told and 1 < len(words) <= _MOST_WORDS and self.holds(column, VERDICT):
                 raise DataError(
                     f"{self.table.name}: column {column!r} holds {', '.join(map(repr, words))}, expected "
                     "numbers or words such as pass and fail; say what these mean with --values "
