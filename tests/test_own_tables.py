@@ -71,8 +71,15 @@ def test_own_verdicts_are_imported_at_the_first_try(command: Command, tmp_path: 
     assert "--columns item=uid,score=judge_verdict,expected=human,text=answer" in done.err
 
 
-def test_a_sheet_carries_texts_and_asks_for_no_label_twice(command: Command, tmp_path: Path) -> None:
-    write_csv(tmp_path / "scored.csv", answers(labelled=80))
+@pytest.mark.parametrize("text", ["answer", "Text"])
+def test_a_sheet_carries_texts_and_asks_for_no_label_twice(
+    command: Command, tmp_path: Path, text: str
+) -> None:
+    write_csv(
+        tmp_path / "scored.csv",
+        answers(labelled=80),
+        tuple(text if name == "answer" else name for name in COLUMNS),
+    )
     done = command("labels", "draw", "scored.csv", "-n", 40, "--out", "lab")
     assert done.code == 0, done.err
     assert "80 items have a label in scored.csv already: not drawn, nor in the figure." in said(done.out)

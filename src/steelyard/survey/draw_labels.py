@@ -251,6 +251,8 @@ def _known_parts(source: Path, how: RatingColumns) -> dict[str, str]:
     raters = (*how.judges, *how.people)
     finder = ColumnFinder(flattened(read_table(source)), {}, option="--texts", taken=raters)
     finder.take(*(ColumnPart(part, f"the {part}", (part,), TEXT) for part in TEXT_PARTS))
+    if "response" not in finder.columns:  # as `import` takes it
+        finder.take(ColumnPart("response", "the text", ("text",), TEXT))
     return finder.columns
 
 
