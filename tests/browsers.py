@@ -78,7 +78,7 @@ def _load_axe(page: Page) -> None:
 def complaints_in_every_look(
     page: Page, looks: Sequence[tuple[int, Literal["light", "dark"]]] = LOOKS
 ) -> list[str]:
-    """What axe-core finds wide and narrow, light and dark, and what is too wide for the page.
+    """What axe-core finds wide and narrow, light and dark, what is too wide, and drawings cut by a phone.
 
     Axe looks at the page without repeated parts: at both widths, once in each theme, with everything
     unfolded; in the other looks at the contrast of what stands there before anything is unfolded.
@@ -93,11 +93,13 @@ def complaints_in_every_look(
         if whole:
             page.evaluate(UNFOLD)
             wide.append(overflow(page))
+        cut = drawings_off_screen(page)
         page.evaluate("thinPage()")
         told = complaints(page, contrast_only=not whole)
         page.evaluate("fillPage()")
         page.evaluate(FOLD)
         told += [f"{pixels} pixels too wide" for pixels in wide if pixels > 0]
+        told += [f"{title} lies beside the window" for title in cut]
         found += [f"{width} {scheme}: {each}" for each in told]
     return found
 
@@ -113,6 +115,20 @@ AXE = """
 """
 UNFOLD = "document.querySelectorAll('details:not([open])').forEach((e) => { e.open = e.dataset.shut = true })"
 FOLD = "document.querySelectorAll('[data-shut]').forEach((e) => { e.open = false; delete e.dataset.shut })"
+
+
+OFF_SCREEN = """() => [...document.querySelectorAll("svg:has(text)")]
+    .filter((svg) => svg.getClientRects().length && !svg.closest("[id^=fig-heat], #fig-correlated"))
+    .filter((svg) => [...svg.querySelectorAll("text, path, circle, rect")].some((part) => {
+        const box = part.getBoundingClientRect();
+        return box.left < 0 || box.right > innerWidth;
+    }))
+    .map((svg) => svg.querySelector("title").textContent)"""
+
+
+def drawings_off_screen(page: Page) -> list[str]:
+    """Titles of drawings that are not whole in the window; maps of judges by probe scroll in their box."""
+    return list(page.evaluate(OFF_SCREEN))
 
 
 def overflow(page: Page) -> int:

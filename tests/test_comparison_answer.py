@@ -80,11 +80,11 @@ def test_the_metric_says_which_way_is_better(metric: str, first: float, second: 
         "different": ("different", "accent"),
     }[better]
     (plot,) = forests([shown], 0.1, "a", "b")
-    assert f"{words}." in plot.svg  # the last words of the description
-    assert f"var(--{colour})" in plot.svg
-    assert not {"var(--good)", "var(--bad)"} & set(re.findall(r"var\(--[\w-]+\)", plot.svg))
+    assert f"{words}." in plot.wide  # the last words of the description
+    assert f"var(--{colour})" in plot.wide
+    assert not {"var(--good)", "var(--bad)"} & set(re.findall(r"var\(--[\w-]+\)", plot.wide))
     both = ("A shows more", "B shows more") if metric == "tie_rate" else ("A better", "B better")
-    assert all(f"{side}: " in plot.svg for side in both)
+    assert all(f"{side}: " in plot.wide for side in both)
     value, (low, high) = oriented(shown)
     assert low < value < high
     assert {"better": value > 0, "worse": value < 0}.get(better, True)

@@ -14,11 +14,13 @@ import pytest
 import steelyard
 from commands import run_command
 from steelyard.commands.compare import load_verdicts
-from steelyard.commands.history import address, paired_tests
+from steelyard.commands.history import address, paired_tests, series_of
 from steelyard.metrics.comparison.comparison import compare_units
 from steelyard.metrics.comparison.rows import UnitEvent
 from steelyard.metrics.comparison.unit_events import CONFIDENCES, Units
 from steelyard.metrics.run.confidence import RIGHT, WRONG
+from steelyard.run_folder.published_files import read_datasheet
+from steelyard.web.history import history
 
 Row = tuple[bool, str]
 """Whether the judge is right, and the cell of its confidence."""
@@ -175,13 +177,13 @@ def honest(n: int, rng: random.Random) -> Row:
 
 
 def recorded(folder: Path, name: str, row: Callable[[int, random.Random], Row], size: int = 400) -> list[Row]:
-    """Verdicts of a judge in a folder of its name, and the same rows."""
+    """Verdicts of a judge in a folder of this name, and the same rows."""
     rng, rows = random.Random(name), []
     for n in range(size):
         rows.append(row(n, rng))
     cells = (f"i{n},{n % 2 if right else 1 - n % 2},{n % 2},{sure}" for n, (right, sure) in enumerate(rows))
     (folder / f"{name}.csv").write_text("\n".join(["id,verdict,human,sure", *cells]) + "\n")
-    run_command(folder, "import", f"{name}.csv", "--name", name, *IMPORT[2:4], "--out", name)
+    run_command(folder, "import", f"{name}.csv", "--judge", "judge", *IMPORT[2:4], "--out", name)
     return rows
 
 
@@ -246,6 +248,21 @@ def test_gate_and_history_know_the_question(tmp_path: Path) -> None:
     charted = [address(test.estimate) for test in decision.tests]
     tests = paired_tests(old, old.pick(None), new, new.pick(None), charted)
     assert tests.keys() == set(charted)
+
+
+def test_history_watches_every_figure_of_the_question(tmp_path: Path) -> None:
+    """The same answers, told with more confidence in the same order: one of two figures moves."""
+    rows = recorded(tmp_path, "before", honest)
+    recorded(tmp_path, "surer", lambda n, _: (rows[n][0], f"{float(rows[n][1]) ** 0.25:.6f}"))
+    folders = [tmp_path / name for name in ("before", "surer")]
+    (series,) = series_of((n, folder, read_datasheet(folder)) for n, folder in enumerate(folders))
+    old, new = map(load_verdicts, folders)
+    made = history(
+        series, (), 52, lambda _, __, wanted: paired_tests(old, old.pick(None), new, new.pick(None), wanted)
+    )
+    states = {charted.id: made.rows[0].state_of(charted) for charted in made.charted}
+    assert states["confidence-confidence-auroc"] == "no change shown"
+    assert states["confidence-overconfidence"] == "changed"
 
 
 def both(rng: np.random.Generator, lift: float, size: int = 80) -> tuple[Units, Units]:

@@ -141,6 +141,7 @@ def test_a_folder_without_prompts_or_study_says_what_to_do(tmp_path: Path) -> No
             shown = client.get("/templates").text
             refused = client.post("/version", {"prompts": {FLIP: WORDS}})
         assert words in shown
+        assert "`" not in shown
         assert "<textarea" not in shown
         assert (refused.status, refused.body["refused"][1:].startswith(words[1:])) == (422, True)
     assert len(list(tmp_path.iterdir())) == len(cases)

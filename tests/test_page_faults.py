@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from browsers import LOOKS, chromium, complaints_in_every_look, opened
+from browsers import LOOKS, chromium, complaints_in_every_look, drawings_off_screen, opened
 from commands import StartedCommand, run_command
 from review_sessions import serving
 from servers import ScriptedServer, fails
@@ -239,10 +239,33 @@ def test_a_comparison_answers_first_and_colours_as_it_says(browser: Browser, ser
             role = page.locator(".key li .sign").nth(next(n for n, each in enumerate(names) if side in each))
             colour = (role.get_attribute("style") or "").removeprefix("--colour: ")
             rows = page.locator("table.compared td .word", has_text=re.compile(f"^{state}$")).count()
-            assert page.locator(f".compared-figure svg path[fill='{colour}']").count() == rows, side
+            assert page.locator(f".compared-figure .wide path[fill='{colour}']").count() == rows, side
         drawn = page.locator(".compared-figure svg").first.text_content() or ""
         assert "A better" in drawn
         assert "B better" in drawn
+
+
+def test_the_button_of_themes_follows_the_machine(browser: Browser, runs: Path) -> None:
+    with opened(browser, sheet(runs, "a-one")) as page:
+        for scheme, other in (("dark", "Light"), ("light", "Dark")):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.locator("#theme", has_text=other).wait_for(timeout=10_000)
+
+
+def test_rows_of_a_comparison_are_whole_on_a_phone(browser: Browser, server: Server) -> None:
+    """Name, both figures, word and direction of every row; the interval lies below them."""
+    phone = {"width": 390, "height": 844}
+    with opened(browser, server.access.url("/"), viewport=phone) as page:
+        page.goto(f"{page.url}compare?first=1:planted/first&second=1:planted/probit")
+        for title in page.locator(".compared-figure").all():
+            drawn = title.locator("svg").filter(visible=True)
+            assert drawn.count() == 1
+            texts = " ".join(drawn.locator("text").all_text_contents())
+            assert re.search("◀ A (better|shows more).+ B (better|shows more).+▶", texts)
+            for row in (drawn.get_attribute("aria-label") or "").removesuffix(".").split("; "):
+                name, _, figures = row.partition(": ")
+                assert f"{name} {' '.join(figures.split())}" in " ".join(texts.split())
+        assert drawings_off_screen(page) == []
 
 
 def test_the_table_of_all_runs_is_whole_at_a_usual_width(browser: Browser, server: Server) -> None:
@@ -255,7 +278,7 @@ def test_the_table_of_all_runs_is_whole_at_a_usual_width(browser: Browser, serve
         assert max(lines) <= 2
 
 
-def test_a_history_of_eight_questions_is_whole_at_a_usual_width(browser: Browser, server: Server) -> None:
+def test_a_history_of_nine_figures_is_whole_at_a_usual_width(browser: Browser, server: Server) -> None:
     with opened(browser, server.access.url("/history")) as page:
         table = page.locator("table.history").first
         table.evaluate("""table => [...table.rows].forEach((row, number) => {
@@ -265,7 +288,7 @@ def test_a_history_of_eight_questions_is_whole_at_a_usual_width(browser: Browser
                 ? "<a><b>+0.97</b></a> <b class=changed>◆ changed</b> <small class=ci>[−0.10, +0.02]</small> "
                     + "<span class=held>undecided</span>"
                 : "Better text, one step apart";
-            while (row.cells.length < 10) row.append(cell.cloneNode(true));
+            while (row.cells.length < 11) row.append(cell.cloneNode(true));
         })""")
         assert table.evaluate("e => e.parentElement.scrollWidth <= e.parentElement.clientWidth")
 

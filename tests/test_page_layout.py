@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from browsers import chromium, installed, opened
+from browsers import UNFOLD, chromium, installed, opened, overflow
 from example_datasheet import crowd, example, judged, pointwise, renamed
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
@@ -154,10 +154,31 @@ def test_everything_that_acts_can_be_reached_and_named(layouts: dict[str, dict[s
     assert layouts[name]["nameless"] == []
 
 
+@pytest.mark.parametrize("width", [1280, 1024, 820])
 def test_six_figures_of_several_judges_fit_with_their_words(
-    recorded: Callable[[str], Path], tmp_path: Path
+    recorded: Callable[[str], Path], tmp_path: Path, width: int
 ) -> None:
+    """Narrower than a notebook they scroll in a box of their own, which can be reached by key."""
     page = tmp_path / "five.html"
     page.write_text(html.render(read_datasheet(recorded("judges-five-pairs"))), encoding="utf-8")
-    with chromium() as browser, opened(browser, page.as_uri()) as shown:
-        assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") == 0
+    with (
+        chromium() as browser,
+        opened(browser, page.as_uri(), viewport={"width": width, "height": 900}) as shown,
+    ):
+        assert overflow(shown) == 0
+        box = shown.get_by_role("region", name="Judges and their key figures")
+        assert box.evaluate("box => box.scrollWidth > box.clientWidth && box.tabIndex === 0") == (
+            width < 1024
+        )
+
+
+@pytest.mark.parametrize("width", [1024, 820])
+def test_all_figures_of_one_judge_fit(tmp_path: Path, width: int) -> None:
+    page = tmp_path / "one.html"
+    page.write_text(html.render(judges(1)), encoding="utf-8")
+    with (
+        chromium() as browser,
+        opened(browser, page.as_uri(), viewport={"width": width, "height": 900}) as shown,
+    ):
+        shown.evaluate(UNFOLD)
+        assert overflow(shown) == 0

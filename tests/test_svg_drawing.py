@@ -248,3 +248,23 @@ def test_a_forest_plot_describes_its_rows_to_screen_readers() -> None:
     rows = [IntervalRow("a", 0.5, (0.25, None), "good"), IntervalRow("b", 0.1, None, "good")]
     root = ElementTree.fromstring(forest_plot(rows, title="t", axis_title="dark current"))
     assert root.get("aria-label") == "a: dark current 0.50 [0.25, open]; b: dark current 0.10."
+
+
+def test_a_narrow_forest_plot_has_names_and_figures_above_its_intervals() -> None:
+    name = "changes beyond repeats, edited in the beginning of a long run"
+    rows = [
+        IntervalRow(name, 0.5, (0.25, 0.75), "good", text="0.10 → 0.60 undecided"),
+        IntervalRow("b", 0.5, (0.25, 0.75), "bad", text="alike"),
+    ]
+    root = ElementTree.fromstring(forest_plot(rows, title="t", label="l", sides=("A", "B"), narrow=True))
+    assert float(root.get("width") or 0) < 340
+    places = {
+        text.text: (float(text.get("x") or 0), float(text.get("y") or 0)) for text in parts(root, "text")
+    }
+    lines = ["changes beyond repeats, edited in the", "beginning of a long run", "0.10 → 0.60 undecided"]
+    heights = [places[line][1] for line in lines]
+    dots = [float(dot.get("cy") or 0) for dot in parts(root, "circle")]
+    assert [*heights, dots[0], places["b"][1], places["alike"][1], dots[1]] == sorted(
+        [*heights, dots[0], places["b"][1], places["alike"][1], dots[1]]
+    )
+    assert {places[line][0] for line in (*lines, "b", "alike")} == {0.0}

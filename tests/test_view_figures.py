@@ -8,6 +8,7 @@ import io
 import re
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -327,3 +328,12 @@ def test_calls_that_differ_are_those_with_another_answer(pairs: ViewedRun) -> No
     assert found.tolist() == by_hand
     assert 0 < found.sum() < len(found)
     assert not differing_calls(index, "shaky", index, "shaky").any()
+
+
+def test_what_chance_would_show_as_well_is_measured(recorded: Callable[[str], Path]) -> None:
+    """A judge that prefers wordings as a coin would has the figure beside one that is asked about it."""
+    with serving(lambda _: ViewPages([recorded("judges-five-pairs")]).app()) as server:
+        text = Client.of(server).get("/together?side=0:sound&side=0:blunt").text
+    row = text.partition('<th scope="row">Prefers a wording</th>')[2].partition("</tr>")[0]
+    assert row.count("<b>0.") == 2
+    assert "not measured" not in row

@@ -32,7 +32,7 @@ from steelyard.commands.history import (
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.run_folder.published_files import read_datasheet
 from steelyard.web.bundle import write_bundle
-from steelyard.web.history import History, history, questions_of
+from steelyard.web.history import History, charted_of, history
 from steelyard.web.server import Server
 from steelyard.web.view_app import ViewPages
 from weekly_runs import WEEKS, measure_weekly
@@ -92,15 +92,15 @@ def test_a_change_is_shown_at_the_figure_that_moved_and_since_the_certificate(we
     assert fourth.state == newest.state == "changed"
     assert first.point.is_certified
     assert all(row.reference is first.point for row in weekly.rows[:-1])
-    names = [question.name for question in weekly.questions]
-    assert names == ["Reacts to nothing", "Unreadable"]
-    moved, unmoved = weekly.questions
+    names = [charted.name for charted in weekly.charted]
+    assert names == ["Reacts to nothing", "Unreadable", "Failed"]
+    moved, *unmoved = weekly.charted
     assert fourth.has_moved(moved)
-    assert not fourth.has_moved(unmoved)
+    assert not any(map(fourth.has_moved, unmoved))
     assert "Changed since w1: reacts to nothing 0." in fourth.sentence
     assert "(p < 0.0001 by Holm, 60 pairs)" in fourth.sentence
     assert weekly.conclusion == "5 runs, changed in 2 of 4 compared, first in w4"
-    assert "0.00096 for a run, by Holm over the 2 questions charted" in weekly.rule
+    assert "0.00096 for a run, by Holm over the 3 figures charted." in weekly.rule
     drawn = weekly.charts[0].panels[0].svg
     assert drawn.count(">changed<") == 1
     assert "certificate" in drawn
@@ -116,13 +116,14 @@ def test_a_figure_is_named_with_its_condition(folder: Path) -> None:
     assert "protocol" not in control_charts.address(base)
 
 
-def test_questions_that_are_chosen_are_charted_and_corrected_for(
+def test_figures_that_are_chosen_are_charted_and_corrected_for(
     series: list[JudgeSeries], folder: Path
 ) -> None:
-    asked = questions_of(series[0])
-    one = history(series[0], {asked[0].id}, 10, lambda *sides: compared(folder, *sides))
-    assert [question.id for question in one.questions] == [asked[0].id] == ["dark-current"]
-    assert "over 10 runs a year, as stated: 0.005 for a run, by Holm over the 1 question charted" in one.rule
+    ids = [charted.id for charted in charted_of(series[0])]
+    assert ids == ["dark-current", "failures-unreadable-rate", "failures-failed-rate"]
+    one = history(series[0], {ids[0]}, 10, lambda *sides: compared(folder, *sides))
+    assert [charted.id for charted in one.charted] == ids[:1]
+    assert "over 10 runs a year, as stated: 0.005 for a run, by Holm over the 1 figure charted" in one.rule
 
 
 def test_runs_that_cannot_be_compared_say_so_in_the_heading(folder: Path, tmp_path: Path) -> None:
@@ -148,8 +149,62 @@ def test_too_few_pairs_for_any_mark_are_told(series: list[JudgeSeries]) -> None:
 
     made = history(series[0], (), 52, few)
     assert made.conclusion == "5 runs, 4 could not be compared"
-    assert "both answer 6 pairs or items, and 13 are needed" in made.rows[0].sentence
+    assert "both answer 6 pairs or items of a figure at most, and 12 are needed" in made.rows[0].sentence
     assert 2.0 ** (1 - pairs_needed(2, 0.001)) * 2 <= 0.001 < 2.0 ** (2 - pairs_needed(2, 0.001)) * 2
+
+
+def test_a_figure_of_too_few_pairs_is_no_figure_without_a_change(series: list[JudgeSeries]) -> None:
+    """Of 14 pairs, with 13 needed where two are tested, a change shows; of 6 none could."""
+    first, second, third = (charted.figure for charted in charted_of(series[0]))
+    tests = {
+        first: PairedTest(0.0, 1.0, 2.0**-13, 14),
+        second: PairedTest(0.0, 0.0, 1.0, 60),
+        third: PairedTest(0.0, 1.0, 2.0**-5, 6),
+    }
+    assert pairs_needed(2, 0.05 / 52) == 13
+    newest = history(series[0], (), 52, lambda *_: tests).rows[0]
+    assert [newest.state_of(charted) for charted in charted_of(series[0])] == [
+        "changed",
+        "no change shown",
+        "not compared",
+    ]
+    assert "(p = 0.00024 by Holm" in newest.sentence  # over two figures
+    assert newest.sentence.endswith("Too few pairs or items to compare: failed.")
+
+
+def test_a_figure_that_no_test_follows_is_named_and_not_called_unchanged(series: list[JudgeSeries]) -> None:
+    tests = {charted.figure: PairedTest(0.0, 0.0, 1.0, 60) for charted in charted_of(series[0])[:2]}
+    made = history(series[0], (), 52, lambda *_: tests)
+    assert [row[3] for row in made.charts[2].rows] == ["reference", *["not compared"] * 4]
+    assert (
+        "by Holm over the 2 figures charted that can be compared. Without a test, and never marked: failed."
+        in (made.rule)
+    )
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_another_scale_is_another_series_named_by_it(tmp_path: Path, labelled: bool) -> None:
+    """Of one judge that is measured and of one whose verdicts are imported, with labels and without."""
+    rows = [(n, n % 2, 1 + n % 5) for n in range(40)]
+    (tmp_path / "rubric.md").write_text("The higher, the better.\n")
+    for scale, place in (("binary", 1), ("1-5", 2)):
+        lines = [f"{row[0]},Case {row[0]}?,Text {row[0]},{row[place]}" for row in rows]
+        (tmp_path / f"{scale}.csv").write_text("id,request,response,label\n" + "\n".join(lines) + "\n")
+        given = ("--scale", scale, "--seed", "7")
+        columns = "id=id,request=request,response=response,label=label"
+        if labelled:
+            data = ("--data", f"{scale}.csv", "--columns", columns, "--rubric", "rubric.md")
+            run_command(tmp_path, "measure", "-j", "planted/rater?name=mine", *data, *given, "--out", scale)
+        columns = "item=id,score=label" + (",expected=label" if labelled else "")
+        words = ("--columns", columns, "--judge", "theirs", "--scale", scale, "--out", f"{scale}-theirs")
+        run_command(tmp_path, "import", f"{scale}.csv", *words)
+    folders = sorted(path for path in tmp_path.iterdir() if path.is_dir())
+    found = series_of((number, path, read_datasheet(path)) for number, path in enumerate(folders))
+    names = ["mine"] * 2 * labelled + ["theirs"] * 2
+    assert sorted((each.judge, each.settings) for each in found) == [
+        (name, f"scale {scale}") for name, scale in zip(names, ("1-5", "binary") * 2, strict=False)
+    ]
+    assert {len(each.points) for each in found} == {1}
 
 
 def test_the_error_of_a_year_is_spread_over_its_runs() -> None:
@@ -240,7 +295,7 @@ def browser() -> Iterator[Browser]:
 def test_the_page_charts_every_series_and_leads_on(client: Client) -> None:
     assert 'href="/history"' in client.get("/").text
     text = client.get("/history").text
-    assert text.count("<figure") == 2  # one run alone has no chart
+    assert text.count("<figure") == 3  # one run alone has no chart
     assert "temperature 1: <" in text
     assert "1 run, nothing to compare" in text
     number = NAMES.index("w4")

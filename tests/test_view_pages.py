@@ -69,6 +69,7 @@ def test_the_overview_shows_runs_judges_and_their_verdicts(client: Client, pairs
     assert "2 runs, 3 judges" in text
     assert str(pairs) in text
     assert text.count('<tr class="run-row"') == 3
+    assert re.findall(r'data-label="date"[^>]*>([^<]+)</td>', text) == ["not recorded"]  # of the import
     for judge in ("shaky", "planted/first", "j"):
         assert f'data-sort="{judge}"' in text
     for head in ("judge", "verdict", "tells good from bad", "calls", "price", "date", "certificate"):

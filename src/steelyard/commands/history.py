@@ -1,12 +1,12 @@
 """Runs of one judge in order of time, and the control chart of each: has it changed since its certificate?
 
-A judge asked otherwise is another series, named by what differs.
+A judge asked otherwise, or on another scale, is another series, named by what differs.
 
 Two runs of a judge that is asked in the same way answer the same calls. If it has not changed, either answer
 could have come from either run: the difference of each pair or item may have its sign flipped, whatever
 cluster it belongs to. The test is exact for this question and says nothing of other texts.
 
-An error of .05 a year is spread evenly over the runs that a year may have, and over the questions charted by
+An error of .05 a year is spread evenly over the runs that a year may have, and over the figures charted by
 Holm's method. Of a judge that never changes, one year in twenty shows a mark at most.
 """
 
@@ -113,6 +113,18 @@ class RunPoint:
             return None
 
     @property
+    def scale(self) -> str:
+        """`binary`, `1-5`, `pairwise`; of recorded verdicts that of the first, empty where that is unread."""
+        for card in self.sheet.instruments:
+            if card.judge == self.judge.name:
+                return card.scale
+        try:
+            with RunFolder(self.path).imported[0].open(encoding="utf-8") as lines:
+                return str(json.loads(lines.readline()).get("scale", self.sheet.form))
+        except (OSError, ValueError):
+            return ""
+
+    @property
     def is_certified(self) -> bool:
         return self.certificate is not None and self.certificate.result == PASS
 
@@ -139,7 +151,7 @@ class JudgeSeries:
 
 
 def series_of(runs: Iterable[tuple[int, Path, Datasheet | None]]) -> list[JudgeSeries]:
-    """The judges that several runs measured, by name and fingerprint; verdicts recorded elsewhere by name."""
+    """The judges that several runs measured, by name, fingerprint (unless recorded elsewhere) and scale."""
     points = [
         RunPoint(number, path, sheet, judge, certificate_of(path, sheet, judge))
         for number, path, sheet in runs
@@ -147,15 +159,15 @@ def series_of(runs: Iterable[tuple[int, Path, Datasheet | None]]) -> list[JudgeS
         for judge in sheet.judges
         if not judge.baseline
     ]
-    named: dict[str, dict[str, list[RunPoint]]] = {}
+    named: dict[str, dict[tuple[str, str], list[RunPoint]]] = {}
     for point in sorted(points, key=lambda point: (point.sheet.facts.finished or "", point.number)):
-        asked = point.judge.instruments.get("base", "")
+        asked = point.judge.instruments.get("base", ""), point.scale
         named.setdefault(point.judge.name, {}).setdefault(asked, []).append(point)
     found = []
-    for name, by_print in named.items():
-        if sum(map(len, by_print.values())) > 1:
-            settings = _differences([points[-1] for points in by_print.values()])
-            made = [JudgeSeries(name, tuple(p), s) for p, s in zip(by_print.values(), settings, strict=True)]
+    for name, kinds in named.items():
+        if sum(map(len, kinds.values())) > 1:
+            settings = _differences([points[-1] for points in kinds.values()])
+            made = [JudgeSeries(name, tuple(p), s) for p, s in zip(kinds.values(), settings, strict=True)]
             found += sorted(made, key=lambda series: -len(series.points))
     return sorted(found, key=lambda series: len(series.points) < 2)  # what can be compared comes first
 
@@ -190,7 +202,7 @@ def _asked(point: RunPoint) -> Mapping[str, str]:
         for label, text in (*card.facts, *card.texts)
         if label not in NOT_ASKED and "as it was sent" not in label
     }
-    return {"model": point.judge.made, **known}
+    return {"model": point.judge.made, "scale": point.scale, **known}
 
 
 def _fingerprint(asked: str) -> str:
@@ -241,8 +253,16 @@ def changed(tests: Mapping[str, PairedTest], alpha: float) -> dict[str, float]:
 
 
 def pairs_needed(tests: int, alpha: float) -> int:
-    """Pairs or items that must all differ in one direction for any mark, where so many figures are tested."""
+    """Pairs or items that must all differ in one direction for a mark, where so many figures are tested."""
     return 1 + ceil(log2(tests / alpha))
+
+
+def with_enough_pairs(tests: Mapping[str, PairedTest], alpha: float) -> dict[str, PairedTest]:
+    """The figures less those of fewest pairs, until any that is left could be marked by itself."""
+    kept = sorted(tests, key=lambda figure: -tests[figure].n_pairs)
+    while kept and tests[kept[-1]].n_pairs < pairs_needed(len(kept), alpha):
+        kept.pop()
+    return {figure: test for figure, test in tests.items() if figure in kept}
 
 
 def exchange_p(paired: Paired) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from steelyard.core.text import percent
@@ -13,8 +13,6 @@ from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow, for
 from steelyard.version import __version__
 
 WIDTH, NAME, ROW = 420, 170, 34
-NARROW_WIDTH, NARROW_NAME = 180, 135
-"""On a phone, where both must fit."""
 PEOPLE, JUDGE, LABELS = "series-1", "series-2", "muted"
 
 
@@ -105,9 +103,8 @@ class Plot:
     margin: float | None = None
 
     def draw(self, *, narrow: bool = False) -> str:
-        """SVG; for a phone without the figures beside the rows, which the tables have."""
         return forest_plot(
-            [replace(row, text="") for row in self.rows] if narrow else self.rows,
+            self.rows,
             title=self.label or self.title,
             axis_title=self.axis,
             domain=self.domain,
@@ -115,9 +112,10 @@ class Plot:
             signed=self.signed,
             zero_line=self.zero_line,
             margin=self.margin,
-            width=NARROW_WIDTH if narrow else WIDTH,
+            width=WIDTH,
             row_height=ROW,
-            limit=NARROW_NAME if narrow else NAME,
+            limit=NAME,
+            narrow=narrow,
         )
 
 

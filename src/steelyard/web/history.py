@@ -1,4 +1,4 @@
-"""History of a judge over several runs: a chart for each question, and the runs that show a change."""
+"""History of a judge over several runs: a chart for each figure of a verdict, and the runs that changed."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from steelyard.commands.history import (
     paired_tests,
     pairs_needed,
     run_alpha,
+    with_enough_pairs,
 )
 from steelyard.commands.viewed_run import ViewedRun
 from steelyard.core.text import pluralize, replace_lone_surrogates
@@ -59,16 +60,28 @@ Paired = Callable[[RunPoint, RunPoint, Collection[str]], dict[str, PairedTest]]
 
 @dataclass(frozen=True)
 class Charted:
-    """The figure that stands for a question: the first of its tests, as the earliest run with one has it."""
+    """The first figure of a metric of a question, as the earliest run with it has it."""
 
     decision: Decision
-    figure: str
-    """Its address."""
-    name: str
+    test: Test
+
+    @property
+    def figure(self) -> str:
+        return address(self.test.estimate)
+
+    @property
+    def words(self) -> str:
+        return self.test.name or self.decision.row_title
+
+    @property
+    def name(self) -> str:
+        return capital(self.words)
 
     @property
     def id(self) -> str:
-        return re.sub(r"[^a-z0-9]+", "-", self.decision.question.name.lower()).strip("-") or "figure"
+        """`failures-failed-rate`: the question and the metric, once where they have one name."""
+        words = (self.decision.question.name.lower(), self.test.estimate.metric)
+        return "-".join(dict.fromkeys(re.sub(r"[^a-z0-9]+", "-", word).strip("-") for word in words))
 
 
 @dataclass(frozen=True)
@@ -82,15 +95,23 @@ class HistoryRow:
     moved: Collection[str] = ()
     """Addresses of the figures that changed."""
     reference: RunPoint | None = None
+    tested: Collection[str] = ()
+    """Addresses of the figures that were tested."""
 
-    def has_moved(self, question: Charted) -> bool:
-        return question.figure in self.moved
+    def has_moved(self, charted: Charted) -> bool:
+        return charted.figure in self.moved
+
+    def state_of(self, charted: Charted) -> str:
+        """What the comparison says of one figure."""
+        if self.state not in (SAME, CHANGED):
+            return self.state
+        return UNPAIRED if charted.figure not in self.tested else CHANGED if self.has_moved(charted) else SAME
 
 
 @dataclass(frozen=True)
 class History:
     series: JudgeSeries
-    questions: tuple[Charted, ...]
+    charted: tuple[Charted, ...]
     rows: tuple[HistoryRow, ...]
     """Newest first."""
     charts: tuple[Chart, ...]
@@ -124,50 +145,56 @@ class History:
         return f"{runs}, {'; '.join(parts)}"
 
 
-def questions_of(series: JudgeSeries) -> list[Charted]:
-    """What can be charted: the questions that count for the verdict, in reading order.
+def charted_of(series: JudgeSeries) -> list[Charted]:
+    """What can be charted: figures of the questions that count for the verdict, in reading order.
 
-    They and their figures are those of the earliest run that asks them, so that no later answer chooses.
+    They are those of the earliest run that has them, so that no later answer chooses.
     """
-    found: dict[str, Charted] = {}
+    found: dict[str, dict[str, Charted]] = {}
     for point in series.points:
         for decision in point.sheet.findings:
-            if decision.judge == point.judge.name and decision.counts and decision.tests:
-                test = decision.tests[0]
-                name = capital(test.name or decision.row_title)
-                charted = Charted(decision, address(test.estimate), name)
-                found.setdefault(decision.title, charted)
-    return list(found.values())
+            if decision.judge == point.judge.name and decision.counts:
+                for test in decision.tests:
+                    metrics = found.setdefault(decision.title, {})
+                    metrics.setdefault(test.estimate.metric, Charted(decision, test))
+    return [charted for metrics in found.values() for charted in metrics.values()]
 
 
 def history(series: JudgeSeries, chosen: Collection[str], runs_a_year: int, paired: Paired) -> History:
-    """The series with charts of the questions chosen by id, or of all where none is."""
-    every = questions_of(series)
-    questions = [each for each in every if each.id in chosen] or every
+    """The series with charts of the figures chosen by id, or of all where none is."""
+    every = charted_of(series)
+    charted = [each for each in every if each.id in chosen] or every
     figures = [each.figure for each in every]
 
     def tested(before: RunPoint, after: RunPoint) -> dict[str, PairedTest]:
         found = paired(before, after, figures)
-        return {each.figure: found[each.figure] for each in questions if each.figure in found}
+        return {each.figure: found[each.figure] for each in charted if each.figure in found}
 
     times = [point.finished for point in series.points[1:]]
     known = [at for at in times if at is not None]
     alpha = run_alpha(max(runs_a_year, len(times) - len(known)), known)
-    rows = [_row(series, place, questions, alpha, tested) for place in range(len(series.points))]
-    drawn = tuple(_chart(each, place, rows) for place, each in enumerate(questions)) if len(rows) > 1 else ()
-    rule = _rule(alpha, runs_a_year, len(questions), series)
-    return History(series, tuple(questions), tuple(reversed(rows)), drawn, rule)
+    rows = [_row(series, place, charted, alpha, tested) for place in range(len(series.points))]
+    drawn = tuple(_chart(each, place, rows) for place, each in enumerate(charted)) if len(rows) > 1 else ()
+    rule = _rule(alpha, runs_a_year, charted, rows, series)
+    return History(series, tuple(charted), tuple(reversed(rows)), drawn, rule)
 
 
-def _rule(alpha: float, stated: int, questions: int, series: JudgeSeries) -> str:
+def _rule(
+    alpha: float, stated: int, charted: Sequence[Charted], rows: Sequence[HistoryRow], series: JudgeSeries
+) -> str:
     runs = f"{stated} runs a year, as stated"
     if round(ALPHA / alpha) > stated:
         runs = f"{round(ALPHA / alpha)} runs a year, as they were ({stated} were stated)"
     certified = any(point.is_certified for point in series.points[:-1])
     against = "the run of its certificate" if certified else "the first run, for no run has a certificate"
+    tested = {figure for row in rows for figure in row.tested}
+    never = [each.words for each in charted if tested and each.figure not in tested]
+    counted = pluralize(len(charted) - len(never), "figure")
+    family = f"the {counted} charted" if not never else f"the {counted} charted that can be compared"
+    beside = f"Without a test, and never marked: {'; '.join(never)}. " if never else ""
     return (
         f"Each run is compared with {against}, text by text. The error of {ALPHA:g} a year is spread evenly "
-        f"over {runs}: {alpha:.2g} for a run, by Holm over the {pluralize(questions, 'question')} charted. "
+        f"over {runs}: {alpha:.2g} for a run, by Holm over {family}. {beside}"
         "Of a judge that never changes, one year in twenty shows a mark at most."
     )
 
@@ -175,72 +202,72 @@ def _rule(alpha: float, stated: int, questions: int, series: JudgeSeries) -> str
 def _row(
     series: JudgeSeries,
     place: int,
-    questions: Sequence[Charted],
+    charted: Sequence[Charted],
     alpha: float,
     paired: Callable[[RunPoint, RunPoint], dict[str, PairedTest]],
 ) -> HistoryRow:
     point, reference = series.points[place], series.reference(place)
     word = next((each for each in point.sheet.verdicts if each.judge == point.judge.name), None)
     index = EstimateIndex(point.sheet.estimates)
-    figures = tuple(_figure(each, point, index) for each in questions)
+    figures = tuple(_figure(each, point, index) for each in charted)
     if reference is None:
         first = "The run of the certificate" if point.is_certified else "The first run"
         told = f"{first}: later ones are compared with it" if len(series.points) > 1 else "The only run"
         return HistoryRow(point, word, figures, REFERENCE, f"{told}.")
     before = series.points[reference]
     try:
-        tests = paired(before, point)
+        found = paired(before, point)
     except SteelyardError as error:
         why = str(error).replace(str(before.path), before.folder).replace(str(point.path), point.folder)
         return HistoryRow(point, word, figures, UNPAIRED, f"Cannot be compared: {why}", (), before)
-    if not tests:
+    if not found:
         none = f"Cannot be compared: no figure charted has an answer of {before.folder} and of this run."
         return HistoryRow(point, word, figures, UNPAIRED, none, (), before)
-    most, needed = max(test.n_pairs for test in tests.values()), pairs_needed(len(tests), alpha)
-    if most < needed:
+    tests = with_enough_pairs(found, alpha)
+    if not tests:
+        most = max(test.n_pairs for test in found.values())
         few = (
-            f"Cannot be compared with {before.folder} at this error: both answer {most} pairs or items, and "
-            f"{needed} are needed to show any change; measure more, or state fewer runs a year."
+            f"Cannot be compared with {before.folder} at this error: both answer {most} pairs or items of a "
+            f"figure at most, and {pairs_needed(1, alpha)} are needed to show that it changed; measure more, "
+            "or state fewer runs a year."
         )
         return HistoryRow(point, word, figures, UNPAIRED, few, (), before)
+    few_pairs = [each.words for each in charted if each.figure in found.keys() - tests.keys()]
+    beside = f" Too few pairs or items to compare: {'; '.join(few_pairs)}." if few_pairs else ""
     moved = changed(tests, alpha)
     if not moved:
         least = p_value(min(test.p for test in tests.values()))
-        sentence = f"No change is shown since {before.folder} (least {least})."
-        return HistoryRow(point, word, figures, SAME, sentence, (), before)
-    named = [
-        _moved(each, tests[each.figure], moved[each.figure]) for each in questions if each.figure in moved
-    ]
-    more = f"; {pluralize(len(named) - MOST_NAMED, 'more question')}" if len(named) > MOST_NAMED else ""
-    sentence = f"Changed since {before.folder}: {'; '.join(named[:MOST_NAMED])}{more}."
-    return HistoryRow(point, word, figures, CHANGED, sentence, frozenset(moved), before)
+        sentence = f"No change is shown since {before.folder} (least {least}).{beside}"
+        return HistoryRow(point, word, figures, SAME, sentence, (), before, tests.keys())
+    named = [_moved(each, tests[each.figure], moved[each.figure]) for each in charted if each.figure in moved]
+    more = f"; {pluralize(len(named) - MOST_NAMED, 'more figure')}" if len(named) > MOST_NAMED else ""
+    sentence = f"Changed since {before.folder}: {'; '.join(named[:MOST_NAMED])}{more}.{beside}"
+    return HistoryRow(point, word, figures, CHANGED, sentence, moved.keys(), before, tests.keys())
 
 
-def _moved(question: Charted, test: PairedTest, p: float) -> str:
+def _moved(charted: Charted, test: PairedTest, p: float) -> str:
     """`reacts to nothing 0.30 → 0.97 (p = 0.0001 by Holm, 60 pairs)`."""
-    signed = metric_named(question.decision.tests[0].estimate.metric).signed
+    signed = metric_named(charted.test.estimate.metric).signed
     ends = (numbers.decimal(end, signed=signed) for end in (test.first, test.second))
-    name = question.name[:1].lower() + question.name[1:]
-    unit = "pair" if question.decision.tests[0].estimate.unit in ("pair", "call") else "unit"
-    return f"{name} {' → '.join(ends)} ({p_value(p)} by Holm, {pluralize(test.n_pairs, unit)})"
+    unit = "pair" if charted.test.estimate.unit in ("pair", "call") else "unit"
+    return f"{charted.words} {' → '.join(ends)} ({p_value(p)} by Holm, {pluralize(test.n_pairs, unit)})"
 
 
-def _figure(question: Charted, point: RunPoint, index: EstimateIndex) -> Row | None:
+def _figure(charted: Charted, point: RunPoint, index: EstimateIndex) -> Row | None:
     """The figure of a run with its limit; None where the run does not have it."""
     mine = [each for each in point.sheet.findings if each.judge == point.judge.name]
     for decision in mine:
         for test in decision.tests:
-            if address(test.estimate) == question.figure:
+            if address(test.estimate) == charted.figure:
                 return Row(decision, test)
-    found = (each for each in index.of_judge(point.judge.name) if address(each) == question.figure)
-    return next((Row(question.decision, Test.of(estimate)) for estimate in found), None)
+    found = (each for each in index.of_judge(point.judge.name) if address(each) == charted.figure)
+    return next((Row(charted.decision, Test.of(estimate)) for estimate in found), None)
 
 
-def _chart(question: Charted, place: int, rows: Sequence[HistoryRow]) -> Chart:
+def _chart(charted: Charted, place: int, rows: Sequence[HistoryRow]) -> Chart:
     points, shown = [], []
     for row in rows:
         figure = row.figures[place]
-        state = row.state if row.state != CHANGED or row.has_moved(question) else SAME
         known = figure is not None and figure.estimate.value is not None
         interval = figure.estimate.interval if figure is not None else None
         text = (
@@ -252,11 +279,13 @@ def _chart(question: Charted, place: int, rows: Sequence[HistoryRow]) -> Chart:
         value = figure.estimate.value if figure is not None else None
         if interval is None:
             ends = (value, value)
-        points.append(TrendPoint(row.point.folder, row.point.finished, state, value, ends, text))
+        points.append(
+            TrendPoint(row.point.folder, row.point.finished, row.state_of(charted), value, ends, text)
+        )
         shown += [figure] if figure is not None and known else []
-    test = question.decision.tests[0]
+    test = charted.test
     return trend_chart(
-        question.name,
+        charted.name,
         points,
         limit="" if test.allowed is None else Test(test.estimate, test.allowed, margin=False).limit,
         domain=_domain(shown),
@@ -304,19 +333,19 @@ class HistoryPages:
         self._tests: dict[tuple[str | int, ...], dict[str, PairedTest]] = {}
 
     def _histories(self, request: Request) -> tuple[list[History], set[str], int]:
-        """Every series with the questions and the runs a year that were asked for."""
-        chosen, stated = set(request.query_params.getlist("question")), request.query_params.get("runs", "")
+        """Every series with the figures and the runs a year that were asked for."""
+        chosen, stated = set(request.query_params.getlist("figure")), request.query_params.get("runs", "")
         runs = int(stated) if stated.isdecimal() and 0 < len(stated) < 7 and int(stated) else RUNS_A_YEAR
         return [history(each, chosen, runs, self._paired) for each in self._series()], chosen, runs
 
     def history(self, request: Request) -> Response:
         made, chosen, runs = self._histories(request)
-        every = [each for one in made for each in questions_of(one.series)]
+        every = [each for one in made for each in charted_of(one.series)]
         return page(
             request,
             "view_history.html.j2",
             histories=made,
-            questions={each.id: each.name for each in every},
+            figures={each.id: each.name for each in every},
             chosen=chosen,
             runs_a_year=runs,
             query=f"?{request.url.query}" if request.url.query else "",
@@ -328,11 +357,11 @@ class HistoryPages:
         )
 
     def file(self, request: Request) -> Response:
-        """The chart of one question as a drawing, or its data."""
+        """The chart of one figure as a drawing, or its data."""
         made, _, _ = self._histories(request)
         number, name = request.path_params["number"], request.path_params["name"]
         drawn = made[number] if number < len(made) else None
-        ids = [each.id for each in drawn.questions] if drawn is not None and drawn.charts else []
+        ids = [each.id for each in drawn.charted] if drawn is not None and drawn.charts else []
         stem, _, kind = name.rpartition(".")
         if drawn is None or stem not in ids or kind not in ("svg", "csv"):
             return error_page(404, "There is no such chart in the history.")

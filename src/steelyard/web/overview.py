@@ -26,8 +26,8 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.question import Counts
 from steelyard.datasheet.render.html.document import page_policy
-from steelyard.datasheet.sections.first_screen import Row
-from steelyard.datasheet.sections.summary import cost_summary
+from steelyard.datasheet.sections.first_screen import Row, figure_beside
+from steelyard.datasheet.sections.summary import cost_summary, summarise
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.text import escape_keeping_lines
 from steelyard.errors import ConfigError, UsageError
@@ -103,6 +103,12 @@ class OverviewRow:
 
     def certificate_state(self, now: datetime) -> str:
         return self.certificate.state(now) if self.certificate else NO_CERTIFICATE
+
+    def beside(self, shown: Row) -> Row | None:
+        """The figure that decides for another judge, where none of this judge's does."""
+        if self.sheet is None or self.judge is None:
+            return None
+        return figure_beside(summarise(self.sheet), self.judge.name, shown)
 
     @property
     def words(self) -> str:
@@ -191,24 +197,16 @@ def _sort_key(column: str, now: datetime) -> Callable[[OverviewRow], str | float
     return keys.get(column)
 
 
-@dataclass(frozen=True)
-class TogetherRow:
-    """One question over several judges."""
-
-    title: str
-    figures: tuple[Row | None, ...]
-
-
-def together(rows: Sequence[OverviewRow]) -> list[TogetherRow]:
+def together(rows: Sequence[OverviewRow]) -> list[tuple[str, list[Row | None]]]:
     """Every question that counts for one of the judges, in reading order of the first that has it."""
     cells = [_figures(row) for row in rows]
-    titles = dict.fromkeys(key for each in cells for key in each)
+    first = {key: next(each[key] for each in cells if key in each) for each in cells for key in each}
     return [
-        TogetherRow(
-            next(each[key].decision.row_title for each in cells if key in each),
-            tuple(each.get(key) for each in cells),
+        (
+            shown.decision.row_title,
+            [own.get(key) or row.beside(shown) for row, own in zip(rows, cells, strict=True)],
         )
-        for key in titles
+        for key, shown in first.items()
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 from steelyard.datasheet.comparison import rows
@@ -94,7 +95,9 @@ NAME_LETTERS = 24
 class Forest:
     title: str
     reading: str
-    svg: str
+    wide: str
+    narrow: str
+    """For a phone."""
 
 
 def forests(figures: Sequence[Comparison], margin: float, first: str, second: str) -> list[Forest]:
@@ -124,7 +127,7 @@ def forests(figures: Sequence[Comparison], margin: float, first: str, second: st
         ),
     )
     return [
-        Forest(title, reading, _forest(drawn, margin, f"{first} and {second}: {title.lower()}", sides))
+        Forest(title, reading, *_forest(drawn, margin, f"{first} and {second}: {title.lower()}", sides))
         for title, reading, drawn, sides in plots
         if drawn
     ]
@@ -137,11 +140,14 @@ def _named(letter: str, name: str) -> str:
     return f": {name if len(name) <= NAME_LETTERS else name[: NAME_LETTERS - 1] + '…'}"
 
 
-def _forest(drawn: Sequence[Comparison], margin: float, title: str, sides: tuple[str, ...]) -> str:
+def _forest(
+    drawn: Sequence[Comparison], margin: float, title: str, sides: tuple[str, ...]
+) -> tuple[str, str]:
     placed = [_row(row) for row in drawn]
     reach = _axis_extent(placed, margin)
     description = "; ".join(f"{row.name}: {row.text}" for row in placed)
-    return forest_plot(
+    plot = partial(
+        forest_plot,
         placed,
         title=title,
         label=description + ".",
@@ -156,6 +162,7 @@ def _forest(drawn: Sequence[Comparison], margin: float, title: str, sides: tuple
         limit=0,
         sides=(sides[0], sides[1]),
     )
+    return plot(), plot(narrow=True)
 
 
 def _row(row: Comparison) -> IntervalRow:

@@ -184,10 +184,10 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
     first = {key for place, (key, weight) in enumerate(ranked) if weight >= 100 or place < MOST_COLUMNS}
     measured = {title for (title, _), known in cells.items() if known}
     columns = [key for key, known in cells.items() if key in first and (known or key[0] not in measured)]
-    for title, name in columns:
-        known = cells[title, name]
+    for column in columns:
+        known = cells[column]
         for judge in summary.measured if known else ():
-            found = _beside(summary, judge.name, title, next(iter(known.values())))
+            found = figure_beside(summary, judge.name, next(iter(known.values())))
             if found is not None:
                 known.setdefault(judge.name, found)
     rows = [
@@ -202,11 +202,11 @@ def judge_rows(summary: Summary) -> tuple[list[str], list[JudgeRow]]:
     return [name for _, name in columns], rows
 
 
-def _beside(summary: Summary, judge: str, title: str, shown: Row) -> Row | None:
+def figure_beside(summary: Summary, judge: str, shown: Row) -> Row | None:
     """The figure of another judge's row, where this judge has it and another test decides."""
     estimate = shown.estimate
     found = summary.datasheet.look_up.find(judge, estimate.metric, estimate.probe, estimate.group)
-    own = summary.finding(judge, title)
+    own = summary.finding(judge, shown.decision.title)
     if found is None or found.value is None or own is None or own.state is State.NOT_MEASURED:
         return None
     if own.question is FAILURES and estimate.metric not in {test.estimate.metric for test in own.tests}:

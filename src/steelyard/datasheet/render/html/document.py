@@ -51,7 +51,6 @@ def _environment() -> Environment:
         bar=interval_bar,
         scale=limit_scale,
         svg=Markup,
-        with_code=with_code,
     )
 
 
@@ -110,6 +109,7 @@ def template_environment(package: str, **names: Any) -> Environment:
         "counted": pluralize,
         "plural": plural,
         "capital": capital,
+        "with_code": with_code,
     }
     environment.globals.update(**words, metric_named=glossary.metric_named, **names)
     return environment

@@ -7,6 +7,7 @@
   function name() { button.textContent = dark() ? "Light" : "Dark"; }
   button.hidden = false;
   name();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", name);
   button.addEventListener("click", function () {
     root.dataset.theme = dark() ? "light" : "dark";
     try { localStorage.setItem("steelyard-theme", root.dataset.theme); } catch (error) { /* kept for this view only */ }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
+from textwrap import wrap
 
 from markupsafe import Markup
 
@@ -20,6 +21,10 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 FIFTHS = (0, 0.2, 0.4, 0.6, 0.8, 1)
+PHONE, LETTERS, LINE = 300, 42, 16
+"""Of a narrow plot: its pixels, letters of a line above an interval, and the height of the line."""
+OVER, UNDER = 10, 18
+"""Pixels of such a row over its interval and under it."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +73,20 @@ def forest_plot(
     row_height: int = 26,
     limit: int = 160,
     sides: tuple[str, str] | None = None,
+    narrow: bool = False,
 ) -> str:
     """The rows as SVG; `names` keeps a place for each name, `reference` is a dashed line, `margin` a band.
 
-    `sides` says above the plot what lies to the left and to the right of zero.
+    `sides` says above the plot what lies to the left and to the right of zero. A `narrow` plot is for phones:
+    it has a width of its own, and names and texts stand above the intervals.
 
     Without a `label` screen readers are told the values and intervals of the rows.
     """
     lines = tuple(dict.fromkeys(row.name for row in rows) if names is None else names)
+    above = {name: _lines_above(name, rows) for name in lines} if narrow else {}
+    if narrow:
+        width, row_height = PHONE, LINE * max(map(len, above.values()), default=0) + OVER + UNDER
+    drop = row_height / 2 - UNDER if narrow else 0.0
     height = row_height * len(lines)
     x, y = Scale(*domain, width), NameScale(lines, height)
     drawn: list[svg.SvgElement] = []
@@ -87,18 +98,34 @@ def forest_plot(
         ends = [(x(reference), 0.0), (x(reference), float(height))]
         drawn.append(svg.draw_line(ends, role="muted", width=1.2, dash=(4, 3)))
     for row in rows:
-        drawn += _row(row, x, y(row.name))
+        drawn += _row(row, x, y(row.name) + drop)
+        if row.text and not narrow:
+            drawn.append(svg.draw_text(row.text, (x.length + 14, y(row.name)), size=12, align="left"))
+    for name, heads in above.items():
+        for number, (text, weight) in enumerate(heads):
+            place = (0.0, y(name) + drop - OVER - LINE * (len(heads) - number - 0.5))
+            drawn.append(svg.draw_text(text, place, size=12, align="left", weight=weight))
     if sides is not None:
-        left, right = (x(0) - 8, -8), (x(0) + 8, -8)
-        drawn += [
-            svg.draw_text(f"◀ {sides[0]}", left, size=12, align="right", baseline="bottom", weight=600),
-            svg.draw_text(f"{sides[1]} ▶", right, size=12, align="left", baseline="bottom", weight=600),
-        ]
-    axis = Axis(x, axis_title, ticks, signed=signed)
-    described = label or _describe(rows, axis_title or "")
+        outer = (((0.0, -8.0 - LINE), "left"), ((x.length, -8.0), "right"))
+        inner = (((x(0) - 8, -8.0), "right"), ((x(0) + 8, -8.0), "left"))
+        texts = (f"◀ {sides[0]}", f"{sides[1]} ▶")
+        for text, (place, align) in zip(texts, outer if narrow else inner, strict=True):
+            drawn.append(svg.draw_text(text, place, size=12, align=align, baseline="bottom", weight=600))
     return draw(
-        drawn, width=width, height=height, title=title, label=described, x=axis, y=Axis(y, limit=limit)
+        drawn,
+        width=width,
+        height=height,
+        title=title,
+        label=label or _describe(rows, axis_title or ""),
+        x=Axis(x, axis_title, ticks, signed=signed),
+        y=None if narrow else Axis(y, limit=limit),
     )
+
+
+def _lines_above(name: str, rows: Sequence[IntervalRow]) -> list[tuple[str, int]]:
+    """What stands above the intervals of a name, each line with its weight."""
+    texts = [(name, 600), *((row.text, 400) for row in rows if row.name == name)]
+    return [(line, weight) for text, weight in texts for line in wrap(text, LETTERS)]
 
 
 def _row(row: IntervalRow, x: Scale, y: float) -> list[svg.SvgElement]:
@@ -117,8 +144,6 @@ def _row(row: IntervalRow, x: Scale, y: float) -> list[svg.SvgElement]:
             row.shape, place, role=row.role, size=70, hollow=row.hollow, edge=1.8, outline=row.role
         )
         drawn.append(marking(marker, row.estimate))
-    if row.text:
-        drawn.append(svg.draw_text(row.text, (x.length + 14, y), size=12, align="left"))
     return drawn
 
 
