@@ -84,7 +84,7 @@ def test_a_prompt_of_the_study_takes_the_place_of_the_built_in_one(
         ({"summarizer": {"prompt": "{{ summary }}"}}, "does not show {{ messages }}"),
         ({"verifier": {"prompt": "{{ rubric }}"}}, "does not show {{ transcript }}"),
         ({"verifier": {"prompt": "{{ transcript }} {{ wanted_end }}"}}, "unknown variable 'wanted_end'"),
-        ({"planner": {"prompt": "absent.md"}}, "cannot read"),
+        ({"planner": {"prompt": "absent.md"}}, "absent.md: no such file"),
         ({"planner": {"prompt": 7}}, "expected a file with a prompt"),
         ({"planner": {"model": "planted/coin"}}, "writes no text"),
         ({"editor": {"attempts": 2}}, "attempts"),

@@ -22,6 +22,8 @@ from steelyard.stimuli.text_edits import (
     indentation,
     injection,
     markdown,
+    prose_stretches,
+    replace_spans,
     segments,
     space_clusters,
     strip_markdown,
@@ -120,21 +122,67 @@ def test_typos_hit_long_plain_words_alone(text: str, level: float, seed: int) ->
 
 SENTENCE = "Several people never wrote twelve letters without asking their seven neighbours about NASA first."
 PLAIN = " ".join([SENTENCE] * 5)
+GAPS = re.compile(r"(?<=\S) +(?=\S)")
 
 
-@given(st.floats(0.05, 1.0), st.floats(0.05, 1.0), SEEDS)
-def test_a_higher_level_holds_every_slip_of_a_lower_one(one: float, other: float, seed: int) -> None:
+class EveryTime(random.Random):
+    """Hits whatever may be hit, with the least that may be put there."""
+
+    def random(self) -> float:
+        return 0.0
+
+    def randint(self, a: int, b: int) -> int:
+        return a
+
+
+AT_HAND = st.lists(
+    st.sampled_from(["aaaa", "aaa", "aaaaa", "asaa", "aasa", "Aaaa", "loop", "lopo", "ten."]), max_size=12
+)
+"""Texts in which each slip of `aaaa` may be a word already, so that it cannot take one."""
+
+
+def slips(text: str, share: float, seed: int) -> set[tuple[int, str]]:
+    pairs = zip(text.split(), (typos(text, share, random.Random(seed)) or text).split(), strict=True)
+    return {(place, after) for place, (before, after) in enumerate(pairs) if before != after}
+
+
+@given(AT_HAND.map(" ".join), st.floats(0.05, 1.0), st.floats(0.05, 1.0), SEEDS)
+@example(PLAIN, 0.3, 0.7, 1)
+@example("aaaa aaa aaaaa asaa aasa", 0.3, 1.0, 1)
+def test_a_share_of_the_words_that_can_take_a_slip(text: str, one: float, other: float, seed: int) -> None:
     low, high = sorted((one, other))
+    every = slips(text, 1.0, seed)
+    assert slips(text, low, seed) <= slips(text, high, seed) <= every
+    for share in (low, high):
+        assert len(slips(text, share, seed)) == (max(1, round(share * len(every))) if every else 0)
+    if text == PLAIN:  # 8 words of the sentence: Several people wrote letters asking their neighbours about
+        assert len(every) == 40
 
-    def slips(level: float) -> set[tuple[int, str]]:
-        edited = typos(PLAIN, level, random.Random(seed))
-        assert edited is not None
-        pairs = zip(PLAIN.split(), edited.split(), strict=True)
-        return {(place, after) for place, (before, after) in enumerate(pairs) if before != after}
 
-    assert slips(low) <= slips(high)
-    # 8 words of the sentence can be hit: Several people wrote letters asking their neighbours about.
-    assert len(slips(high)) == max(1, round(high * 40))
+def test_a_word_takes_no_slip_that_is_a_word_of_the_text() -> None:
+    assert not {0, 2} & {place for place, _ in slips("aaaa aaa aaaa aaaaa asaa aasa", 1.0, 1)}
+    assert 0 in {place for place, _ in slips("aaaa aaa aaaa aaaaa asaa", 1.0, 1)}
+
+
+@pytest.mark.parametrize("before", ["", "is ", "is. ", "is:\t ", "\n", " ", "`x` "])
+def test_a_capital_at_the_beginning_of_a_sentence_is_no_name(before: str) -> None:
+    begins = before.strip(" \t")[-1:] in ("", ".", ":", "\n")
+    assert (typos(f"{before}Because", 1.0, random.Random(1)) is not None) == begins
+
+
+@given(TEXTS)
+@example(CODE)
+@example("`a  b` c  d `e`  `f` g  h")
+def test_an_edit_of_gaps_finds_all_in_prose_and_none_in_code(text: str) -> None:
+    inside = [
+        m.span()
+        for m in GAPS.finditer(text)
+        if any(a <= m.start() and m.end() <= b for a, b in prose_stretches(text))
+    ]
+    edited = space_clusters(text, EveryTime(1))
+    assert edited == (
+        replace_spans(text, {(a, b): text[a:b] + " " * 2 for a, b in inside}) if inside else None
+    )
 
 
 def test_typos_leave_names_alone() -> None:

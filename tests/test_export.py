@@ -112,7 +112,7 @@ def test_an_import_has_observations_alone(tmp_path: Path, command: Command) -> N
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("absent",), "no run.db found"),
+        (("absent",), "absent: no such folder in "),
         ((".", "--inspect", "--parquet"), "cannot be combined with --inspect"),
     ],
 )

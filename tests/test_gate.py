@@ -568,7 +568,7 @@ def test_wrong_places_are_named(tmp_path: Path, lenient: Path) -> None:
         gate(tmp_path / "nowhere", lenient, NOW)
     with pytest.raises(ConfigError, match=r"no datasheet\.json found"):
         gate(tmp_path / "hollow", lenient, NOW)
-    with pytest.raises(ConfigError, match=r"none\.yaml: cannot be read"):
+    with pytest.raises(ConfigError, match=r"none\.yaml: no such file"):
         gate(run, tmp_path / "none.yaml", NOW)
     with pytest.raises(ConfigError, match="nowhere: no such folder"):
         gate(run, lenient, NOW, reference=tmp_path / "nowhere")
@@ -606,7 +606,7 @@ def test_a_file_comes_before_a_shipped_policy_of_its_name(
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("severe", "severe: cannot be read .*; name a policy file, or smoke, default, strict"),
+        ("severe", "severe: no such file in .*; name a policy file, or smoke, default, strict"),
         (
             None,
             "policy: found NoneType, expected a file, a mapping of rules, or one of smoke, default, strict",

@@ -615,7 +615,7 @@ def test_labels_of_a_run_flow_into_its_estimate(command: Command, tmp_path: Path
         (("-n", 40, "--scale", "pairwise"), "does not fit"),
         (("-n", 40, "--scale", "1-5", "--stop", "0.1"), "works with yes-or-no labels"),
         (("-n", 40, "--pilot", "nowhere"), "no draw.json found"),
-        (("-n", 40, "--rubric", "nowhere.md"), "cannot be read"),
+        (("-n", 40, "--rubric", "nowhere.md"), "nowhere.md: no such file in "),
         (("-n", 40, "--out", "r.csv"), "r.csv"),
     ],
 )

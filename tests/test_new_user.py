@@ -23,6 +23,28 @@ ROWS = ("--columns", "request=q,response=a", "--scale", "binary")
     ("arguments", "code", "said"),
     [
         (("show", "nope"), 2, "nope: no such folder in {cwd}, expected a run folder that `measure` wrote."),
+        *(
+            ((*line, "nope"), 2, "nope: no such folder in {cwd}, expected ")
+            for line in (
+                ("view",),
+                ("review",),
+                ("overall",),
+                ("compare", "empty"),
+                ("gate", "--policy", "default"),
+            )
+        ),
+        *(
+            (line, 2, "nope.txt: no such file")
+            for line in (
+                ("gate", "empty", "--policy", "nope.txt"),
+                ("plan", "-j", "openai/gpt-4o", "-p", "vacuum", "--prompt", "nope.txt"),
+            )
+        ),
+        (
+            ("import", "twins.csv", "--values", "good=yes", "--out", "i"),
+            2,
+            "--values: 'good' means 'yes', expected a number, as in good=1,bad=0; correct it.",
+        ),
         (("report", "empty"), 2, "empty: no study.yaml found, expected a run folder that `measure` wrote."),
         (
             ("measure", "-j", "planted/tie", "--budget", "five"),

@@ -71,8 +71,15 @@ def test_own_verdicts_are_imported_at_the_first_try(command: Command, tmp_path: 
     assert "--columns item=uid,score=judge_verdict,expected=human,text=answer" in done.err
 
 
-def test_a_sheet_carries_texts_and_asks_for_no_label_twice(command: Command, tmp_path: Path) -> None:
-    write_csv(tmp_path / "scored.csv", answers(labelled=80))
+@pytest.mark.parametrize("text", ["answer", "Text"])
+def test_a_sheet_carries_texts_and_asks_for_no_label_twice(
+    command: Command, tmp_path: Path, text: str
+) -> None:
+    write_csv(
+        tmp_path / "scored.csv",
+        answers(labelled=80),
+        tuple(text if name == "answer" else name for name in COLUMNS),
+    )
     done = command("labels", "draw", "scored.csv", "-n", 40, "--out", "lab")
     assert done.code == 0, done.err
     assert "80 items have a label in scored.csv already: not drawn, nor in the figure." in said(done.out)
@@ -170,6 +177,7 @@ def test_one_import_reads_the_verdicts_of_several_judges(command: Command, tmp_p
         for row in json.loads(done.out)["estimates"]
         if row["metric"] == "accuracy" and row["group"] == {"protocol": "base"}
     }
+    assert "--columns item=uid,expected=human,text=answer --judge gpt --judge claude; not used:" in done.err
     for judge in ("gpt", "claude"):
         one = command("import", "wide.csv", "--judge", judge, "--out", f"of-{judge}", "--json")
         assert accuracy(one.out) == counts[judge]
@@ -192,6 +200,53 @@ def test_two_columns_that_may_both_be_the_verdict_are_told_with_both_ways(
         "columns 'verdict' and 'score' could each be the judge's verdict, expected one; say which, as in "
         "--judge verdict, or name several judges: --judge verdict --judge score." in done.err
     )
+
+
+def test_words_without_a_value_are_told_at_once(command: Command, tmp_path: Path) -> None:
+    rows = [
+        (f"F{n}", f"Text {n}", ("gut", "schlecht")[n % 2], ("gut", "schlecht")[n % 3 % 2]) for n in range(20)
+    ]
+    write_csv(tmp_path / "urteile.csv", rows, ("Fall", "Text", "Maschine", "Mensch"))
+    words = "--values gut=NUMBER,schlecht=NUMBER."
+    for named in (("--judge", "Maschine"), ("--columns", "item=Fall,score=Maschine,expected=Mensch")):
+        done = command("import", "urteile.csv", *named, "--out", "sheet")
+        assert done.code == 2
+        assert "column 'Maschine' holds 'gut', 'schlecht', expected numbers or words" in done.err
+        assert done.err.endswith(f"{words}\n")
+    assert f"Column 'Maschine' may hold verdicts; say what its words mean with {words}" in command(
+        "doctor", "urteile.csv"
+    ).out.replace("\n", " ")
+    line = printed_command(command("doctor", "urteile.csv", "--values", "gut=1,schlecht=0").out)
+    done = command(*line, "--json")
+    assert done.code == 0, done.err
+    assert accuracy(done.out)[1] == 20
+
+
+def test_a_table_without_a_header_is_told_so(command: Command, tmp_path: Path) -> None:
+    rows = [(f"q{n}", f"What is {n} and {n}?", f"It is {n + n}", ("pass", "fail")[n % 2]) for n in range(20)]
+    write_csv(tmp_path / "bare.csv", rows[1:], rows[0])
+    rubric = ("-j", "planted/rater", "--rubric", "bare.csv")
+    for line in (
+        *(("import", "bare.csv", "--out", "sheet"), ("plan", "--data", "bare.csv", *rubric)),
+        *(("estimate", "bare.csv", "--design", "random"), ("doctor", "bare.csv")),
+    ):
+        done = command(*line)
+        assert done.code == 2
+        assert (
+            "bare.csv: the first row looks like data ('q0', 'What is 0 and 0?', 'It is 0', 'pass'), expected "
+            "the names of the columns; write them in a line above it, such as id," in done.err
+        )
+    named = command("import", "bare.csv", "--judge", "pass", "--out", "named")
+    assert "--columns score=pass; not used: 'q0'" in named.err
+    assert "; the first row, read as their names, looks like data." in named.err
+
+
+@pytest.mark.parametrize(
+    "header", [("a", "b", "c", "d"), ("id", "b", "c", "pass"), ("a", "What is it, so to speak", "c", "d")]
+)
+def test_odd_names_are_no_row(command: Command, tmp_path: Path, header: tuple[str, ...]) -> None:
+    write_csv(tmp_path / "odd.csv", [(f"q{n}", "?", "x", ("pass", "fail")[n % 2]) for n in range(20)], header)
+    assert "looks like data" not in command("import", "odd.csv", "--out", "sheet").err
 
 
 PREFERENCES = ("id", "prompt", "chosen", "rejected", "judge_choice")

@@ -216,6 +216,35 @@ def test_scores_of_langfuse_are_read_in_every_form_of_its_exports(tmp_path: Path
     assert {rating.run for rating in table.ratings} == {""}  # two observations of a trace are no repeat
 
 
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv"])
+def test_traces_of_langfuse_are_refused_with_what_to_export(
+    command: Command, tmp_path: Path, form: str
+) -> None:
+    """Its scores are means over whoever gave them, in lists without a source."""
+    row = {"id": "t1", "timestamp": "2026-11-01T10:00:00.000Z", "name": "chat", "userId": None}
+    row |= {
+        "sessionId": None,
+        "bookmarked": False,
+        "public": False,
+        "input": "q",
+        "output": "a",
+        "tone": [0.5],
+    }
+    path = tmp_path / f"traces.{form}"
+    if form == "csv":
+        with path.open("w", newline="") as stream:
+            csv.writer(stream).writerows([row, [json.dumps(cell) for cell in row.values()]])
+    else:
+        path.write_text(json.dumps([row] if form == "json" else row))
+    for line in (("import", path.name, "--out", "sheet"), ("estimate", path.name, "--design", "random")):
+        done = command(*line)
+        assert done.code == 2
+        assert done.err.endswith(
+            f"{path.name}: the table of traces of Langfuse holds means of scores and not who gave them, "
+            "expected its table of scores; export that from the page Scores.\n"
+        )
+
+
 def test_phoenix_has_several_annotations_of_one_name(tmp_path: Path) -> None:
     def annotation(kind: str, score: float | None, **more: Any) -> dict[str, Any]:
         result = {"label": "pass", "score": score}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,8 @@ from steelyard.version import __version__
 
 pytest.importorskip("hatchling", reason="of the extra dev")
 ROOT = Path(__file__).parents[1]
+STEERS = ("PYTHONPATH", "PIP_", "PIPX_", "UV_", "XDG_", "VIRTUAL_ENV")
+"""Variables that would lead an installer elsewhere."""
 RUN_TIME = (
     "commands/demo_record.zip",
     "commands/demo_published.zip",
@@ -75,24 +82,92 @@ def test_the_wheel_holds_what_the_program_reads(wheel: Path) -> None:
     assert held == files | {"guides/fix-a-judge.md"}
 
 
-def test_the_installed_command_runs_without_the_sources(wheel: Path, tmp_path: Path) -> None:
-    venv.create(tmp_path / "env", symlinks=True)
-    python = tmp_path / "env" / "bin" / "python"
-    words = ["install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", str(wheel)]
-    subprocess.run([sys.executable, "-m", "pip", "--python", str(python), *words], check=True)
-    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")  # of this environment
-    given = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+@dataclass(frozen=True)
+class Stranger:
+    """Somebody with an empty home and an index on disk that has the dependencies and no more."""
 
-    def run(*words: str) -> str:
+    home: Path
+    index: Path
+
+    def run(self, *words: str | Path) -> str:
+        offline = {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(self.index)}
+        offline |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.index), "PIP_CONFIG_FILE": os.devnull}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(STEERS)}
         done = subprocess.run(
-            words, cwd=tmp_path, env=given, capture_output=True, text=True, check=False, timeout=60
+            words,
+            cwd=self.home,
+            env={**kept, **offline, "HOME": str(self.home), "UV_PYTHON_DOWNLOADS": "never"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    place = run(str(python), "-c", "import steelyard; print(steelyard.__file__)")
-    assert Path(place.strip()).is_relative_to(site)
-    command = str(tmp_path / "env" / "bin" / "steelyard")
-    assert __version__ in run(command, "--version")
-    assert "none was made for this" in run(command, "demo")
+
+@pytest.fixture
+def stranger(index: Path, tmp_path: Path) -> Stranger:
+    home = tmp_path / "home"
+    home.mkdir()
+    return Stranger(home, index)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel for each requirement of build and run that stands for the package of this environment."""
+    folder = tmp_path_factory.mktemp("index")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for requirement in (*project["build-system"]["requires"], *project["project"]["dependencies"]):
+        (name,) = re.findall(r"^[\w-]+", requirement)
+        _write_stand_in(folder, name, metadata.version(name))
+    return folder
+
+
+def _write_stand_in(folder: Path, name: str, version: str) -> None:
+    stem = f"{name.replace('-', '_')}-{version}"
+    files = {
+        f"{name}.pth": sysconfig.get_path("purelib"),
+        f"{stem}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}",
+        f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any",
+    }
+    record = f"{stem}.dist-info/RECORD"
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
+        for path, text in {**files, record: "\n".join(f"{path},," for path in (*files, record))}.items():
+            archive.writestr(path, text + "\n")
+
+
+def tool(name: str) -> str:
+    """A tool of this environment, or else of the machine."""
+    path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ["PATH"]))
+    return shutil.which(name, path=path) or pytest.skip(f"{name} is not installed")
+
+
+def install(installer: str, source: Path, stranger: Stranger) -> list[str]:
+    """The command that a reader types afterwards."""
+    python = ("--python", sys.executable)
+    if installer == "uvx":
+        return [tool("uvx"), *python, "--from", str(source), "steelyard"]
+    if installer == "pip":
+        venv.create(stranger.home / "env", symlinks=True)
+        pip = (sys.executable, "-m", "pip", "--python", stranger.home / "env" / "bin" / "python")
+        stranger.run(*pip, "install", "--quiet", "--disable-pip-version-check", source)
+        return [str(stranger.home / "env" / "bin" / "steelyard")]
+    first, *words = installer.split()
+    stranger.run(tool(first), *words, "install", *python, source)
+    return [str(stranger.home / ".local" / "bin" / "steelyard")]
+
+
+@pytest.mark.parametrize(
+    ("installer", "form"),
+    [
+        *(("pip", "checkout"), ("pip", "wheel"), ("pipx", "checkout"), ("pipx", "wheel")),
+        *(("uv tool", "checkout"), ("uvx", "wheel")),
+    ],
+)
+def test_a_stranger_installs_it_and_sees_the_demo(
+    installer: str, form: str, sdist: Path, wheel: Path, stranger: Stranger
+) -> None:
+    """The sdist is what a checkout holds without its tests."""
+    command = install(installer, sdist if form == "checkout" else wheel, stranger)
+    assert "none was made for this" in stranger.run(*command, "demo")

@@ -34,7 +34,7 @@ from steelyard.tasks.sources.items import (
     parse_columns,
     repeated_texts,
 )
-from steelyard.tasks.sources.read import Format, _lines, _rows, encoding_of, read_table
+from steelyard.tasks.sources.read import Format, _lines, _rows, csv_header, encoding_of, read_table
 from steelyard.tasks.sources.table import LabelMap, PerStratum, draw
 from steelyard.tasks.task import Item
 
@@ -169,6 +169,15 @@ def test_bytes_that_windows_does_not_know_are_latin_1() -> None:
     assert encoding_of(b"caf\xe9 \x80") == "cp1252"
     assert encoding_of(b"caf\xe9 \x81") == "latin-1"
     assert encoding_of("日本語のテキスト".encode()) == "utf-8"
+
+
+@pytest.mark.parametrize("line", ["sep=;\r\n", '"sep=;"\n', "SEP=;\r"])
+def test_the_line_of_a_spreadsheet_that_names_the_delimiter_is_no_header(tmp_path: Path, line: str) -> None:
+    path, end = tmp_path / "d.csv", line.rpartition(";")[2].lstrip('"')
+    path.write_text(f"{line}id;answer{end}1;a, b{end}2;c{end}", encoding="utf-8-sig", newline="")
+    table = read_table(path)
+    assert table.columns == csv_header(path) == ("id", "answer")
+    assert [record.values["answer"] for record in table.records] == ["a, b", "c"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -609,11 +618,48 @@ def test_a_missing_extra_is_one_sentence(
         load(path)
 
 
+def test_an_extra_that_cannot_be_loaded_is_not_called_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "pyarrow"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        'raise ImportError("numpy.core.multiarray failed to import\\nsee below")'
+    )
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "d.parquet").write_bytes(b"x")
+    fault = (
+        r"d\.parquet: Parquet needs pyarrow, which cannot be loaded \(numpy\.core\.multiarray failed to "
+        r"import\); run pip install --force-reinstall pyarrow\.$"
+    )
+    with pytest.raises(DataError, match=fault):
+        load(tmp_path / "d.parquet")
+    (package / "__init__.py").write_text("import no_such_dependency")
+    with pytest.raises(DataError, match=r"cannot be loaded \(No module named 'no_such_dependency'"):
+        load(tmp_path / "d.parquet")
+
+
 def test_an_xlsx_that_is_a_zip_of_something_else(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "d.xlsx", "w") as archive:
         archive.writestr("hello.txt", "hello")
     with pytest.raises(DataError, match="not a readable XLSX file"):
         load(tmp_path / "d.xlsx")
+
+
+def test_names_and_rows_may_stand_apart(tmp_path: Path) -> None:
+    """As in eval_results_table.json of MLflow 2.22, and as pandas writes with `orient="split"`."""
+    path = tmp_path / "eval_results_table.json"
+    table = {"columns": ["inputs", "tone/v1/score"], "data": [["q0", 2], ["q1", 5]]}
+    path.write_text(json.dumps(table))
+    assert [record.values for record in read_table(path).records] == [
+        {"inputs": "q0", "tone/v1/score": 2},
+        {"inputs": "q1", "tone/v1/score": 5},
+    ]
+    path.write_text(json.dumps({**table, "data": [["q0", 2], ["q1"]]}))
+    with pytest.raises(DataError, match="found an object without one list of rows"):
+        read_table(path)
 
 
 def test_the_format_may_be_said(tmp_path: Path) -> None:

@@ -138,6 +138,27 @@ def test_the_scale_follows_from_the_rows(
     assert columns.items() <= body["data"]["columns"].items()
 
 
+def test_odd_names_and_words_are_given_as_to_measure(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(
+        "Frage;Bot-Antwort;Urteil\r\nq;x;ok\r\nq2;y;nicht ok\r\n".encode("utf-8-sig")
+    )
+    named = ("init", "-j", "planted/rater", "--data", "t.csv", "--columns")
+    named += ("request=Frage,response=Bot-Antwort,label=Urteil",)
+    done = command(*named)
+    assert done.code == 2
+    assert "say what they mean with --values 'nicht ok=NUMBER,ok=NUMBER'." in done.err
+    done = command(*named, "--values", "ok=1,nicht ok=0")
+    assert done.code == 0, done.err
+    body = yaml.safe_load((tmp_path / "study.yaml").read_text())
+    assert body["task"]["scale"] == "binary"
+    assert body["data"] == {
+        "path": "t.csv",
+        "columns": {"request": "Frage", "response": "Bot-Antwort", "label": "Urteil"},
+        "labels": {"ok": "1", "nicht ok": "0"},
+    }
+    assert command("measure", "study.yaml", "--dry-run").code == 0
+
+
 def test_a_prompt_that_shows_one_answer_scores_the_built_in_texts(command: Command, tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("{request} {response} Is it right? Reply 1 or 0.\n")
     done = command("init", "-j", "planted/rater", "--prompt", "one.md")

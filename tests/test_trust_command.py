@@ -285,7 +285,7 @@ def test_a_table_without_labels(command: Command, verdicts: Path) -> None:
         (("--price", "verdict=1", "--price", "verdict=2"), "priced twice"),
         (("--bind", "planted/rater"), "--bind: found without --scale"),
         (("--error", "0"), "--error: found '0', expected a number from 0.001 to 0.5"),
-        (("--certificate", "none.json", "--scale", "binary"), "none.json: cannot be read"),
+        (("--certificate", "none.json", "--scale", "binary"), "none.json: no such file"),
     ],
 )
 def test_options_that_make_no_sense(

@@ -54,6 +54,8 @@ class InitOptions:
         "Judge, as for `measure`.", "JUDGE", ("--judge", "-j"), shell_complete=complete_judges
     )
     data: Path | None = setting("Table of answers [built-in texts].", "FILE", kind="file")
+    columns: str | None = setting("Column mapping: request=q,response=a,label=l [by their names].", "MAP")
+    values: str | None = setting("Words of labels: sound=1,unsound=0.", "WORD=ANSWER,…")
     prompt: Path | None = setting("Prompt of the judge [Steelyard's own].", "FILE", kind="file")
     purpose: str | None = setting(
         "What it is measured for: look, gate, compare or score [look].",
@@ -89,7 +91,7 @@ def init(options: InitOptions) -> None:
     purpose = options.purpose or "look"
     if asks and not options.purpose:
         purpose = click.prompt("What for", default="look", type=OneOf(PURPOSES))
-    study = NewStudy(judge, data, prompt, purpose)
+    study = NewStudy(judge, data, prompt, purpose, options.columns, options.values)
     text = study.text(path.parent)
     path.write_text(text, encoding="utf-8")
     try:

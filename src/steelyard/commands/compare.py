@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.commands.import_verdicts import ImportFolder
+from steelyard.core.files import no_such
 from steelyard.core.text import pluralize
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.instrument_card import JudgeEntry
@@ -45,7 +46,9 @@ class Target:
         for place in range(len(text) - 1, 0, -1):
             if text[place] == ":" and Path(text[:place]).is_dir():
                 return cls(Path(text[:place]), text[place + 1 :])
-        raise ConfigError(f"{text}: no such folder, expected DIR or DIR:JUDGE with a run folder as DIR.")
+        raise ConfigError(
+            f"{text}: {no_such(Path(text), 'folder')}, expected DIR or DIR:JUDGE with a run folder as DIR."
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,9 @@ class Verdicts:
 
 def load_verdicts(folder: Path) -> Verdicts:
     if not folder.is_dir():
-        raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
+        raise ConfigError(
+            f"{folder}: {no_such(folder, 'folder')}, expected one that `measure` or `import` wrote."
+        )
     run, imported = RunFolder(folder), ImportFolder.at(folder)
     if imported is not None:
         recorded = imported.load()

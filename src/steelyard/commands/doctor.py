@@ -73,7 +73,7 @@ def machine_checks() -> Iterator[DoctorCheck]:
     free = shutil.disk_usage(Path.cwd()).free
     yield DoctorCheck("disk", "ok" if free > 1e9 else "broken", f"{free / 1e9:.1f} GB free here")
     missing = parquet_missing()
-    missing_text = f"{missing}, so runs have no {PARQUET}; run pip install pyarrow"
+    missing_text = f"{missing}, or runs have no {PARQUET}"
     yield DoctorCheck(
         "Parquet", "absent" if missing else "ok", missing_text if missing else f"runs have {PARQUET}"
     )

@@ -49,7 +49,7 @@ class ExportedTable(NamedTuple):
 
 def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTable]:
     if form == PARQUET and (missing := parquet_missing()) is not None:
-        raise ConfigError(f"--parquet: {missing}; run pip install pyarrow.")
+        raise ConfigError(f"--parquet: {missing}.")
     run = ViewedRun(folder)
     loaded = run.load()
     try:

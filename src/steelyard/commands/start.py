@@ -14,19 +14,22 @@ from dataclasses import dataclass
 from importlib.resources import files
 from os.path import relpath
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import yaml
 
 from steelyard.core.field_names import known
 from steelyard.core.files import write_error
+from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError, SteelyardError
 from steelyard.providers.provider import model_info
 from steelyard.run_folder.run_folder import SHEETS, RunFolder
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import scale_name
-from steelyard.tasks.sources.found_columns import ColumnFinder
-from steelyard.tasks.sources.table import is_missing, normal
+from steelyard.tasks.sources.items import parse_columns
+from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.table import Table, is_missing, normal
 
 PURPOSES: Mapping[str, str] = {
     "look": "a first look",
@@ -51,6 +54,10 @@ class NewStudy:
     data: Path | None
     prompt: Path | None
     purpose: str
+    columns: str | None = None
+    """The map of the table's columns, as the command line writes it; by their names without."""
+    values: str | None = None
+    """Answers by the words of the labels."""
 
     def text(self, folder: Path) -> str:
         """The file as it stands in the folder: comments say what else may be set."""
@@ -65,15 +72,21 @@ class NewStudy:
         return "\n".join([*lines, ""])
 
     def _of_data(self, data: Path, folder: Path) -> Iterator[str]:
-        _, scale, finder = DataConfig(path=str(data)).with_found_columns(Path(), None)
-        columns = {} if finder is None else finder.columns
-        if finder is not None:
-            name = _numbers(finder, columns.get("label")) if scale is None else scale_name(scale)
+        given = None if self.columns is None else parse_columns(self.columns)
+        words: dict[Any, Any] = parse_map(self.values or "", "--values", "WORD=ANSWER", "sound=1,unsound=0")
+        config = DataConfig(path=str(data), columns=given, labels=words or None)
+        found, scale, finder = config.with_found_columns(Path(), None)
+        columns = {} if found.columns is None else dict(found.columns.used())
+        if columns:
+            table = read_table(data) if finder is None else finder.table
+            name = _numbers(table, columns.get("label")) if scale is None else scale_name(scale)
             yield f"task: {_flow({'scale': name, 'rubric': RUBRIC})}  # say here what makes an answer good"
         yield "data:"
         yield f"  path: {_flow(_path(data, folder))}"
         if columns:
             yield f"  columns: {_flow(columns)}"
+        if words:
+            yield f"  labels: {_flow(words)}"
         yield "  # sample: 100  # so many rows instead of all"
         yield "# probes: [reliability]  # what is tried beside the rows as they are; see `steelyard probes`"
 
@@ -103,17 +116,17 @@ def _path(path: Path, folder: Path) -> str:
     return Path(relpath(path, folder)).as_posix()
 
 
-def _numbers(finder: ColumnFinder, column: str | None) -> str:
+def _numbers(table: Table, column: str | None) -> str:
     """The scale that labels are on which are no words of a binary one."""
-    cells = () if column is None else (record.values.get(column) for record in finder.table.records)
+    cells = () if column is None else (record.values.get(column) for record in table.records)
     labels = sorted({normal(cell) for cell in cells if not is_missing(cell)})
     numbers = [int(label) for label in labels if label.removeprefix("-").isdigit()]
     words = [label for label in labels if not label.removeprefix("-").isdigit()]
     if words:
         raise DataError(
-            f"{finder.table.name}: column {column!r} holds {' and '.join(map(repr, words[:2]))}, expected "
-            "whole numbers or words such as good and bad; replace them, or give the column another name to "
-            "leave it out."
+            f"{table.name}: column {column!r} holds {' and '.join(map(repr, words[:2]))}, expected whole "
+            "numbers or words such as good and bad; say what they mean with --values "
+            f"{quote(','.join(f'{word}=NUMBER' for word in words[:6]))}."
         )
     low, high = min(numbers, default=0), max(numbers, default=1)
     return "binary" if {low, high} <= {0, 1} else f"{low}-{high}"

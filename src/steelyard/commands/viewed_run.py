@@ -19,6 +19,7 @@ from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.commands.report import current_datasheet
 from steelyard.core.arrays import Floats, Ints
 from steelyard.core.content_hash import digests_of
+from steelyard.core.files import no_such
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.example_selection import ExampleSelector
 from steelyard.datasheet.example_selection import explain as reason_to_count
@@ -133,8 +134,9 @@ class ViewedRun:
         self.companions: Sequence[ViewedRun] = (self,)
         """The runs that are shown together, this one among them."""
         if self._import is None and not self._run.database.exists():
+            lack = "no run.db found" if path.is_dir() else no_such(path, "folder")
             raise ConfigError(
-                f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
+                f"{path}: {lack}, expected a folder that `measure` or `import` wrote; name another."
             )
         with suppress(StoreError):  # a damaged file is told on its pages
             self._run.check_format()

@@ -29,7 +29,9 @@ def no_such(path: Path, kind: str = "file") -> str:
     return f"no such {kind}" + ("" if path.is_absolute() else f" in {Path.cwd()}")
 
 
-def read_problem(path: Path, error: OSError) -> str:
+def read_problem(path: Path, error: OSError | ValueError) -> str:
+    if not isinstance(error, OSError):
+        return "is not text in UTF-8"
     missing = error.errno == errno.ENOENT
     return no_such(path) if missing else f"cannot be read ({error.strerror or error})"
 

@@ -34,6 +34,14 @@ def may_run_code() -> bool:
     return _runs_code.get()
 
 
+def import_problem(package: str, error: Exception) -> str:
+    """Why a package that is not required could not be imported: it is absent, or there and damaged."""
+    if isinstance(error, ModuleNotFoundError) and error.name == package:
+        return f"is not installed; run pip install {package}"
+    reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    return f"cannot be loaded ({reason}); run pip install --force-reinstall {package}"
+
+
 def import_place(place: str) -> ModuleType:
     """The module of this name, or of this file where it ends in `.py`; the working folder is searched too."""
     here, finder = str(Path.cwd()), _FreshFinder(Path.cwd())

@@ -63,7 +63,7 @@ class MappedTable:
         """With the columns of a file that its names tell."""
         judges = self.judges or ([self.judge] if self.judge else [])
         finder = find_recorded_columns(self._read(path), self.columns, judges, self.values)
-        found = replace(self, columns=finder.columns, mapping=finder.line())
+        found = replace(self, columns=finder.columns, mapping=finder.line(judges=self.judges))
         words = PREFERENCE if found._preference and "first" not in found.columns else {}
         return replace(found, values={**words, **self.values})
 

@@ -43,8 +43,12 @@ class Export:
     """True where the file is one object."""
     columns: tuple[Collection[str], ...] = ()
     """Columns by which a CSV of the tool is known, one set for each form."""
+    lack: str = ""
+    """Why a file holds no ratings, and what to export in its place."""
 
     def rows(self, path: Path) -> Iterator[RatingRow]:
+        if self.lack:
+            raise DataError(f"{path}: {self.lack}")
         bodies = _bodies(path)
         for number, body in enumerate(bodies[:1] if self.whole else bodies, start=1):
             where = f"{path}, row {number}"
@@ -201,6 +205,10 @@ def _opentelemetry(body: Body) -> Iterator[RatingRow]:
     yield _row(item, name, UNKNOWN, None if about.get("error.type") else cell)
 
 
+TRACES_OF_LANGFUSE = ("id", "timestamp", "sessionId", "bookmarked", "public")
+"""Of the keys that each row of its exported traces has."""
+
+
 def _has(*keys: str) -> Callable[[Body], bool]:
     return lambda body: all(key in body for key in keys)
 
@@ -229,6 +237,14 @@ EXPORTS = (
             ("traceId", "source", "name", "value", "stringValue"),
             ("trace_id", "source", "name", "value", "string_value"),
         ),
+    ),
+    Export(
+        "Langfuse",
+        _has(*TRACES_OF_LANGFUSE),
+        lambda _: iter(()),
+        columns=(TRACES_OF_LANGFUSE,),
+        lack="the table of traces of Langfuse holds means of scores and not who gave them, expected its "
+        "table of scores; export that from the page Scores.",
     ),
     Export(
         "OpenTelemetry",

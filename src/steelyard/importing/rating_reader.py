@@ -213,6 +213,7 @@ def _with_raters(finder: ColumnFinder, how: RatingColumns) -> RatingColumns:
                 f"{option} {quote(likely[0])}."
             )
     if not judges and not people:
+        finder.check_header()
         listed = ", ".join(map(repr, table.columns[:12]))
         guess = (finder.verdict_columns() or ["COLUMN"])[0]
         raise DataError(

@@ -158,10 +158,12 @@ class RatingColumns:
 def parse_values(text: str | None) -> dict[str, float]:
     """Numbers by word, as the command line writes them."""
     words = parse_map(text or "", "--values", "WORD=NUMBER", "good=1,bad=0")
-    try:
-        return {normal(word): float(number) for word, number in words.items()}
-    except ValueError as error:
-        raise ConfigError(f"--values: {error}, expected numbers, as in good=1,bad=0.") from error
+    for word, number in words.items():
+        if not is_number(number):
+            raise ConfigError(
+                f"--values: {word!r} means {number!r}, expected a number, as in good=1,bad=0; correct it."
+            )
+    return {normal(word): float(number) for word, number in words.items()}
 
 
 WINS = {word: {"1": 1.0, "2": 0.0, "tie": 0.5}[slot] for word, slot in SLOTS.items()} | {"0": 0.0, "0.5": 0.5}

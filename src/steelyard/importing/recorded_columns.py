@@ -15,6 +15,7 @@ from steelyard.tasks.sources.found_columns import (
     VERDICT,
     ColumnFinder,
     ColumnPart,
+    as_judges,
     is_preference,
     text_parts,
 )
@@ -92,7 +93,7 @@ def find_recorded_columns(
         listed = ", ".join(map(repr, named[:-1])) + f" and {named[-1]!r}"
         raise DataError(
             f"{table.name}: columns {listed} could each be the judge's verdict, expected one; say which, as "
-            f"in --judge {quote(named[0])}, or name several judges: {_as_judges(named)}."
+            f"in --judge {quote(named[0])}, or name several judges: {as_judges(named)}."
         )
     compared = bool(given.keys() & {*COMPARED}) or (
         not given.keys() & {*SCORED}
@@ -116,7 +117,11 @@ def find_recorded_columns(
             finder, needed = ColumnFinder(table, given, values), (_ANSWER, _PAIR)
             finder.take(_PAIR, *texts)
         raise finder.missing(
-            *needed, more=f", or name several judges: {_as_judges(likely)}" if len(likely) > 1 else ""
+            *needed, more=f", or name several judges: {as_judges(likely)}" if len(likely) > 1 else ""
+        )
+    if not compared:
+        finder.check_words(
+            *own, *(finder.columns[part] for part in ("score", "expected") if part in finder.columns)
         )
     return finder
 
@@ -138,7 +143,3 @@ def _check_judges(table: Table, given: Mapping[str, str], judges: Sequence[str])
             )
     for judge in judges:
         table.require(judge, "the verdicts of a judge")
-
-
-def _as_judges(columns: Sequence[str]) -> str:
-    return " ".join(f"--judge {quote(name)}" for name in columns)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.core.content_hash import content_hash, short_hash
+from steelyard.core.foreign_code import import_problem
 from steelyard.errors import ConfigError, DataError, StoreError
 from steelyard.providers.provider import connect
 from steelyard.run_folder.call_examples import RunCalls
@@ -39,9 +40,9 @@ MARK = "steelyard"
 def require_inspect(wanted: str) -> None:
     try:
         import inspect_ai  # noqa: F401
-    except ImportError as error:
+    except Exception as error:  # of a damaged installation, nearly anything
         raise ConfigError(
-            f"{wanted}: needs inspect_ai, which is not installed; run pip install inspect_ai."
+            f"{wanted}: needs inspect_ai, which {import_problem('inspect_ai', error)}."
         ) from error
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from steelyard.core.files import no_such
 from steelyard.core.text import plural, pluralize
 from steelyard.core.threads import Debouncer
 from steelyard.errors import ConfigError, DataError, RunError
@@ -109,8 +110,9 @@ class ReviewSession(VoteSession):
         """
         run = RunFolder(folder)
         if not run.database.exists() and not run.reviews.exists():
+            lack = "no run.db found" if folder.is_dir() else no_such(folder, "folder")
             raise ConfigError(
-                f"{folder}: no run.db found, expected a folder that `steelyard generate` writes into; run "
+                f"{folder}: {lack}, expected a folder that `steelyard generate` writes into; run "
                 "that first, or name another folder."
             )
         run.check_format()

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from steelyard.core.files import read_problem
 from steelyard.core.validation import checked
 from steelyard.errors import DataError
 from steelyard.importing.jsonl import parse_object
@@ -59,7 +60,7 @@ def import_votes(session: ReviewSession, path: Path, reviewer: str) -> ImportedV
     try:
         written = path.read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); name another file.") from error
+        raise DataError(f"{path}: {read_problem(path, error)}; name another file.") from error
     items = session.items()
     wanted: list[tuple[str, str, VoteRequest]] = []
     for number, text in enumerate(written, start=1):

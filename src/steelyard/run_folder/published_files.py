@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.core.files import atomic_write, atomic_write_text, signature
+from steelyard.core.files import atomic_write, atomic_write_text, no_such, signature
+from steelyard.core.foreign_code import import_problem
 from steelyard.core.text import percent, pluralize
 from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.datasheet import Datasheet
@@ -37,7 +38,9 @@ ESTIMATE, ESTIMATE_SCHEMA = "estimate.json", "steelyard.estimate/1"
 
 def read_datasheet(folder: Path) -> Datasheet:
     if not folder.is_dir():
-        raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
+        raise ConfigError(
+            f"{folder}: {no_such(folder, 'folder')}, expected one that `measure` or `import` wrote."
+        )
     path = folder / JSON
     if not path.exists():
         raise ConfigError(
@@ -112,10 +115,10 @@ def remove_published(folder: Path) -> None:
 def parquet_missing() -> str | None:
     """Why no Parquet is written; None where it is. A damaged installation must not cost a run its end."""
     try:
+        import pyarrow
         import pyarrow.parquet  # noqa: F401
     except Exception as error:
-        absent = isinstance(error, ModuleNotFoundError)
-        return "pyarrow is not installed" if absent else f"pyarrow cannot be loaded ({error})"
+        return f"pyarrow {import_problem('pyarrow', error)}"
     return None
 
 
@@ -147,8 +150,8 @@ def write_xlsx(path: Path, results: Results) -> None:
         from openpyxl import Workbook
         from openpyxl.cell import WriteOnlyCell
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-    except ImportError as error:
-        raise ConfigError("--xlsx: openpyxl is not installed; run pip install openpyxl.") from error
+    except Exception as error:  # as above
+        raise ConfigError(f"--xlsx: needs openpyxl, which {import_problem('openpyxl', error)}.") from error
     if len(results) > MAX_SHEET_ROWS:
         raise ConfigError(
             f"--xlsx: {pluralize(len(results), 'row')}, and a sheet holds {MAX_SHEET_ROWS:,}; use --parquet."

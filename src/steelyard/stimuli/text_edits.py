@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from steelyard.errors import UnknownNameError
@@ -132,12 +132,16 @@ def indentation(text: str, rng: random.Random) -> str | None:
 
 
 def _prose_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    stretches = prose_stretches(text)
-    return [
-        match
-        for match in pattern.finditer(text)
-        if any(start <= match.start() and match.end() <= end for start, end in stretches)
-    ]
+    """Those that lie in one stretch of prose: both come in the order of the text, so one walk finds them."""
+    stretches = iter(prose_stretches(text))
+    start, end = next(stretches, (0, 0))
+    found = []
+    for match in pattern.finditer(text):
+        while end < match.end():
+            start, end = next(stretches, (len(text), len(text)))
+        if start <= match.start():
+            found.append(match)
+    return found
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?=\S)")
@@ -239,14 +243,14 @@ def typos(text: str, share: float, rng: random.Random) -> str | None:
     order = rng.sample(range(len(words)), len(words))
     seeds = [rng.getrandbits(64) for _ in words]
     taken = PROTECTED.union(_LETTERS.findall(text.lower()))
-    slips = {}
-    for number in order:
+    distinct = {text[start:end] for start, end in words}
+    able = {word for word in distinct if any(_is_new(slip, word, taken) for slip in _slips(word))}
+    order = [number for number in order if text[slice(*words[number])] in able]
+    hit = {}
+    for number in order[: max(1, round(share * len(order)))]:
         start, end = words[number]
-        slip = _slip(text[start:end], random.Random(seeds[number]), taken)
-        if slip is not None:
-            slips[start, end] = slip
-    hit = list(slips.items())[: max(1, round(share * len(slips)))]
-    return replace_spans(text, dict(hit)) if hit else None
+        hit[start, end] = _slip(text[start:end], random.Random(seeds[number]), taken)
+    return replace_spans(text, hit) if hit else None
 
 
 def _words(text: str) -> list[tuple[int, int]]:
@@ -261,35 +265,41 @@ def _words(text: str) -> list[tuple[int, int]]:
             if not word or not whole:
                 continue
             letters = word["word"]
-            begins = text[: token.start()].rstrip(" \t")[-1:] in _SENTENCE_ENDS
+            begins = _sign_before(text, token.start()) in _SENTENCE_ENDS
             named = letters.isupper() or (letters[0].isupper() and not begins)
             if not named and letters.lower() not in PROTECTED:
                 places.append((token.start() + word.start("word"), token.start() + word.end("word")))
     return places
 
 
-def _slip(word: str, rng: random.Random, taken: frozenset[str]) -> str | None:
-    """The word with one slip inside it that is no word of the text, or None where every slip is."""
+def _sign_before(text: str, place: int) -> str:
+    """The sign before spaces and tabs that end here; empty where there is none."""
+    while place and text[place - 1] in " \t":
+        place -= 1
+    return text[max(0, place - 1) : place]
+
+
+def _slip(word: str, rng: random.Random, taken: frozenset[str]) -> str:
+    """The word with one slip inside it that is no word of the text; there is one."""
+    slips = [*_slips(word)]
+    return next(slip for slip in rng.sample(slips, len(slips)) if _is_new(slip, word, taken))
+
+
+def _slips(word: str) -> Iterator[str]:
     inner = range(1, len(word) - 1)
-    swaps = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in inner[:-1]]
-    drops = [word[:i] + word[i + 1 :] for i in inner]
-    doubles = [word[:i] + word[i] + word[i:] for i in inner]
-    slips = [*swaps, *drops, *doubles, *_neighbours(word)]
-    for slip in rng.sample(slips, len(slips)):
-        if slip != word and slip.lower() not in taken:
-            return slip
-    return None
-
-
-def _neighbours(word: str) -> list[str]:
-    slips = []
-    for i in range(1, len(word) - 1):
+    yield from (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in inner[:-1])
+    yield from (word[:i] + word[i + 1 :] for i in inner)
+    yield from (word[:i] + word[i] + word[i:] for i in inner)
+    for i in inner:
         for row in _ROWS:
             place = row.find(word[i])
             if place >= 0:
                 beside = row[max(0, place - 1) : place] + row[place + 1 : place + 2]
-                slips += [word[:i] + key + word[i + 1 :] for key in beside]
-    return slips
+                yield from (word[:i] + key + word[i + 1 :] for key in beside)
+
+
+def _is_new(slip: str, word: str, taken: frozenset[str]) -> bool:
+    return slip != word and slip.lower() not in taken
 
 
 AUTHORITIES = (

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import ConfigDict
 
+from steelyard.core.files import read_problem
 from steelyard.core.registry import Spec
 from steelyard.core.validation import Expected, StrictModel, checked, format_value, parse_map
 from steelyard.errors import ConfigError
@@ -354,7 +355,7 @@ def text_or_file(value: str, folder: Path, where: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{where}: cannot read {path} ({error}); expected a UTF-8 text file.") from error
+        raise ConfigError(f"{where}: {path}: {read_problem(path, error)}; expected a text file.") from error
 
 
 def _reader(given: str | Mapping[str, str], where: str) -> Spec:

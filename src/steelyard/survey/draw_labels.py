@@ -13,7 +13,7 @@ from statistics import fmean
 
 import numpy as np
 
-from steelyard.core.files import atomic_write_text, write_error
+from steelyard.core.files import atomic_write_text, read_problem, write_error
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
@@ -83,8 +83,7 @@ def read_rubric(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ConfigError(f"{path}: cannot be read ({reason}); name a text file with --rubric.") from error
+        raise ConfigError(f"{path}: {read_problem(path, error)}; name a text file with --rubric.") from error
 
 
 def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -> LabelDraw:
@@ -252,6 +251,8 @@ def _known_parts(source: Path, how: RatingColumns) -> dict[str, str]:
     raters = (*how.judges, *how.people)
     finder = ColumnFinder(flattened(read_table(source)), {}, option="--texts", taken=raters)
     finder.take(*(ColumnPart(part, f"the {part}", (part,), TEXT) for part in TEXT_PARTS))
+    if "response" not in finder.columns:  # as `import` takes it
+        finder.take(ColumnPart("response", "the text", ("text",), TEXT))
     return finder.columns
 
 

@@ -57,6 +57,7 @@ def guess_table(path: Path, values: Mapping[str, float], option: str | None) -> 
     table = flattened(read_table(path))
     preference = PREFERENCE if is_preference(table.columns) else {}
     finder = ColumnFinder(table, {}, {**preference, **values})
+    finder.check_header()
     checks = [DoctorCheck(f"column {name}", *_guess(finder, name)) for name in finder.table.columns]
     columns = _verdict_map(finder, values)
     if columns is None:
@@ -143,9 +144,13 @@ def _texts(finder: ColumnFinder) -> str:
 
 
 def _words_without_value(finder: ColumnFinder) -> Iterator[tuple[str, list[str]]]:
-    for column in finder.table.columns:
-        words = sorted({normal(cell) for cell in finder.cells(column)} - {*LOST})
-        if known(column) in ("verdict", "score") and 1 < len(words) <= 12 and not finder.is_readable(column):
+    """Of columns that are verdicts by their names, or hold the same words, as verdicts and labels do."""
+    held = {
+        name: sorted({normal(cell) for cell in finder.cells(name)} - {*LOST}) for name in finder.table.columns
+    }
+    for column, words in held.items():
+        likely = known(column) in ("verdict", "score") or [*held.values()].count(words) > 1
+        if likely and 1 < len(words) <= 12 and not finder.is_readable(column):
             yield column, words[:6]
 
 

@@ -18,6 +18,7 @@ from steelyard.commands.gate.gate import Moment, certified_judge, read_certifica
 from steelyard.commands.gate.ruling import PASS
 from steelyard.commands.report import current_datasheet
 from steelyard.core.content_hash import content_hash, short_hash
+from steelyard.core.files import read_problem
 from steelyard.core.validation import checked
 from steelyard.errors import CertificateError, ConfigError
 from steelyard.providers.provider import shows_question
@@ -240,7 +241,7 @@ def read_trust(path: Path) -> TrustFile:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}), expected {NAME}; {again}.") from error
+        raise ConfigError(f"{path}: {read_problem(path, error)}, expected {NAME}; {again}.") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid JSON, expected {NAME}; {again}.") from error
     if not isinstance(body, dict) or body.get("schema") != SCHEMA:

@@ -36,7 +36,7 @@ from steelyard.commands.gate.ruling import (
 )
 from steelyard.commands.report import current_datasheet, current_lines, has_record
 from steelyard.core.content_hash import content_hash, short_hash
-from steelyard.core.files import atomic_write_text
+from steelyard.core.files import atomic_write_text, read_problem
 from steelyard.core.validation import reason
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import JudgeEntry
@@ -155,7 +155,7 @@ def read_certificate(path: Path) -> Certificate:
         certificate = Certificate.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise ConfigError(
-            f"{path}: cannot be read ({error.strerror}), expected a certificate; write one with "
+            f"{path}: {read_problem(path, error)}, expected a certificate; write one with "
             "`steelyard gate DIR --policy FILE`."
         ) from error
     except ValidationError as error:

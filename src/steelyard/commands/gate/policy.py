@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from steelyard.core.files import read_problem
 from steelyard.core.validation import checked
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import condition
@@ -111,7 +112,7 @@ def load_policy(path: Path) -> Policy:
         body = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError) as error:
         known = ", ".join(SHIPPED)
-        raise ConfigError(f"{path}: cannot be read ({error}); name a policy file, or {known}.") from error
+        raise ConfigError(f"{path}: {read_problem(path, error)}; name a policy file, or {known}.") from error
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{path}: not YAML ({problem}); correct it.") from error

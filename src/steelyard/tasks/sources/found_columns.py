@@ -29,6 +29,7 @@ _LOOKED_AT = 2_000
 _MOST_WORDS, _LONGEST_WORD = 12, 40
 """A column of more or longer words than these holds no verdicts."""
 _DEEPEST = 3
+_USUAL_WORDS = {*BINARY_WORDS, *SLOTS, *LOST}
 NAMES_OF_PEOPLE = ("human", "humans", "people", "person", "annotator", "expert")
 """Words of which a column has one that people wrote; a label may be a model's."""
 
@@ -58,6 +59,10 @@ def is_preference(columns: Iterable[str]) -> bool:
 def names_better(first: str | None, second: str | None) -> bool:
     """Whether the columns of two texts say by their names that the first is better."""
     return ["_".join(words_of(name or "")) for name in (first, second)] == [*PREFERENCE]
+
+
+def as_judges(columns: Iterable[str]) -> str:
+    return " ".join(f"--judge {quote(name)}" for name in columns)
 
 
 def text_parts(part: str, noun: str, columns: Iterable[str]) -> tuple[ColumnPart, ...]:
@@ -127,16 +132,18 @@ class ColumnFinder:
             if group not in self.columns:
                 self.columns[group] = self.found[group] = column
 
-    def paste(self, more: Mapping[str, str]) -> str:
-        """The option with the map, as a shell takes it."""
-        parts = {**self.columns, **more}
-        return f"{self.option} {quote(','.join(f'{part}={name}' for part, name in parts.items()))}"
+    def paste(self, more: Mapping[str, str], judges: Sequence[str] = ()) -> str:
+        """The options with the map, as a shell takes them; columns of several judges are named apart."""
+        parts = {part: name for part, name in {**self.columns, **more}.items() if name not in judges}
+        mapped = f"{self.option} {quote(','.join(f'{part}={name}' for part, name in parts.items()))}"
+        return " ".join([*([mapped] if parts else []), *([as_judges(judges)] if judges else [])])
 
     def missing(self, *parts: ColumnPart, more: str = "") -> DataError:
         """What to say where no column is the first of the parts; the others are guessed beside it.
 
         `more` is another way out.
         """
+        self.check_header()
         names = ", ".join(map(repr, self.table.columns[:12]))
         rest = f" and {len(self.table.columns) - 12} more" if len(self.table.columns) > 12 else ""
         lacking = [part for part in parts if part.name not in self.columns]
@@ -160,6 +167,36 @@ class ColumnFinder:
             f"as in {paste}{more}."
         )
 
+    def check_words(self, *columns: str) -> None:
+        """Refuse several words without a value at once, so that one map names them all."""
+        for column in columns:
+            words = sorted({normal(cell) for cell in self.cells(column) if not self._has_value(cell)})
+            told = not any(word[:1].isdigit() for word in words)  # of a number the cell says what is wrong
+            if told and 1 < len(words) <= _MOST_WORDS and self.holds(column, VERDICT):
+                raise DataError(
+                    f"{self.table.name}: column {column!r} holds {', '.join(map(repr, words))}, expected "
+                    "numbers or words such as pass and fail; say what these mean with --values "
+                    f"{quote(','.join(f'{word}=NUMBER' for word in words))}."
+                )
+
+    @property
+    def lacks_header(self) -> bool:
+        """Whether no name is known, and one is a sentence or a verdict that stands below it as well."""
+        names = self.table.columns
+        return not any(map(known, names)) and any(
+            (len(name.split()) > 2 and name.endswith((".", "?", "!")))
+            or (normal(name) in map(normal, self.cells(name)) and self.holds(name, VERDICT))
+            for name in names
+        )
+
+    def check_header(self) -> None:
+        if self.lacks_header:
+            names = ", ".join(map(repr, self.table.columns[:6]))
+            raise DataError(
+                f"{self.table.name}: the first row looks like data ({names}), expected the names of the "
+                "columns; write them in a line above it, such as id,question,answer,verdict,label."
+            )
+
     def guess(self, part: ColumnPart) -> str | None:
         """A column that its cells alone make likely, which must be said and never assumed."""
         if part.holds == VERDICT:
@@ -172,13 +209,14 @@ class ColumnFinder:
     def _free(self) -> list[str]:
         return [name for name in dict.fromkeys(self.table.columns) if name not in self._taken]
 
-    def line(self, used: Container[str] = ()) -> str:
+    def line(self, used: Container[str] = (), judges: Sequence[str] = ()) -> str:
         """What was taken by name; empty where all was given. `used` are columns that are no part."""
         if not self.found:
             return ""
         free = [name for name in self._free if name not in used]
         left = f"; not used: {', '.join(map(repr, free[:6]))}" if free else ""
-        return f"{self.table.name}: columns taken by name: {self.paste({})}{left}."
+        header = "; the first row, read as their names, looks like data" if self.lacks_header else ""
+        return f"{self.table.name}: columns taken by name: {self.paste({}, judges)}{left}{header}."
 
     def holds(self, column: str, kind: str) -> bool:
         if kind == ANY:
@@ -202,11 +240,11 @@ class ColumnFinder:
 
     def is_readable(self, column: str) -> bool:
         """Numbers, usual words and those that have a value, and nothing else."""
-        known_words = {*BINARY_WORDS, *SLOTS, *LOST}
-        return all(
-            (word := normal(cell)) in known_words or word in self.words or is_number(word)
-            for cell in self.cells(column)
-        )
+        return all(map(self._has_value, self.cells(column)))
+
+    def _has_value(self, cell: Any) -> bool:
+        word = normal(cell)
+        return word in _USUAL_WORDS or word in self.words or is_number(word)
 
     def is_binary(self, column: str) -> bool:
         """Whether every cell is 0, 1, one of their usual words, or a word that has a value."""

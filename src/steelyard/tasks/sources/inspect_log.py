@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.core.files import check_archive
+from steelyard.core.foreign_code import import_problem
 from steelyard.errors import DataError
 from steelyard.tasks.sources.table import Table, table_of_objects
 from steelyard.tasks.transcripts.chat import json_value, turns_of
@@ -47,9 +48,9 @@ def log_table(log: Any, path: Path) -> Table:
 def open_log(path: Path) -> Any:
     try:
         from inspect_ai.log import read_eval_log
-    except ImportError as error:
+    except Exception as error:  # of a damaged installation, nearly anything
         raise DataError(
-            f"{path}: Inspect logs need inspect_ai, which is not installed; run pip install inspect_ai."
+            f"{path}: Inspect logs need inspect_ai, which {import_problem('inspect_ai', error)}."
         ) from error
     if not path.is_file():
         raise DataError(f"{path}: no such file; correct the path.")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from steelyard.core.files import check_archive, check_unpacked, read_problem, unpacked_limit
+from steelyard.core.foreign_code import import_problem
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.tasks.sources.inspect_log import is_log, read_inspect
@@ -33,8 +34,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_PROBED = 4096
-_MANY, _FEW = 0.4, 0.1
+_PROBED, _MANY, _FEW = 4096, 0.4, 0.1
 
 
 def read_bytes(path: Path) -> bytes:
@@ -73,8 +73,7 @@ def encoding_of(data: bytes) -> str:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
-    wide = _wide(data[:_PROBED])
-    if wide:
+    if wide := _wide(data[:_PROBED]):
         return wide
     if _decodes(data, "utf-8") or _damaged_utf8(data):
         return "utf-8"
@@ -106,16 +105,18 @@ def _wide(start: bytes) -> str | None:
     return "utf-16-be" if even > _MANY > _FEW > odd else None
 
 
-_DELIMITERS = (",", ";", "\t", "|")
-_SNIFFED = 20
-
-
+_DELIMITERS, _SNIFFED = (",", ";", "\t", "|"), 20
 _SHARED = 10_000
 """Different cells that are looked for again, so that equal ones are one text in memory."""
 
 
+def _csv_text(path: Path) -> str:
+    """The text without the line `sep=;`, which spreadsheets put before the header."""
+    return re.sub(r'\A"?sep=."?(?:\r\n|\r|\n)', "", read_text(path), flags=re.IGNORECASE)
+
+
 def read_csv(path: Path, delimiter: str | None = None) -> Table:
-    text = read_text(path)
+    text = _csv_text(path)
     sign = delimiter or _find_delimiter(text)
     rows = _rows(text, sign, str(path)) if '"' in text or _ends_with_cr(text) else _lines(text, sign)
     header = tuple(name.strip() for name in next(rows, ()))
@@ -124,7 +125,7 @@ def read_csv(path: Path, delimiter: str | None = None) -> Table:
 
 def csv_header(path: Path) -> tuple[str, ...]:
     """The names of the columns, without the rows."""
-    text = read_text(path)
+    text = _csv_text(path)
     return tuple(name.strip() for name in next(_rows(text, _find_delimiter(text), "", strict=False), ()))
 
 
@@ -225,7 +226,7 @@ def _find_delimiter(text: str) -> str:
 def read_jsonl(path: Path) -> Table:
     # Not `splitlines`: a line separator inside a JSON text does not end the line.
     lines = enumerate(read_text(path).split("\n"), start=1)
-    filled = [(f"line {number}", line) for number, line in lines if line.strip()]
+    filled = ((f"line {number}", line) for number, line in lines if line.strip())
     bodies = [(where, _parsed(f"{path}, {where}", line)) for where, line in filled]
     for where, body in bodies:
         if not isinstance(body, dict):
@@ -240,7 +241,9 @@ def read_json(path: Path) -> Table:
     if is_log(body):
         return read_inspect(path)
     rows, content = body, f"a {type(body).__name__}"
-    if isinstance(body, dict):
+    if _is_split(body):
+        rows = [dict(zip(map(str, body["columns"]), row, strict=True)) for row in body["data"]]
+    elif isinstance(body, dict):
         lists = [value for value in body.values() if isinstance(value, list)]
         rows, content = lists[0] if len(lists) == 1 else None, "an object without one list of rows"
     if not isinstance(rows, list):
@@ -251,6 +254,13 @@ def read_json(path: Path) -> Table:
                 f"{path}, row {number}: found a {type(row).__name__}, expected an object; correct it."
             )
     return table_of_objects(str(path), [(f"row {number}", row) for number, row in enumerate(rows, start=1)])
+
+
+def _is_split(body: Any) -> bool:
+    """Whether names and rows stand apart, as pandas and the result tables of MLflow 2 have them."""
+    if not isinstance(body, dict) or not all(isinstance(body.get(key), list) for key in ("columns", "data")):
+        return False
+    return all(isinstance(row, list) and len(row) == len(body["columns"]) for row in body["data"])
 
 
 def _parsed(where: str, text: str) -> Any:
@@ -266,9 +276,9 @@ def read_parquet(path: Path) -> Table:
     try:
         import pyarrow as arrow
         import pyarrow.parquet
-    except ImportError as error:
+    except Exception as error:  # of a damaged installation, nearly anything
         raise DataError(
-            f"{path}: Parquet needs pyarrow, which is not installed; run pip install pyarrow."
+            f"{path}: Parquet needs pyarrow, which {import_problem('pyarrow', error)}."
         ) from error
     data = read_bytes(path)
     try:
@@ -310,10 +320,8 @@ def read_xlsx(path: Path) -> Table:
 def _sheet(path: Path) -> list[tuple[Any, ...]]:
     try:
         import openpyxl
-    except ImportError as error:
-        raise DataError(
-            f"{path}: XLSX needs openpyxl, which is not installed; run pip install openpyxl."
-        ) from error
+    except Exception as error:  # as above
+        raise DataError(f"{path}: XLSX needs openpyxl, which {import_problem('openpyxl', error)}.") from error
     data = read_bytes(path)
     check_archive(path)
     try:
@@ -387,6 +395,6 @@ def read_table(path: Path, format: Format | None = None) -> Table:
     if name not in _READERS:
         raise DataError(
             f"{path}: the ending {path.suffix!r} names no known format, expected one of "
-            f"{', '.join(get_args(Format))}; rename the file or say the format."
+            f"{', '.join(get_args(Format))}; rename the file, or say format under data."
         )
     return _READERS[name](path)
