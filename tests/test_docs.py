@@ -143,6 +143,17 @@ MOST_WORDS = 45_000
 """Of all pages for users together, without what is generated."""
 
 
+def test_what_the_architecture_page_places_is_there() -> None:
+    section = (
+        (ROOT / "docs" / "architecture.md").read_text().partition("## Where it is\n")[2].partition("\n## ")[0]
+    )
+    places = re.findall(r"^\| .* \| `(\S+)`(?:: `(\w+)`)? \|$", section, re.M)
+    assert len(places) > 20
+    for file, name in places:
+        source = (ROOT / "src" / "steelyard" / f"{file}.py").read_text()
+        assert re.search(rf"^ *(?:async )?(?:def |class )?{name}\b", source, re.M), (file, name)
+
+
 def test_the_floors_of_the_architecture_page_are_those_that_are_enforced() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     order = next(contract for contract in contracts if contract["name"] == "Data flows one way")
