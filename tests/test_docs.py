@@ -149,9 +149,9 @@ def test_what_the_architecture_page_places_is_there() -> None:
     )
     places = re.findall(r"^\| .* \| `(\S+)`(?:: `(\w+)`)? \|$", section, re.M)
     assert len(places) > 20
-    for file, name in places:
+    for file, word in places:
         source = (ROOT / "src" / "steelyard" / f"{file}.py").read_text()
-        assert re.search(rf"^ *(?:async )?(?:def |class )?{name}\b", source, re.M), (file, name)
+        assert re.search(rf"^ *(?:async )?(?:def |class )?{word}\b", source, re.M), (file, word)
 
 
 def test_the_floors_of_the_architecture_page_are_those_that_are_enforced() -> None:
