@@ -292,6 +292,16 @@ def test_labels_of_items_that_were_not_judged_are_said(command: Command, tmp_pat
     assert found["remarks"] == ["Left out: 4 labelled items not rated by the judge, the first '60'."]
 
 
+def test_two_judges_at_a_time_are_refused(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n % 2},1,{n % 2}\n" for n in range(30))
+    (tmp_path / "two.csv").write_text("id,gpt,claude,human\n" + rows)
+    given = ("estimate", "two.csv", "--people", "human", "--design", "random")
+    done = command(*given, "--judge", "gpt", "--judge", "claude")
+    assert (done.code, done.out) == (2, "")
+    assert "--judge: found 'gpt' and 'claude', expected one" in done.err
+    assert command(*given, "--judge", "gpt").code == 0
+
+
 def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Path) -> None:
     rows = [(n, n % 2, n % 2 if n < 40 else None, "tune" if n < 20 else "test") for n in range(100)]
     write_rows(tmp_path, "item,j,h,split", rows)

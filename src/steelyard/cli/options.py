@@ -149,10 +149,21 @@ def _parameter(setting: Field[Any]) -> Decorator:
         about["type"] = KINDS[about.pop("kind")]
     if "flags" not in setting.metadata:
         return click.argument(setting.name, **about)
+    if about.pop("once", False):
+        about |= {"multiple": True, "callback": _once}
     if not about.get("is_flag") and setting.default not in (None, ()):
         about["default"] = setting.default
     flags = setting.metadata["flags"] or (f"--{setting.name.replace('_', '-')}",)
     return option(*flags, setting.name, **about)
+
+
+def _once(_context: click.Context, _option: click.Parameter, given: Sequence[str]) -> str | None:
+    """The one value: of two, nobody could tell which was meant."""
+    if len(given) > 1:
+        raise click.BadParameter(
+            f"found {' and '.join(map(repr, given))}, expected one; run the command for each."
+        )
+    return given[0] if given else None
 
 
 def complete_judges(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:

@@ -18,8 +18,9 @@ def setting(
 ) -> Any:
     """A field that an option sets, with its help; its flag is the name of the field where none are given.
 
-    `kind` says what a value is (see `KINDS` of the command line), `choices` which words it may be; a `late`
-    one comes after those that are not; all else is what an option of click takes.
+    `kind` says what a value is (see `KINDS` of the command line), `choices` which words it may be; one taken
+    `once` refuses a second; a `late` one comes after those that are not; all else is what an option of click
+    takes.
     """
     about |= {"help": text} if metavar is None else {"help": text, "metavar": metavar}
     return field(default=default, metadata={"flags": flags, "late": late, "about": about})

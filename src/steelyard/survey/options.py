@@ -27,7 +27,9 @@ class RatingOptions:
     """A file of ratings, with the judge and the people that count."""
 
     file: Path = argument("FILE|DIR", "path")
-    judge: str | None = setting("Judge: a rater, or a column of a wide table.", "NAME", ("-j", "--judge"))
+    judge: str | None = setting(
+        "Judge: a rater, or a column of a wide table.", "NAME", ("-j", "--judge"), once=True
+    )
     people: tuple[str, ...] = several(
         "Person: a rater, or a column of a wide table; repeatable [all].", "NAME"
     )
