@@ -611,7 +611,7 @@ def test_a_lower_confidence_narrows_limits_and_ranks(command: Command) -> None:
             gap, low, _ = one["difference"]
             assert (gap - other["difference"][1]) / (gap - low) == pytest.approx(0.67449 / 1.95996, rel=3e-3)
     text = command("leaderboard", *told, "--confidence", "0.5").out
-    assert "figure [50 %]" in text
+    assert "win rate % [50 %]" in text
     assert "to atlas [50 %]" in text
 
 

@@ -45,7 +45,8 @@ def leaderboard_report(table: RatingsTable, options: LeaderboardOptions) -> Repo
     count = len(main.systems)
     rows = []
     for each in main.systems:
-        text = f"{number(each.value, board)}, P(first) {each.first:.2f}"
+        unit = " %" if board.pairwise and not board.by_strength else ""
+        text = f"{number(each.value, board)}{unit}, P(first) {each.first:.2f}"
         ends = each.best - HALF_BAR, each.worst + HALF_BAR  # a single rank is a bar too
         rows.append(IntervalRow(each.system, None, None, PEOPLE, inner=ends, text=text))
         if main is not judged:
@@ -92,8 +93,8 @@ def leaderboard_report(table: RatingsTable, options: LeaderboardOptions) -> Repo
 def _tables(board: Leaderboard) -> list[ReportTable]:
     level = percent(board.confidence)
     both = () if board.people_alone is None else ("judge", "people")
-    figure = f"{'strength' if board.by_strength else 'figure'} [{level}]"
-    titles = ("system", figure, "ranks", "P(first)", "tier", *both)
+    figure = "strength" if board.by_strength else "win rate %" if board.pairwise else "mean score"
+    titles = ("system", f"{figure} [{level}]", "ranks", "P(first)", "tier", *both)
     made = [ReportTable("Systems", titles, table_rows(board), wrap="system")]
     if board.baseline is not None:
         titles = "system", f"to {board.baseline} [{level}]"
