@@ -302,6 +302,16 @@ def test_two_judges_at_a_time_are_refused(command: Command, tmp_path: Path) -> N
     assert command(*given, "--judge", "gpt").code == 0
 
 
+def test_all_words_without_a_value_are_named_at_once(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{('gut', 'schlecht')[n % 2]},{('gut', 'schlecht')[n % 3 > 0]}\n" for n in range(30))
+    (tmp_path / "w.csv").write_text("id,j,human\n" + rows)
+    given = ("estimate", "w.csv", "--judge", "j", "--people", "human", "--design", "random")
+    done = command(*given)
+    assert (done.code, done.out) == (2, "")
+    assert "--values gut=NUMBER,schlecht=NUMBER" in done.err
+    assert command(*given, "--values", "gut=1,schlecht=0").code == 0
+
+
 def test_items_that_tuned_the_judge_are_left_out(command: Command, tmp_path: Path) -> None:
     rows = [(n, n % 2, n % 2 if n < 40 else None, "tune" if n < 20 else "test") for n in range(100)]
     write_rows(tmp_path, "item,j,h,split", rows)

@@ -391,7 +391,7 @@ def test_categories_are_words(command: Command, tmp_path: Path) -> None:
     assert (body["judges"][0]["squared_error"], body["people"][0]["severity"]) == (None, None)
     assert numbered["judges"][0]["squared_error"] is not None
     interval = command(*TOLD, "--level", "interval")
-    assert (interval.code, "expected a number" in interval.err) == (2, True)
+    assert (interval.code, "expected numbers" in interval.err) == (2, True)
 
 
 def test_words_that_are_no_category_are_named(command: Command, tmp_path: Path) -> None:

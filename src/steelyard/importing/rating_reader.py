@@ -140,6 +140,8 @@ class _TableRows:
         if not {"rater", "kind"} <= finder.columns.keys():
             how = _with_raters(finder, how)
             finder.group_rows_by("item", "task", "system", "system_a", "system_b", "criterion", "run")
+            if "system_a" not in finder.columns and not isinstance(how.values, Categories):
+                finder.check_words(*how.judges, *how.people)
         columns = {part: name for part, name in finder.columns.items() if part in PARTS}
         return cls(table, how, columns, finder.line())
 
