@@ -157,7 +157,7 @@ def test_rows_of_any_number_are_all_there(wanted: list[tuple[str, int]]) -> None
         }
     assert rows["a"] == sorted({number for table, number in wanted if table == "a"})
     assert rows["b"] == [number for table, number in wanted if table == "b"]
-    assert PORTIONS[-1] == 1
+    assert PORTIONS[0] == 1
 
 
 def test_calls_answered_many_a_step_are_kept_and_one_that_raises_is_its_own_failure(
