@@ -7,6 +7,8 @@ import gc
 import hashlib
 import json
 import sqlite3
+import subprocess
+import sys
 import tracemalloc
 from contextlib import closing
 from dataclasses import asdict, fields, is_dataclass, replace
@@ -240,3 +242,32 @@ def test_the_texts_of_a_run_are_released_with_it(
         assert tracemalloc.get_traced_memory()[0] - before < length * rows / 2
     finally:
         tracemalloc.stop()
+
+
+STOPPED_THEN_TRACED = """
+import sys
+from steelyard.core.foreign_code import TooSlowError, time_bound
+
+def stops(swallowed):
+    try:
+        with time_bound(0.001):
+            try:
+                while True:
+                    pass
+            except TooSlowError:
+                if not swallowed:
+                    raise
+    except TooSlowError:
+        return 1
+
+print(sum(stops(n % 2) for n in range(20)))
+sys.settrace(lambda *_: None)
+print(stops(False))
+"""
+
+
+def test_code_that_was_stopped_leaves_nothing_behind() -> None:
+    """An error that is withdrawn would have a traced thread look for it at one step without end."""
+    command = [sys.executable, "-c", STOPPED_THEN_TRACED]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["20", "1"]

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -123,7 +123,9 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-_LOCK = threading.Condition()
+_LOCK = threading.Lock()
+"""Not that of a condition: an error that arrives while Python code takes it would leave it taken."""
+_CHANGED = threading.Condition(_LOCK)
 _DEADLINES: dict[int, float] = {}
 """By thread."""
 _STOPPED: set[int] = set()
@@ -142,21 +144,36 @@ def time_bound(seconds: float) -> Iterator[None]:
         if not _WATCHER.is_alive():
             _start()
         outer = _DEADLINES.get(thread)
+        if outer is None:
+            _STOPPED.discard(thread)  # an error between two steps left it there
         _DEADLINES[thread] = time.monotonic() + seconds
-        _LOCK.notify()
+        _CHANGED.notify()
     try:
         yield
     finally:
-        with _LOCK:
+        if _leave(thread, outer):
+            raise TooSlowError(f"it takes more than {seconds:g} s")
+
+
+def _leave(thread: int, outer: float | None) -> bool:
+    """Whether the thread was told to stop; the error that told it so has been raised when this returns.
+
+    An error that is still on its way is replaced by one that is raised here. Taking it back would leave
+    Python before 3.13 looking for it at every step, without end where a debugger traces the thread.
+    """
+    was_stopped = False
+    while True:
+        with suppress(TooSlowError), _LOCK:
             _DEADLINES.pop(thread, None)
             if outer is not None:
                 _DEADLINES[thread] = outer
-            was_stopped = thread in _STOPPED
+            if thread not in _STOPPED:
+                return was_stopped
+            was_stopped = True
             _STOPPED.discard(thread)
-            if was_stopped:  # the error may not have been raised yet, and must not be raised later
-                _raise_in(thread, None)
-        if was_stopped:
-            raise TooSlowError(f"it takes more than {seconds:g} s")
+            _raise_in(thread)
+            while True:
+                pass  # the error is raised at the next step
 
 
 def _watch() -> None:
@@ -166,13 +183,12 @@ def _watch() -> None:
             for thread in [each for each, deadline in _DEADLINES.items() if deadline <= now]:
                 del _DEADLINES[thread]
                 _STOPPED.add(thread)
-                _raise_in(thread, TooSlowError)
-            _LOCK.wait(min(_DEADLINES.values()) - now if _DEADLINES else None)
+                _raise_in(thread)
+            _CHANGED.wait(min(_DEADLINES.values()) - now if _DEADLINES else None)
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    raised = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _raise_in(thread: int) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TooSlowError))
 
 
 _WATCHER = threading.Thread(target=_watch, daemon=True)
