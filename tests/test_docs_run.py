@@ -39,7 +39,7 @@ WITHOUT_A_PAGE = {"--status", "--bundle", "--export", "--import", "--finish"}
 PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
-    ("CONTRIBUTING.md", "cli → web → api"): "a picture of the layers; import-linter holds them",
+    ("CONTRIBUTING.md", "cli | api → web"): "a picture of the layers; import-linter holds them",
     ("docs/guides/decide.md", "steelyard plan    --until"): "test_until.py runs it on planted judges",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",

@@ -147,7 +147,8 @@ def install(installer: str, source: Path, stranger: Stranger) -> list[str]:
     """The command that a reader types afterwards."""
     python = ("--python", sys.executable)
     if installer == "uvx":
-        return [tool("uvx"), *python, "--from", str(source), "steelyard"]
+        started = tool("uvx"), *python, "--from", str(source)
+        return [*started, "steelyard"]
     if installer == "pip":
         venv.create(stranger.home / "env", symlinks=True)
         pip = (sys.executable, "-m", "pip", "--python", stranger.home / "env" / "bin" / "python")
