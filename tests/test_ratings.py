@@ -180,7 +180,7 @@ def test_doctor_takes_no_column_of_texts_for_a_judge(command: Command, tmp_path:
         written(tmp_path, f"ticket,question,answer,human verdict,{column}\n{rows}", f"{column}.csv")
         done = command("doctor", f"{column}.csv")
         assert f"steelyard measure --data {column}.csv --prompt FILE -j MODEL" in done.out
-        assert (f"steelyard import {column}.csv --columns 'score={column}," in done.out) is imported
+        assert (f"steelyard import {column}.csv" in done.out) is imported
 
 
 def test_a_run_of_pairs_has_no_ratings_of_single_items(command: Command, tmp_path: Path) -> None:

@@ -447,6 +447,21 @@ def test_other_verdicts_than_those_of_the_fit_are_said(
         assert counts["accepted_at_fit"] == share
 
 
+@pytest.mark.parametrize(("shift", "said"), [(-0.05, False), (0.05, False), (-0.15, True), (0.15, True)])
+def test_a_share_is_another_one_from_ten_points_on(
+    command: Command, verdicts: Path, tmp_path: Path, shift: float, said: bool
+) -> None:
+    assert command(*FIT).code == 0
+    body = trust_of(tmp_path)
+    accepted = round(4000 * (body["accepted"] / 600 + shift))
+    sure, unsure = body["stages"][0]["threshold"], body["stages"][0]["threshold"] - 0.01
+    rows = "".join(f"i{n},1,{sure if n < accepted else unsure}\n" for n in range(4000))
+    (tmp_path / "new.csv").write_text("item,verdict,confidence\n" + rows)
+    counts = json.loads(command("trust", "apply", "trust.json", "new.csv", "--json").out)
+    assert counts["accepted"] == {"verdict": accepted}
+    assert counts["is_like_fit"] is not said
+
+
 def test_a_kill_while_applying_loses_and_repeats_nothing(tmp_path: Path) -> None:
     write_verdicts(tmp_path / "verdicts.csv")
     run_command(tmp_path, *FIT)
