@@ -382,7 +382,7 @@ def test_the_command_on_the_example(command: Command, tmp_path: Path) -> None:
     unlabelled.write_text(re.sub(r"(?m),[^,\n]*$", "", votes_file.read_text()))
     alone = " ".join(command("leaderboard", unlabelled, *told).out.split())
     assert "assumes that the judge is right" in alone
-    assert "by 2.9 more than people do changes the first place" in alone
+    assert "by 2.9 points more than people do changes the first place" in alone
     undrawn = json.loads(command("leaderboard", votes_file, *told, "--people", "human", "--json").out)
     assert undrawn["corrected"] is None
     assert undrawn["remarks"][0].startswith(

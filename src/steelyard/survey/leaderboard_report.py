@@ -219,7 +219,8 @@ def notes(board: Leaderboard) -> list[str]:
         )
     elif main.systems[0].value > main.systems[1].value:
         first, second = main.systems[:2]
-        gap = number(first.value - second.value, board)
+        unit = "" if board.by_strength or not board.pairwise else " points"
+        gap = f"{number(first.value - second.value, board)}{unit}"
         made.append(
             f"A judge that favours {first.system} over {second.system} by {gap} more than people do changes "
             "the first place."
