@@ -25,6 +25,7 @@ from steelyard.cli.main import main
 
 # A busy machine fails no test, and a test says the same twice; `make calibrate` draws ten times as many.
 settings.register_profile("steelyard", deadline=None, database=None, derandomize=True, max_examples=40)
+settings.register_profile("quick", settings.get_profile("steelyard"), max_examples=8)
 settings.register_profile("thorough", settings.get_profile("steelyard"), max_examples=400)
 settings.load_profile("steelyard")
 
@@ -61,9 +62,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneProces
 
 
 SLOW = re.compile(
-    r"\b(command|process|inside|steelyard|server|browser|chromium|page|tab): "
-    r"|\b(run_command|run_forked|StartedCommand|subprocess|multiprocessing|World|simulate\w*|measure|REFITS)\b"
-    r"|Server\b|pytest\.mark\.embedded"
+    r"\b(command|process|inside|steelyard|server|browser|chromium|page|tab|recorded): "
+    r"|\b(run_command|run_forked|StartedCommand|subprocess|multiprocessing|World|simulate\w*|judged_\w+|measure|REFITS)\b"
+    r"|Server\b|pytest\.mark\.(embedded|slow)"
 )
 """What stands in functions that run commands, servers, browsers or simulations."""
 
@@ -71,6 +72,12 @@ SLOW = re.compile(
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`make quick` takes the tests that call functions alone."""
     parser.addoption("--quick", action="store_true", help="no commands, servers, simulations")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Identities are tried on few examples while you write."""
+    if config.getoption("quick"):
+        settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -89,14 +96,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @cache
 def slow_names(path: Path) -> frozenset[str]:
     """Names of a module of tests that are slow, or rest on what is."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    slow, parts = set[str](), dict[str, str]()
-    for part in body:
+    text = path.read_text(encoding="utf-8")
+    lines, slow, parts = text.splitlines(), set[str](), dict[str, str]()
+    for part in ast.parse(text).body:
         if isinstance(part, ast.ImportFrom) and part.module and not part.level:
             file = (ROOT / "tests" / part.module.replace(".", "/")).with_suffix(".py")
             slow |= {name.name for name in part.names} & (slow_names(file) if file.exists() else frozenset())
         elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            parts[part.name] = "\n".join(map(ast.unparse, (part, *part.decorator_list)))
+            first = min(line.lineno for line in (part, *part.decorator_list))
+            parts[part.name] = "\n".join(lines[first - 1 : part.end_lineno])
     found = True
     while found:
         rests = re.compile(rf"\b({'|'.join(slow)})\b" if slow else "(?!)")

@@ -304,6 +304,7 @@ def test_merit_on_levels_is_rank_agreement() -> None:
     assert found.status == "clear"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "word"),
     [("planted/rater?noise=0&sensitivity=1&specificity=1", "clear"), ("planted/constant", "flagged")],

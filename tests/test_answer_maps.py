@@ -125,6 +125,7 @@ def test_a_token_that_begins_another_answer_is_no_answer() -> None:
     assert reader(Reply("9", logprobs={"1": -3.0, "9": -0.1}), ten) == Decided("9")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["\n" * 4_000_000, "score: " + ". " * 2_000_000 + "x", "[[" * 2_000_000])
 def test_a_reply_gone_wild_is_weighed_in_passing(text: str) -> None:
     assert len(advice(Spec("json"), PAIR, [Reply(text)] * 8)) < 600

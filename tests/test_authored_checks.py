@@ -103,6 +103,7 @@ def variants(item: PackItem) -> list[tuple[str, str]]:
     return [*found, (AMBIGUOUS, item.ambiguous)] if item.ambiguous else found
 
 
+@pytest.mark.slow
 def test_the_variants_that_people_wrote_pass() -> None:
     checked = 0
     for task in pack():

@@ -46,6 +46,7 @@ def test_two_systems_by_hand() -> None:
     assert ranking.difference_error(0, 1) == pytest.approx(400 / log(10) / sqrt(7.5) * sqrt(40 / 39))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_task", [1, 5])
 def test_strengths_and_sandwich_as_statsmodels_fits_them(per_task: int) -> None:
     import statsmodels.api as sm  # takes a second, in one process of the suite

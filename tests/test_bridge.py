@@ -107,6 +107,7 @@ def test_intervals_of_translated_figures_cover() -> None:
     assert held / runs >= 0.95 - 2 * sqrt(0.95 * 0.05 / runs)
 
 
+@pytest.mark.slow
 def test_strata_with_another_channel_are_seen() -> None:
     rng = np.random.default_rng(4)
     old, strata = (rng.random(200) < 0.6).astype(float), np.arange(200) % 2

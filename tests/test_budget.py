@@ -84,6 +84,7 @@ calls = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(calls, st.integers(1, 30))
 def test_no_calls_together_pass_the_limit(rows: list[tuple[int, int, bool]], limit: int) -> None:

@@ -17,6 +17,7 @@ def rows(values: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     return number, np.array([value for unit in values for value in unit])
 
 
+@pytest.mark.slow
 @given(units)
 def test_the_error_is_that_of_a_clustered_regression_on_a_constant(values: list[list[int]]) -> None:
     import statsmodels.api as sm  # takes a second, in one process of the suite

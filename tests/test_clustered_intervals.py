@@ -69,6 +69,7 @@ def cover(distance: float, latent: float, tasks: int, pairs: int, runs: int, *, 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [1.0, 2.0, 3.2, 4.4])
 @pytest.mark.parametrize("ease", [True, False])
 def test_dprime_is_covered_up_to_its_ceiling(distance: float, ease: bool) -> None:

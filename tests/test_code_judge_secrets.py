@@ -76,6 +76,7 @@ def raises(error: Exception) -> Callable[..., Any]:
     return judge
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 def test_a_key_in_a_reply_or_an_exception_is_struck_out(spelling: str) -> None:
     for judge in (

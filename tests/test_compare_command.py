@@ -331,6 +331,7 @@ FORMS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("longer", "text"), [(450, "text"), (480, "words")])
 def test_a_recorded_word_counter_is_never_better_than_a_judge(imported, tmp_path, longer, text) -> None:
     """Of 500 pairs people prefer the longer text in 90 or 96 %: the counter is right in these. The judge is
@@ -355,6 +356,7 @@ def test_a_recorded_word_counter_is_never_better_than_a_judge(imported, tmp_path
         assert by_length is None or by_length in " ".join(said.split())
 
 
+@pytest.mark.slow
 def test_a_better_judge_is_better_although_people_prefer_the_longer_text(imported, tmp_path: Path) -> None:
     """Right in .96 against .72 of both parts: shown whatever the length, so that accuracy counts."""
     imported("a", of_known_lengths("dull", range(14), 450, 500, "words"))
@@ -365,6 +367,7 @@ def test_a_better_judge_is_better_although_people_prefer_the_longer_text(importe
     assert [(state(row), row.explained_by) for row in three] == [("better", None)] * 3
 
 
+@pytest.mark.slow
 def test_where_people_prefer_every_longer_text_nobody_is_better_in_accuracy(imported, tmp_path: Path) -> None:
     imported("a", of_known_lengths("reader", range(6), 200, 200, "words"))
     imported("b", of_known_lengths("counter", None, 200, 200, "words"))
@@ -374,6 +377,7 @@ def test_where_people_prefer_every_longer_text_nobody_is_better_in_accuracy(impo
     assert "people prefer the longer text in every pair" in " ".join(printed(sheet, 300).split())
 
 
+@pytest.mark.slow
 def test_pairs_of_unknown_length_are_left_out_of_merit_whatever_the_length(imported, tmp_path: Path) -> None:
     """As on the datasheet: 100 pairs of known lengths, 60 without, on which the judge is always right."""
     known = of_known_lengths("reader", range(6), 50, 100, "words")

@@ -395,6 +395,7 @@ def test_q_is_read_over_the_rows_given() -> None:
     assert all((there.q or 0) >= (there.p or 0) for there in rows)
 
 
+@pytest.mark.slow
 def test_a_difference_and_its_size_are_two_things() -> None:
     def commits(share: int) -> list[Observation]:
         return [

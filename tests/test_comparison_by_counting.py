@@ -193,6 +193,7 @@ def assert_every_row_survives_the_file_and_contradicts_itself_nowhere(rows: Rows
             assert low > 0.1 or high < -0.1
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(two_judges())
 def test_rows_of_two_judges_by_counting_letters(sheets: tuple[Sheet, Sheet]) -> None:

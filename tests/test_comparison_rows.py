@@ -37,6 +37,7 @@ def check(row: Comparison, margin: float = MARGIN) -> None:
 letters = st.tuples(st.sampled_from("12taxf"), st.sampled_from("12taxf")).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(letters, letters), min_size=1, max_size=40),
@@ -93,6 +94,7 @@ def graded_calls(verdict: str) -> list[Observation]:
     return [graded(n, "1", verdict) for n in range(4)]
 
 
+@pytest.mark.slow
 def test_the_intervals_of_a_table_hold_together() -> None:
     """The truth is 0.2 everywhere: single intervals miss it somewhere in one table of eight, joint in few."""
     chance = np.random.default_rng(5)

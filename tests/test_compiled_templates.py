@@ -33,6 +33,7 @@ def rendered() -> str:
         document._environment.cache_clear()
 
 
+@pytest.mark.slow
 def test_compiled_templates_say_the_same_and_damaged_ones_are_compiled_again(
     kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,6 +51,7 @@ def test_compiled_templates_say_the_same_and_damaged_ones_are_compiled_again(
     assert rendered() == first
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_where_python_keeps_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert "<html" in rendered()

@@ -256,6 +256,7 @@ def measured(judge: str, seed: int, path: Path, **settings: Any) -> dict[str, Es
 SHARES = ("raw_false_preference", "dark_current", "target_sensitivity")
 
 
+@pytest.mark.slow
 def test_the_remedy_table_of_a_positional_judge_foretells_its_consensus(tmp_path: Path) -> None:
     # Other noise and other stimuli: what one run foretells, another measures.
     settings: dict[str, Any] = {"profile": "standard", "probes": ["vacuum", "ladder"]}
@@ -271,6 +272,7 @@ def test_the_remedy_table_of_a_positional_judge_foretells_its_consensus(tmp_path
     assert (uncured["net_slot_preference"].value or 0) > 0.5
 
 
+@pytest.mark.slow
 def test_the_remedy_table_of_a_noisy_judge_foretells_its_majority(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"profile": "standard", "probes": ["ladder"]}
     told = foretold(f"{NOISY}&seed=1", 1, tmp_path / "told", replicates=3, **settings)["majority_3"]

@@ -68,6 +68,7 @@ def row(title: str, *estimates: Estimate) -> str:
 # Whatever the words.
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(readings)
 def test_no_flag_is_lost_no_fact_invented_and_the_gravest_is_first(words: dict[str, str]) -> None:
@@ -95,6 +96,7 @@ def test_no_flag_is_lost_no_fact_invented_and_the_gravest_is_first(words: dict[s
     assert gravities == sorted(gravities)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(readings, st.sampled_from(WORDS))
 def test_merit_decides_before_all_else(words: dict[str, str], merit: str) -> None:

@@ -282,6 +282,7 @@ def both(rng: np.random.Generator, lift: float, size: int = 80) -> tuple[Units, 
     return first, second
 
 
+@pytest.mark.slow
 def test_equal_judges_seldom_differ_and_the_limits_cover() -> None:
     rng, runs = np.random.default_rng(8), 400
     rows = [compare_units(*both(rng, 0.0), CONFIDENCES[0]) for _ in range(runs)]

@@ -25,6 +25,7 @@ def floor(runs: int) -> float:
     return 0.93 - 3 * sqrt(0.93 * 0.07 / runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", corrected_scores.DESIGNS, ids=str)
 @pytest.mark.parametrize("scale", corrected_scores.SCALES)
 def test_intervals_cover_in_a_reduced_grid(scale: str, design: LabelDesign) -> None:
@@ -38,6 +39,7 @@ def test_intervals_cover_in_a_reduced_grid(scale: str, design: LabelDesign) -> N
     assert held / given >= floor(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "judge", "design", "labels"),
     [
@@ -53,6 +55,7 @@ def test_scores_that_were_covered_too_seldom(
     assert row.tally(labels, 200, seed=5).coverage >= floor(200)
 
 
+@pytest.mark.slow
 def test_a_judge_that_never_goes_low_is_covered() -> None:
     """40 labels where 3 % deserve a 1 that the judge never gives: .73 with a scale of the scores seen."""
     rng = np.random.default_rng(40)
@@ -88,6 +91,7 @@ def test_the_narrowest_usual_scale_that_holds_the_scores(
     assert usual_ends(*seen) == ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", corrected_scores.WHOLE)
 def test_few_whole_tasks_are_covered(labels: int) -> None:
     """With three tasks .91 were, since their items alone seemed to say enough."""
@@ -125,6 +129,7 @@ def test_worths_at_the_ends_of_scales_hold_in_the_published_table() -> None:
             assert row["flagged"] <= 0.01 * body["runs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", scale_worth.SHAPES["1–5"])
 def test_worths_at_the_ends_of_scales_are_covered(shape: str) -> None:
     cells = [cell for cell in scale_worth.cells() if cell.shape == shape and cell.rows == 5]
@@ -140,6 +145,7 @@ def test_the_table_of_real_verdicts_holds() -> None:
         assert not score_tables.low(row["held"], row["given"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", arena_scores.DESIGNS, ids=lambda each: f"{each[0]}-{each[1]}")
 def test_corrected_win_rates_cover_on_real_votes(design: tuple[LabelDesign, bool]) -> None:
     held = given = 0

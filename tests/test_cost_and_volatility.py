@@ -319,6 +319,7 @@ def test_probes_of_the_same_items_move_together() -> None:
     assert moved["accuracy_sd_sampling"] == pytest.approx((10.2 / 1600 * 20 / 19 / 8) ** 0.5)
 
 
+@pytest.mark.slow
 def test_what_sampling_gives_is_what_it_gives() -> None:
     """Probes that toss their own coins for each item scatter by what is told, in the mean over runs."""
     stream = random.Random(5)

@@ -62,6 +62,7 @@ def test_tails_narrow_for_few_tasks() -> None:
     assert tail(5000) == pytest.approx(0.025, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tasks", [5, 30])
 def test_bootstrap_of_a_paired_difference_covers(tasks: int) -> None:
     # Task rates around .3 in one arm; the other arm ties .3 more often in every task.

@@ -118,6 +118,7 @@ def test_every_low_row_is_explained() -> None:
     assert coverage_tables.marked() <= set(coverage_tables.REMARKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sheet", SHEET_NAMES)
 def test_a_reduced_simulation_agrees_with_the_file(results: dict[str, SheetResults], sheet: str) -> None:
     """And would not, were every interval half as wide; one joint fit alone can not tell."""

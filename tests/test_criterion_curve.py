@@ -280,6 +280,7 @@ def score_limits(
     return brentq(beyond, -0.999, middle), brentq(beyond, middle, 0.999)
 
 
+@pytest.mark.slow
 def test_arms_that_do_not_differ_are_told_apart_in_at_most_five_percent() -> None:
     generator = np.random.default_rng(3)
     signs = np.array(list("12t"))

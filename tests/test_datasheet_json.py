@@ -119,6 +119,7 @@ SHEETS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(SHEETS)
 def test_any_datasheet_comes_back_whole(sheet: Datasheet) -> None:
@@ -171,6 +172,7 @@ def test_a_sheet_with_everything_on_it_comes_back_and_looks_the_same() -> None:
     assert "6 (4 of them changed by reviewers)" in html.render(again)
 
 
+@pytest.mark.slow
 def test_a_review_that_changed_nothing_is_on_the_sheet() -> None:
     report = ProbeReport("typos", 9, 6, 0, {}, {}, reviewed=6)
     sheet = Datasheet.from_json(to_json(concluded(replace(example(), authored=(report,)))))

@@ -80,6 +80,7 @@ def test_quick_flags_a_judge_of_slots_at_one_step() -> None:
     assert (found.numerator, found.status) == (12, "flagged")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("judge", "word"), [(excellent, "clear"), (loves_length, "flagged")])
 @pytest.mark.parametrize("profile", ["standard", "full"])
 def test_length_is_decided_from_standard_on(judge: Judge, word: str, profile: str) -> None:
@@ -88,6 +89,7 @@ def test_length_is_decided_from_standard_on(judge: Judge, word: str, profile: st
     assert found.n_clusters == {"standard": 28, "full": 56}[profile]
 
 
+@pytest.mark.slow
 def test_length_is_decided_for_most_judges_with_a_few_preferences() -> None:
     """One call in ten names a text at random: cleared in at least four runs of five."""
     clear = 0

@@ -48,6 +48,7 @@ def agrees(estimate: Estimate) -> bool:
     return span_state(estimate.decides, *rule) == estimate.status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_status_is_read_from_the_interval_that_its_estimate_carries(name: str) -> None:
     found = [e for seed in range(12) for e in WORLDS[name](np.random.default_rng([seed, 1]))]
@@ -59,6 +60,7 @@ def test_a_status_is_read_from_the_interval_that_its_estimate_carries(name: str)
     assert all(e.intervals[0].method != DECIDES for e in told if e.metric != "stratum_gap")
 
 
+@pytest.mark.slow
 def test_worths_of_cues_on_pairs_agree_with_their_intervals() -> None:
     found = [e for seed in range(3) for e in steps(np.random.default_rng([seed, 1]))]
     assert {e.status for e in found if e.metric == "cue_worth"} >= {FLAGGED, INCONCLUSIVE}
@@ -112,6 +114,7 @@ def word_by_tests(tally: Tally, limit: Limit) -> str:
     return FLAGGED if clopper_pearson(seen * units, units)[0] > at else INCONCLUSIVE
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     tally=tallies(),
@@ -188,6 +191,7 @@ def test_the_effective_size_of_a_share_is_a_field() -> None:
     assert Estimate.from_json(found.to_json()) == found
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(tally=tallies(), cells=st.sampled_from([None, 4]))
 def test_size_and_quantile_give_the_first_interval(tally: Tally, cells: int | None) -> None:
@@ -208,6 +212,7 @@ def test_size_and_quantile_give_the_first_interval(tally: Tally, cells: int | No
 ENDS = st.floats(-1, 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     ends=st.tuples(ENDS, ENDS, ENDS).map(sorted),

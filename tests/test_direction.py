@@ -52,6 +52,7 @@ def test_each_cell_by_hand() -> None:
     assert int(parts.commits.sum()) == 2 * 2 + 2 * 2 + 2 + 1
 
 
+@pytest.mark.slow
 @quiet
 @given(pairs_of_equals())
 def test_counts_add_up_bounds_hold_every_completion_and_names_change_nothing(pairs: Pairs) -> None:
@@ -246,6 +247,7 @@ def test_a_coin_is_flagged_in_at_most_five_percent_exactly(pairs: int) -> None:
     assert flagged <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "tasks"), [(60, 10), (120, 30), (400, 8)])
 def test_a_coin_with_tasks_is_flagged_in_at_most_five_percent(pairs: int, tasks: int) -> None:
     generator = np.random.default_rng(20)
@@ -357,6 +359,7 @@ def test_collected_replicates_share_their_pair() -> None:
     assert (cell.numerator, cell.denominator, cell.n_units, cell.n_calls) == (4, 4, 2, 8)
 
 
+@pytest.mark.slow
 def test_a_coin_is_flagged_in_one_sheet_of_twenty_by_any_test() -> None:
     """Position, stable preferences, order against noise: one family (60 pairs, 3 replicates)."""
     chance = np.random.default_rng(8)

@@ -23,6 +23,7 @@ def shown(probe: str, items: tuple[Item, ...], **options: object) -> list[Stimul
     return [s.stimulus for s in PROBES.build(Spec(probe, options)).showings(design, ["base"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probe", RULED)
 def test_edits_of_the_pack(probe: str) -> None:
     items = {item.id: item for item in pack_items()}

@@ -105,6 +105,7 @@ def test_every_design_and_scale_ends_in_a_figure(
     assert re.search(r"by (the|post|prediction|Rogan)", " ".join(paragraph.split()))
 
 
+@pytest.mark.slow
 def test_no_sentence_contradicts_the_figures_beside_it() -> None:
     rng, seen = np.random.default_rng(8), 0
     said: set[str] = set()
@@ -202,6 +203,7 @@ def check_estimate(report: EstimateReport) -> set[str]:
     return {word for word in words if word in told}
 
 
+@pytest.mark.slow
 def test_no_sentence_of_a_ranking_contradicts_its_table() -> None:
     rng, said = np.random.default_rng(9), set()
     for seed in range(60):

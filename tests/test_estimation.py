@@ -380,6 +380,7 @@ def test_tasks_from_elsewhere_count_for_less() -> None:
 DESIGNS = (LabelDesign.RANDOM, LabelDesign.BY_VERDICT, LabelDesign.ODDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("fail", [0.05, 0.5])
 def test_intervals_cover_on_planted_judges(design: LabelDesign, fail: float) -> None:

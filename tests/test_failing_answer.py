@@ -75,6 +75,7 @@ def test_one_item_whose_failing_answer_is_the_high_one_turns_the_words() -> None
         assert next(e for e in found if e.metric == "leniency").details.get("high_fails", False) is high_fails
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=4, max_size=20))
 def test_turning_scale_and_failing_answer_round_changes_nothing(rows: list[tuple[int, int]]) -> None:

@@ -87,6 +87,7 @@ def test_a_sharp_leaning_judge_gets_its_figures() -> None:
         assert limits.high is None or limits.high > planted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answers",
     [("11", "12"), ("12", "21"), pytest.param(("tt", "11"), marks=pytest.mark.calibrate), ("1t", "t2")],

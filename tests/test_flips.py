@@ -173,6 +173,7 @@ def coin(generator: np.random.Generator, pairs: int, replicates: int, letters: s
     return ["".join(row) for row in drawn]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pairs", "replicates", "letters", "runs"),
     [(4, 2, "12", 400), (12, 3, "12t", 150), (60, 3, "1122t", 100)],

@@ -362,6 +362,7 @@ def test_a_certificate_holds_until_it_expires(tmp_path: Path, lenient: Path) -> 
         check_certificate(run, path, NOW + timedelta(days=90))
 
 
+@pytest.mark.slow
 def test_a_certificate_for_something_else(tmp_path: Path, lenient: Path) -> None:
     run = folder(tmp_path / "run", good="tie")
     other = folder(tmp_path / "other", good="tie tie tie abstain")
@@ -420,6 +421,7 @@ def test_a_study_file_is_checked_without_a_call(tmp_path: Path, steelyard) -> No
 # Drift
 
 
+@pytest.mark.slow
 def test_drift_against_a_reference(tmp_path: Path, lenient: Path) -> None:
     reference = folder(tmp_path / "old", good="tie")
     same = folder(tmp_path / "same", good="tie")

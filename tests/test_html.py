@@ -223,6 +223,7 @@ def test_the_same_datasheet_gives_the_same_page(document: str) -> None:
     assert html.render(example()) == document
 
 
+@pytest.mark.slow
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_estimate_may_be_missing_or_undefined(data: st.DataObject) -> None:
@@ -319,6 +320,7 @@ def test_short_names_still_differ(names: list[str]) -> None:
     assert all(len(text) <= LONGEST + 3 for text in shortened.values())
 
 
+@pytest.mark.slow
 def test_a_crowd_is_numbered_and_has_a_key() -> None:
     document = html.render(crowd(9))
     assert Page(document).open == []

@@ -189,6 +189,7 @@ def test_what_is_kept_can_be_imported_again(steelyard, tmp_path: Path) -> None:
         assert (tmp_path / "o" / name).read_bytes() == (tmp_path / "o2" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_order_of_lines_and_files_does_not_matter(tmp_path: Path) -> None:
     lines = list(published())[::4]
     whole = write(tmp_path / "whole.jsonl", lines)

@@ -107,6 +107,7 @@ def same_pairs(one: Pairs, other: Pairs) -> bool:
 many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
+@pytest.mark.slow
 @many
 @given(recorded(), st.sampled_from([{}, {"separators": (",", ":")}, {"ensure_ascii": False}]))
 def test_decoded_lines_are_those_of_the_careful_reader(
@@ -143,6 +144,7 @@ def check_collection(table: Observations, objects: Observations, lines: list[dic
             assert same_pairs(collect(mine), collect(reversed(list(mine))))
 
 
+@pytest.mark.slow
 def test_the_datasheet_is_that_of_the_objects(tmp_path: Path) -> None:
     """Every figure from a list of observations and from their columns, to the byte."""
     answers = ["1", "2", "tie", "1", "unreadable", "tie", "1", "abstain", "2", "failed", "1"]

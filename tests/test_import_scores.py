@@ -85,6 +85,7 @@ def test_the_order_of_lines_changes_nothing(tmp_path: Path) -> None:
     assert dumps(import_verdicts([write(tmp_path / "b.jsonl", lines)], "x").datasheet) == first
 
 
+@pytest.mark.slow
 def test_what_lies_in_the_folder_rebuilds_the_datasheet(tmp_path: Path) -> None:
     """The format is its own inverse, kinds, edits, levels, outcomes and the assumed scale included."""
     nothing = {"judge": "gpt-4o", "probe": "vacuum", "item": "b", "task": "hb"}

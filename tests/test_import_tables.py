@@ -293,12 +293,14 @@ def causes_named(path: Path, columns: str) -> list[set[str]]:
     return [{cause.title for cause in verdict.causes} for verdict in found.datasheet.verdicts]
 
 
+@pytest.mark.slow
 def test_a_judge_that_goes_by_length_is_named_from_recorded_pairs(tmp_path: Path) -> None:
     by_length = compared_by_length(tmp_path / "length.csv", 12, 1.2, 0.3, "length")
     assert sum("Length" in causes for causes in causes_named(by_length, PAIR_LENGTHS)) >= 11
     assert not any("Length" in causes for causes in causes_named(by_length, PAIR_COLUMNS))
 
 
+@pytest.mark.slow
 def test_a_judge_that_goes_by_quality_is_not(tmp_path: Path) -> None:
     good = compared_by_length(tmp_path / "good.csv", 24, 0.0, 0.5, "good")
     assert sum("Length" in causes for causes in causes_named(good, PAIR_LENGTHS)) <= 1
@@ -442,6 +444,7 @@ def first_screen(lines: list[dict[str, object]], path: Path) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rarer", [16, 24])
 def test_a_count_of_words_is_unfit_from_recorded_pairs_of_known_length(rarer: int, tmp_path: Path) -> None:
     """People prefer the longer text in nine of ten pairs or more; whatever the length it is right in half."""

@@ -92,6 +92,7 @@ def test_a_call() -> None:
     assert (config.max_tokens, config.temperature, config.seed) == (9, 0.0, 3)
 
 
+@pytest.mark.slow
 def test_thinking_and_log_probabilities_are_asked_for() -> None:
     reply = ask("plain", shown("logprobs", max_tokens=9), effort="low")
     ((_, config),) = SEEN

@@ -92,6 +92,7 @@ def test_agentharm_has_its_sixteen_runs() -> None:
     assert all(call.arguments for run in runs for call in run.calls)
 
 
+@pytest.mark.slow
 @needs_agentharm
 def test_runs_are_chosen_by_what_the_log_says_of_them_and_drawn_over_strata() -> None:
     drawn = items_of(AGENTHARM, stratify="category", sample={"per_stratum": 1})

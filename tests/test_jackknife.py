@@ -51,6 +51,7 @@ def test_tasks_without_which_the_figure_is_undefined_are_passed_over() -> None:
     assert jackknife(np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 2.0]]), mean, SHARE) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tasks", [4, 12])
 def test_it_covers_kappa_where_percentiles_do_not(tasks: int) -> None:
     # Six calls of a task, three of each label; a fifth of the verdicts is wrong, more in some tasks: κ = .6.

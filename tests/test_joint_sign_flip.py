@@ -63,6 +63,7 @@ def test_nothing_that_moves_has_p_one() -> None:
     assert (flips.global_p(), flips.adjusted_p_values()) == (1.0, [1.0, 1.0])
 
 
+@pytest.mark.slow
 def test_equal_judges_are_named_in_one_family_of_twenty() -> None:
     """Twenty figures that share their tasks' lean, 10 tasks (exact) and 20 tasks (drawn)."""
     chance = np.random.default_rng(5)

@@ -175,6 +175,7 @@ estimates = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(estimates)
 def test_an_estimate_comes_back_and_is_written_in_the_same_bytes(estimate: Estimate) -> None:

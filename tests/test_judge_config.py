@@ -166,6 +166,7 @@ def test_a_model_with_bytes_that_are_no_text_is_refused() -> None:
     assert "model: " in complaint_of("openai/\udcff")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [DEEPEST, 300, 100_000])
 def test_deep_nesting_is_refused_wherever_it_stands(levels: int) -> None:
     for key in ("extra", "protocols", "reader", "name", "model"):

@@ -88,6 +88,7 @@ def by_hand(rows: list[Observation], members: tuple[str, ...], among: set[str]) 
     return right, heard
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lost", "repeats"), [(0.0, 1), (0.25, 3)])
 def test_three_judges_have_one_accuracy_wherever_it_stands(lost: float, repeats: int) -> None:
     rows = raters({"a": 0.8, "b": 0.75, "c": 0.7}, 3, lost=lost, repeats=repeats)
@@ -111,6 +112,7 @@ def _cells(column: object) -> list[object]:
     return [column.values[code] for code in column.codes]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("judges", "lost"), [("abcd", 0.0), ("abcde", 0.2)])
 def test_the_best_trio_is_chosen_once_and_has_one_accuracy(judges: str, lost: float) -> None:
     rows = raters(dict(zip(judges, (0.72, 0.78, 0.75, 0.74, 0.77), strict=False)), 11, lost=lost)
@@ -136,6 +138,7 @@ def test_the_best_trio_is_chosen_once_and_has_one_accuracy(judges: str, lost: fl
     assert {told(e) for e in everybody} == {by_hand(rows, tuple(judges), choosing | telling)}
 
 
+@pytest.mark.slow
 def test_a_jury_of_three_independent_judges_follows_condorcet() -> None:
     """p = .8: p³ + 3p²(1 − p) = .896."""
     rows = [row for seed in range(20) for row in _numbered(raters(dict.fromkeys("abc", 0.8), seed), seed)]
@@ -150,6 +153,7 @@ def _numbered(rows: list[Observation], run: int) -> list[Observation]:
     ]
 
 
+@pytest.mark.slow
 def test_the_choosing_half_flatters_and_the_other_half_does_not() -> None:
     """Eight coins: the best of 56 trios looks well above one half where it was chosen, and nowhere else."""
     shares: list[list[float]] = []

@@ -39,6 +39,7 @@ def graded(path: Path, judges: int, slope: float) -> Path:
     return write(path, rows)
 
 
+@pytest.mark.slow
 def test_a_judge_that_keeps_to_the_middle_is_named(tmp_path: Path) -> None:
     for slope, share in ((0.5, 8), (1.0, 0)):
         sheet = import_verdicts([graded(tmp_path / f"{slope}.csv", 8, slope)], "t", 7, COLUMNS).datasheet

@@ -171,6 +171,7 @@ def test_shares_of_the_beta_law_are_those_of_scipy() -> None:
     assert worst < 1e-10
 
 
+@pytest.mark.slow
 def test_quantiles_of_the_beta_law_have_their_share_below_them() -> None:
     """By the share and the density of scipy: its own quantiles are off by up to 4e-9 at these sizes."""
     for a, b, share in product(SIZES, SIZES, SHARES):

@@ -82,6 +82,7 @@ def labelled(seed: int, size: int, rows: int) -> np.ndarray:
     return mask
 
 
+@pytest.mark.slow
 def test_published_win_rates_and_the_judges_bias() -> None:
     people = votes("human").figures()
     assert votes("human").rows == 14_947
@@ -106,6 +107,7 @@ def test_publishedslot_shares() -> None:
         assert slot_share(ratings) == pytest.approx(share, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_errors_have_the_scale_of_each_system() -> None:
     mask = labelled(0, 1000, 14_947)
     ranking = corrected_ranking(votes(GPT_4), votes("human").filter(mask), mask)
@@ -122,6 +124,7 @@ def test_errors_have_the_scale_of_each_system() -> None:
     assert np.std(drawn) == pytest.approx(np.mean(told), rel=0.3)
 
 
+@pytest.mark.slow
 def test_rank_sets_with_the_judges_error_hold_peoples_ranking_and_without_do_not() -> None:
     held: dict[str, list[bool]] = {"people": [], "corrected": [], "judge": []}
     sizes: dict[str, list[float]] = {"people": [], "corrected": [], "judge": []}
@@ -147,6 +150,7 @@ def test_rank_sets_with_the_judges_error_hold_peoples_ranking_and_without_do_not
     assert means == pytest.approx([5.6, 5.3, 1.9], abs=0.4)
 
 
+@pytest.mark.slow
 def test_rank_sets_of_countries_are_those_of_csranks() -> None:
     """What the documentation of csranks 1.2.2 (Mogstad et al. 2024) says of PISA 2018.
 
@@ -319,6 +323,7 @@ def test_ranks_hold_over_300_runs(systems: int, rows: int) -> None:
     assert family_wise_coverage(systems, rows, 300) >= 0.95 - 2 * (0.95 * 0.05 / 300) ** 0.5
 
 
+@pytest.mark.slow
 def test_few_votes_of_equal_systems_show_no_difference() -> None:
     # By the normal law 11 % of these claimed one.
     assert ranks.family_errors(4, 40, 250) / 250 <= 0.06 + 2 * (0.05 * 0.95 / 250) ** 0.5

@@ -214,6 +214,7 @@ def false_flags(runs: int, size: int, share: float, accuracy: float, seed: int) 
     return single / runs, pairs / runs
 
 
+@pytest.mark.slow
 def test_a_coin_and_a_sharp_rater_are_seldom_flagged() -> None:
     for accuracy in (0.5, 0.95):
         assert max(false_flags(20, 24, 0.7, accuracy, 5)) <= 0.10

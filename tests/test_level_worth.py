@@ -107,6 +107,7 @@ def test_a_cue_that_moves_nothing_is_clear_and_has_no_empty_interval() -> None:
     assert found.interval.low < -0.1 < 0.1 < found.interval.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rater", "clusters"), [(STRONG, 24), (WEAK, 60)])
 @pytest.mark.parametrize("worth", [0.5, 1.5])
 def test_planted_worths_are_covered_over_clusters_that_differ(rater, clusters, worth) -> None:

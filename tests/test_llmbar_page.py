@@ -66,6 +66,7 @@ def told(estimate: Estimate, text=share) -> str:
     return f"{text(estimate.value)} [{text(low)}, {text(high)}]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", JUDGES)
 def test_the_table_of_judges(judge: str) -> None:
     found = figures("verdicts.jsonl")
@@ -75,6 +76,7 @@ def test_the_table_of_judges(judge: str) -> None:
     assert f"| {judge} | {' | '.join(cells)} |" in PAGE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", ["Vanilla", "CoT", "Metrics_Reference", "Vanilla_1shot"])
 def test_the_table_of_prompts(prompt: str) -> None:
     found = figures("verdicts.jsonl")
@@ -125,6 +127,7 @@ def chatgpt(prompt: str) -> dict[str, list[bool]]:
     return {line["item_id"]: [line[o] == line["gold"] for o in orders if line[o]] for line in chosen}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", JUDGES)
 def test_the_table_of_repeats(judge: str) -> None:
     found = figures("replicates_cot_x3.jsonl")

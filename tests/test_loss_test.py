@@ -115,6 +115,7 @@ def test_prompts_are_conditions_too() -> None:
     assert test.worst == ("vacuum", "empty", "strict")
 
 
+@pytest.mark.slow
 def test_even_losses_are_flagged_in_at_most_five_percent() -> None:
     # Pairs are lost whole, which would deceive a test that dealt single calls.
     chance, flagged, runs = np.random.default_rng(5), 0, 24

@@ -67,6 +67,7 @@ def test_a_row_refutes_no_merit_that_its_published_interval_shows() -> None:
     assert (row.estimate.status, row.limit) == (merit_test_status(merit), "at least 0.50")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.sampled_from(ANSWERS), st.sampled_from(ANSWERS)), min_size=4, max_size=60),
@@ -88,6 +89,7 @@ def test_a_row_of_the_ladder_agrees_with_itself(
     check_row(seen, longest)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.sampled_from(ANSWERS), st.sampled_from(ANSWERS)), min_size=4, max_size=60),
@@ -102,6 +104,7 @@ def test_a_row_of_natural_pairs_agrees_with_itself(
     check_row(natural(mixed, longer))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.sampled_from([0, 1, "unreadable", "abstain"]), min_size=4, max_size=80),
@@ -174,6 +177,7 @@ def won(share: float, pairs: int) -> str:
     return "".join("u" if n < share * pairs else "v" for n in range(pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longer", [0.6, 0.8, 0.9, 0.95])
 @pytest.mark.parametrize("right", [0.8, 0.9, 0.95])
 def test_a_good_judge_is_not_refuted_by_pairs_of_which_people_like_the_longer_text(
@@ -184,6 +188,7 @@ def test_a_good_judge_is_not_refuted_by_pairs_of_which_people_like_the_longer_te
     assert check_row(natural(judge, won(longer, 400))) == "fine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longer", [0.5, 0.6, 0.8, 0.9])
 @pytest.mark.parametrize("noise", [0, 10, 5])
 def test_a_judge_that_counts_words_is_refuted_however_often_people_agree(longer: float, noise: int) -> None:

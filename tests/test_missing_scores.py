@@ -57,6 +57,7 @@ def completions(table: Sequence[Row]) -> Iterator[list[Row]]:
         yield [tuple(filled[i : i + 4]) for i in range(0, len(filled), 4)]
 
 
+@pytest.mark.slow
 @quiet
 @given(rows, st.data())
 def test_bounds_hold_every_completion(table: list[Row], data: st.DataObject) -> None:

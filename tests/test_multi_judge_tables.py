@@ -349,6 +349,7 @@ def test_a_judge_without_a_verdict_makes_no_trio() -> None:
     assert (chosen.value, chosen.note) == (None, "fewer than three judges gave a verdict")
 
 
+@pytest.mark.slow
 def test_no_jury_is_told_where_it_was_picked() -> None:
     """Six judges have 20 trios: one is chosen, and its figures are of tasks that did not choose it."""
     every = [e for e in jury_figures(noisy(6, 24, 6)) if len(judges_of(e)) == 3]
@@ -460,6 +461,7 @@ def test_answers_of_different_scales_are_not_pooled() -> None:
     assert weighted.numerator == apart
 
 
+@pytest.mark.slow
 def test_one_judge_has_no_panel_and_reports_say_so() -> None:
     alone = panel_datasheet(["openai/gpt-4o"], items=6, probes=PROBES[:2])
     assert alone.panel == ()
@@ -478,6 +480,7 @@ def panel() -> Datasheet:
     return panel_datasheet(FOUR, probes=SOME)
 
 
+@pytest.mark.slow
 def test_the_datasheet_is_the_same_in_whatever_order_replies_came() -> None:
     one, other = (
         dumps(panel_datasheet(FOUR[1:], probes=SOME, items=8, shuffle=shuffle)) for shuffle in (None, 3)
@@ -486,6 +489,7 @@ def test_the_datasheet_is_the_same_in_whatever_order_replies_came() -> None:
     assert json.loads(one)["panel"][0]["judge"] == "panel"
 
 
+@pytest.mark.slow
 def test_every_figure_of_several_judges_has_a_meaning(panel: Datasheet) -> None:
     metrics = {e.metric for e in panel.panel}
     assert not [metric for metric in metrics if not glossary.metric_named(metric).meaning]

@@ -135,6 +135,7 @@ def check_identities(found: list) -> None:
     assert both.bounds[0] <= both.bounds[1] <= 1
 
 
+@pytest.mark.slow
 @quiet
 @given(pairs_of_equals())
 def test_identities_and_relabelling(pairs: Pairs) -> None:

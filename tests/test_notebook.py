@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import notebook
+import pytest
 
 
 def said(body: dict[str, Any]) -> list[str]:
@@ -19,6 +20,7 @@ def said(body: dict[str, Any]) -> list[str]:
     return texts
 
 
+@pytest.mark.slow
 def test_the_notebook_holds_what_running_it_gives(tmp_path: Path) -> None:
     kept = json.loads(notebook.NOTEBOOK.read_text())
     assert said(kept) == said(notebook.run(tmp_path)), "run `python docs/notebook.py`"

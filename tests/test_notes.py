@@ -60,6 +60,7 @@ def test_a_reason_survives_copies() -> None:
         assert (str(copy), copy.code) == ("its own verdicts are the reference", "own_labels")
 
 
+@pytest.mark.slow
 def test_no_program_reads_a_note() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
     found = [

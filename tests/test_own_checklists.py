@@ -146,6 +146,7 @@ def test_advice_on_more_data_counts_the_pairs_of_the_file(command: Command, tmp_
     assert re.search(r"add\s+checklists\s+on\s+about\s+\d+\s+subjects\s+more\s+to\s+the\s+file", told)
 
 
+@pytest.mark.slow
 def test_all_probes_of_the_catalogue_take_a_short_ladder(tmp_path: Path) -> None:
     write(tmp_path, body(3))
     study(tmp_path, probes="[vacuum, ladder, criterion, tradeoff]")

@@ -269,6 +269,7 @@ def test_people_who_never_disagree_leave_a_ceiling(command: Command, tmp_path: P
         assert judge in " ".join(command(*TOLD[:-2]).out.split())
 
 
+@pytest.mark.slow
 def test_words_agree_with_the_gap_and_omega_in_200_random_tables() -> None:
     """People and judges of every quality; the worlds hold each word, and cases in which ω alone says no."""
     rng = np.random.default_rng(20)

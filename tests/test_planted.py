@@ -125,6 +125,7 @@ def test_the_surface_effect_has_the_planted_spread() -> None:
     assert abs(np.std(effects) - 0.7) < 0.03
 
 
+@pytest.mark.slow
 def test_simulated_calls_agree_with_the_expected_rates() -> None:
     pairs, request, (worse, better) = 3000, catalogue()[0].request, ladder_texts(0, 1, 2)
     counts: Counter[str] = Counter()

@@ -35,6 +35,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conclusion]:
     return judged_scores(tmp_path_factory.mktemp("rows"), rows=160)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "faultless"])
 def test_a_judge_of_pairs_is_told_its_own_fault_and_no_other(name: str, pairs: dict[str, Conclusion]) -> None:
     _, word, title = PAIRS[name]
@@ -42,6 +43,7 @@ def test_a_judge_of_pairs_is_told_its_own_fault_and_no_other(name: str, pairs: d
     assert (verdict.word, [fact.title for fact in verdict.facts if fact.cause]) == (word, [title])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SCORES if name != "faultless"])
 def test_a_judge_of_single_texts_is_told_its_own_fault_and_no_other(
     name: str, scores: dict[str, Conclusion]

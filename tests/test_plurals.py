@@ -75,6 +75,7 @@ def own_plurals(code: str) -> Iterator[str]:
                 yield ast.unparse(text)
 
 
+@pytest.mark.slow
 def test_no_sentence_spells_its_own_plural() -> None:
     own = [
         f"{path.relative_to(SOURCES)}: {place}"

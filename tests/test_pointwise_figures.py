@@ -265,6 +265,7 @@ def test_an_edit_that_steadies_the_judge_is_not_flagged() -> None:
     assert (excess.value, excess.status) == (-0.5, "inconclusive")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "effect"), [(0.05, 0.0), (0.2, 0.0), (0.0, 0.12)])
 def test_limits_of_the_excess_hold_where_changes_are_rare(noise: float, effect: float) -> None:
     """A call is a coin toss with probability `noise`; an edit turns the verdict with probability `effect`.
@@ -364,6 +365,7 @@ def test_perfect_agreement_on_ranges_has_limits_too() -> None:
     assert "no spread between clusters" in (kappa.note or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["mae", "ccc", "qwk"])
 def test_bootstrap_intervals_cover(metric: str) -> None:
     # Labels 1 to 6 alike; the score is one below, equal or one above with .25, .5, .25, kept on the scale.
@@ -404,6 +406,7 @@ def _rates(generator: np.random.Generator, mean: float, tasks: int, correlation:
     return generator.beta(mean * size, (1 - mean) * size, (tasks, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
 @pytest.mark.parametrize("tasks", [4, 8])
 def test_agreement_of_few_tasks_is_covered(tasks: int, correlation: float) -> None:

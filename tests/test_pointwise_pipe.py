@@ -156,6 +156,7 @@ def pack_trials(scale: str) -> list[Trial]:
     return list(make_plan(build_study(load_config(None, asked), Path())).trials)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["binary", "1-6"])
 def test_no_presentation_holds_any_part_of_the_key(scale: str) -> None:
     """Names, labels and edits of all stimuli are searched for in all that a provider receives."""

@@ -114,6 +114,7 @@ def tally(events: np.ndarray, each: int) -> Tally:
     return Tally(events, trials, n_calls=int(trials.sum()), n_units=int(trials.sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "limit"),
     [(0.05, Limit(0.10)), (0.18, Limit(0.10)), (0.88, Limit(0.80, "min")), (0.70, Limit(0.80, "min"))],

@@ -30,6 +30,7 @@ def texts(tree: ast.AST) -> set[str]:
     return {value for value in constants if isinstance(value, str)}
 
 
+@pytest.mark.slow
 def test_no_provider_is_known_by_name_outside_its_room() -> None:
     names = set(PROVIDERS.names())
     address = re.compile(rf"({'|'.join(names)})/\S*")

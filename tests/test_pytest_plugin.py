@@ -23,6 +23,7 @@ DARK = {"dark_current": {"max": 0.5}}
 """
 
 
+@pytest.mark.slow
 def test_a_judge_that_keeps_its_policy_passes_and_one_that_does_not_fails_in_words(
     pytester: pytest.Pytester, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

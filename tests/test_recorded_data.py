@@ -59,6 +59,7 @@ def figures(seen: Observations) -> list[Estimate]:
     return Position().estimates(seen[0].judge, seen, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["ChatGPT", "ChatGPT-0301", "Falcon", "GPT-4", "LLaMA2", "PaLM2"])
 def test_llmbar_counts_are_the_published_ones(judge: str) -> None:
     table = [row for row in stats(LLMBAR, "stats_pooled.json") if row["subset"] == "LLMBar-all(419)"]
@@ -88,6 +89,7 @@ def test_llmbar_counts_are_the_published_ones(judge: str) -> None:
         assert sum(slot or 0 for slot in slots) == right, row
 
 
+@pytest.mark.slow
 def test_every_subset_of_llmbar_has_the_published_cells() -> None:
     rows = stats(LLMBAR, "stats_pooled.json")
     assert len(rows) == 360
@@ -103,6 +105,7 @@ def test_every_subset_of_llmbar_has_the_published_cells() -> None:
         assert len(parts.pairs) == row["n_pairs"], row
 
 
+@pytest.mark.slow
 def test_each_pair_without_a_task_stands_for_itself() -> None:
     found = figures(pool("LLMBar-all(419)", "GPT-4", "CoT"))
     assert find(found, "order_consistency").n_clusters == find(found, "order_consistency").n_units
@@ -139,6 +142,7 @@ def of_content(answers: Ints) -> Ints:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", stats(LLMBAR, "stats_retest.json"), ids=lambda row: row["judge"])
 def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
     """Three runs in both orders; the table takes two unreadable replies for an agreement."""

@@ -60,6 +60,7 @@ def one_wrong() -> Iterator[tuple[str, dict[str, Any], str]]:
 CASES = list(one_wrong())
 
 
+@pytest.mark.slow
 @for_each(("name", "line", "key"), CASES, lambda case: case[0])
 def test_one_wrong_key_is_one_sentence_or_no_fault(
     tmp_path: Path, name: str, line: dict[str, Any], key: str
@@ -119,6 +120,7 @@ def test_what_is_no_object_is_told_with_its_line(tmp_path: Path, line: str) -> N
     assert "\n" not in told
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data())
 def test_any_line_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

@@ -177,6 +177,7 @@ def test_a_draw_without_a_scale_is_half_of_each(profile: str, size: int, seed: i
     assert len({item.instruction for item in items}) >= 6
 
 
+@pytest.mark.slow
 def test_sizes_of_the_page() -> None:
     page = (ROOT / "docs" / "probes" / "reliability.md").read_text()
     rows = [line.strip("|").split("|") for line in page.partition("## Sizes")[2].splitlines() if "|" in line]
@@ -204,6 +205,7 @@ def test_the_example_of_a_probe_in_one_file() -> None:
 # Recovery
 
 
+@pytest.mark.slow
 def test_a_rater_without_error_or_noise(tmp_path: Path) -> None:
     judge = "planted/rater?sensitivity=1&specificity=1&noise=0"
     found = measured(pack_study([judge], ["reliability_full"], "quick"), tmp_path)
@@ -217,6 +219,7 @@ def test_a_rater_without_error_or_noise(tmp_path: Path) -> None:
     assert not [e for e in found if (e.probe, e.metric) == ("answer_ambiguity", "accuracy")]
 
 
+@pytest.mark.slow
 def test_a_rater_that_errs_without_noise_errs_on_an_item_and_its_edits_alike(tmp_path: Path) -> None:
     """It draws once for an item, so an edit that keeps the label keeps the verdict, right or wrong."""
     judge = "planted/rater?sensitivity=0.8&specificity=0.6&noise=0"
@@ -231,6 +234,7 @@ def test_a_rater_that_errs_without_noise_errs_on_an_item_and_its_edits_alike(tmp
     assert not [e for e in found if (e.probe, e.metric) == ("label_flip", "invariance")]
 
 
+@pytest.mark.slow
 def test_planted_rates_are_found(tmp_path: Path) -> None:
     """A call hits its label with (1 − noise)·rate + noise/2; two repeats differ in noise·(2 − noise)/2."""
     rater = "planted/rater?sensitivity=0.9&specificity=0.7&noise=0.2"
@@ -330,6 +334,7 @@ JUDGE = Judge("j", "planted", "rater", {"base": Protocol(POINTWISE_USER, POINTWI
 TASK = Task("Rate it from 1 to 6.", "1: bad\n2: poor\n3: fair\n4: good\n5: fine\n6: best", Ordinal(1, 6))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(text=WORDS, labels=st.tuples(st.sampled_from("12345"), st.sampled_from("12345")))
 def test_no_prompt_depends_on_the_label_or_names_the_item(text: str, labels: tuple[str, str]) -> None:

@@ -104,6 +104,7 @@ def test_edits_are_read_as_one_family() -> None:
     assert said.endswith("too few items to decide: Markdown; corrected for 3 edits (Holm)")
 
 
+@pytest.mark.slow
 def test_thirteen_edits_that_do_nothing_are_seldom_flagged() -> None:
     """Coins on 40 items, each original asked four times: 13 tests at .05 would flag one sheet in four."""
     chance = random.Random(4)

@@ -335,6 +335,7 @@ def answer_table(pairs: Pairs) -> np.ndarray:
     return counts
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.tuples(letters, letters).map("".join), min_size=1, max_size=30))
 def test_both_orders_are_one_verdict(table: list[str]) -> None:
@@ -347,6 +348,7 @@ def test_both_orders_are_one_verdict(table: list[str]) -> None:
     assert counts[1, 0] == before[1, 0]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.tuples(*[letters] * 6).map("".join), min_size=1, max_size=12))
 def test_spread_gives_each_repeat_the_verdict_of_its_block(table: list[str]) -> None:

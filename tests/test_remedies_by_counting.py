@@ -91,6 +91,7 @@ def counts(figure: MitigatedFigure) -> tuple[int | None, int | None]:
     return figure.estimate.numerator, figure.estimate.denominator
 
 
+@pytest.mark.slow
 @few
 @given(tables(1))
 def test_false_preferences_before_and_after_both_orders(table: Table) -> None:
@@ -125,6 +126,7 @@ def test_false_preferences_before_and_after_both_orders(table: Table) -> None:
         assert change.interval.high >= change.difference - 1e-9
 
 
+@pytest.mark.slow
 @few
 @given(tables(1))
 def test_sensitivity_before_and_after_both_orders(table: Table) -> None:
@@ -143,6 +145,7 @@ def test_sensitivity_before_and_after_both_orders(table: Table) -> None:
     )
 
 
+@pytest.mark.slow
 @few
 @given(tables(3))
 def test_a_majority_of_three_by_every_way_the_missing_could_have_gone(table: Table) -> None:
@@ -166,6 +169,7 @@ def test_a_majority_of_three_by_every_way_the_missing_could_have_gone(table: Tab
     assert cured["majority_5"].note == "needs 5 repeats of each call (--replicates 5)"
 
 
+@pytest.mark.slow
 @few
 @given(tables(1))
 def test_both_orders_favour_no_slot(table: Table) -> None:
@@ -256,6 +260,7 @@ def test_more_than_half_of_what_was_asked_was_asked_so_often(often: int, enough:
 # What a verdict costs.
 
 
+@pytest.mark.slow
 @few
 @given(
     st.lists(st.tuples(st.integers(1, 900), st.integers(1, 90)), min_size=1, max_size=9),

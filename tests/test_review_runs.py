@@ -132,6 +132,7 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
     again.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", ["{", "[1]", '"x"', ""])
 def test_arguments_that_are_no_object_are_refused(session: ReviewSession, arguments: str) -> None:
     with pytest.raises(RefusedError, match="arguments of search"):

@@ -101,6 +101,7 @@ def test_an_unchanged_text_is_accepted_and_not_edited(session: ReviewSession) ->
     assert status(session, SAME) == "accepted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verdict", "told"),
     [

@@ -135,6 +135,7 @@ def test_decisions_go_out_and_come_into_another_folder(
     other.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "told"),
     [

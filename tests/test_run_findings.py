@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from panels import panel_datasheet
 from scores import call
 from steelyard.datasheet.instrument_card import JudgeEntry
@@ -10,6 +12,7 @@ from steelyard.datasheet.render.clauses import sentence
 from steelyard.metrics.run.losses import loss_estimates
 
 
+@pytest.mark.slow
 def test_volatility_and_cost_are_read() -> None:
     sheet = panel_datasheet(["openai/gpt-4o", "vllm/llama-4-maverick", "house/unlisted"], items=12)
     mean = sheet.find("openai/gpt-4o", "accuracy_mean", protocol="base")

@@ -107,6 +107,7 @@ def over_all_pairs(row: Comparison) -> bool:
     return asked and set(row.group) == {"protocol"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [guessing, wavering, perfect])
 @pytest.mark.parametrize("name", STUDIES)
 def test_compare_counts_what_the_datasheet_prints(

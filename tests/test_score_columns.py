@@ -54,6 +54,7 @@ def outcomes(draw: st.DrawFn) -> dict[str, Any]:
     return {"score": None, "outcome": draw(st.sampled_from(["abstain", "unreadable", "failed"]))}
 
 
+@pytest.mark.slow
 @many
 @given(recorded(), st.sampled_from([{}, {"separators": (",", ":")}, {"ensure_ascii": False}]), st.randoms())
 def test_decoded_lines_are_those_of_the_careful_reader(

@@ -138,6 +138,7 @@ def test_without_any_verdict_nothing_is_defined() -> None:
         assert find(sheet, metric).note
 
 
+@pytest.mark.slow
 def test_the_mean_agrees_with_clustered_least_squares() -> None:
     import statsmodels.api as sm
 

@@ -219,6 +219,7 @@ def test_self_agreement_and_noise_are_pairs_of_repeats(sheet: Sheet) -> None:
         assert floor.bounds == pytest.approx((1 - agreement.bounds[1], 1 - agreement.bounds[0]))
 
 
+@pytest.mark.slow
 @few
 @given(sheets())
 def test_an_input_flips_where_its_repeats_are_not_all_alike(sheet: Sheet) -> None:
@@ -357,6 +358,7 @@ def oracle(formula: Callable[..., float], *arguments: object, **options: object)
     return None if np.isnan(value) else float(value)
 
 
+@pytest.mark.slow
 @fewer
 @given(sheets("1-4"))
 def test_ordinal_figures_against_scipy_and_scikit_learn(sheet: Sheet) -> None:
@@ -377,6 +379,7 @@ def test_ordinal_figures_against_scipy_and_scikit_learn(sheet: Sheet) -> None:
     assert found["compression"].value == pytest.approx(y.std() / x.std())
 
 
+@pytest.mark.slow
 @fewer
 @given(sheets("binary"))
 def test_binary_figures_against_scikit_learn(sheet: Sheet) -> None:
@@ -471,6 +474,7 @@ def near(value: object) -> object:
     return None if value is None else pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=24)
 @given(sheets(), st.randoms(use_true_random=False))
 def test_neither_order_nor_names_of_numbers_nor_a_second_copy_change_a_value(

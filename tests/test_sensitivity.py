@@ -50,6 +50,7 @@ def test_outcomes_by_hand() -> None:
     assert find(estimates, "nontie_accuracy", delta=1).bounds == pytest.approx((0.5, 0.625))
 
 
+@pytest.mark.slow
 @quiet
 @given(st.lists(st.tuples(letters, letters).map("".join), min_size=1, max_size=30), st.integers(1, 6))
 def test_parts_make_up_the_calls_and_naming_the_contents_the_other_way_changes_no_figure(

@@ -85,12 +85,14 @@ def both_twins() -> ShallowReading:
     return read_checklists(catalogue(), SEEDS)
 
 
+@pytest.mark.slow
 def test_the_catalogue_tells_nothing_to_who_does_not_read(both_twins: ShallowReading) -> None:
     """Both twins of every subject, composed with several seeds."""
     assert (both_twins.subjects, both_twins.examples) == (60, 3 * 120 * 15)
     assert both_twins.faults == ()
 
 
+@pytest.mark.slow
 def test_nor_do_runs_which_have_one_twin_of_each_subject() -> None:
     """Six runs together: within one, luck alone moves a share by .04."""
     drawn = (e for seed in range(6) for e in ladder_of(order_checklists(catalogue(), seed), seed))
@@ -113,6 +115,7 @@ def chatter(task: Checklist) -> Checklist:
     return replace(task, filler=filler)
 
 
+@pytest.mark.slow
 def test_chatter_as_filler_of_a_third_of_the_subjects_is_seen() -> None:
     few = set(subjects()[::3])
     reading = read_checklists([chatter(task) if task.subject in few else task for task in catalogue()])
@@ -121,6 +124,7 @@ def test_chatter_as_filler_of_a_third_of_the_subjects_is_seen() -> None:
     assert "a judge that does not read can pass for one that does" in reading.sentence
 
 
+@pytest.mark.slow
 def test_the_table_of_the_page_is_what_is_read(both_twins: ShallowReading) -> None:
     page, loose = PAGE.read_text("utf-8"), read_checklists(map(chatter, catalogue()), SEEDS)
     shares = (

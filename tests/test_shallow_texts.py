@@ -118,11 +118,13 @@ def planted(examples: Sequence[Example]) -> list[Example]:
 each_set = for_each("name", SETS)
 
 
+@pytest.mark.slow
 @each_set
 def test_texts_tell_nothing_to_who_does_not_read(name: str) -> None:
     assert reading(name).overall <= bound(name)
 
 
+@pytest.mark.slow
 @each_set
 def test_nor_does_any_one_count_tell_more_than_luck(name: str) -> None:
     """The best of so many counts is far above a half by luck: as far in one of twenty deals."""

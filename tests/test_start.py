@@ -53,6 +53,7 @@ def test_the_record_behind_it_is_a_run_like_any_other(shown: Path) -> None:
     assert "FAIL" in gated.out
 
 
+@pytest.mark.slow
 def test_the_sheet_that_ships_is_what_its_record_says(tmp_path: Path) -> None:
     """`make docs` writes it again where words or figures have changed."""
     folder = unpack_demo(tmp_path / "demo")

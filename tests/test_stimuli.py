@@ -181,6 +181,7 @@ def test_domains_take_turns_in_the_drawn_order() -> None:
             assert len({task.domain for task in ordered[first : first + 12]}) == 12
 
 
+@pytest.mark.slow
 def test_over_seeds_every_twin_is_drawn_as_often() -> None:
     """Of 400 draws of one of two 200, with a standard deviation of 10: the farthest of 60 within four."""
     drawn = Counter(task.id for seed in range(400) for task in order_checklists(catalogue(), seed))

@@ -83,6 +83,7 @@ def test_a_reply_is_what_its_body_says(reply: Reply) -> None:
     assert body == canonical_json(whole)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(rows=st.lists(st.tuples(replies, st.integers(1, 9)), min_size=1, max_size=5))
 def test_replies_survive_the_file(
@@ -200,6 +201,7 @@ def test_a_plan_comes_back_in_its_order_and_a_grown_one_replaces_it(tmp_path: Pa
         assert store.study == "study two"
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.builds(
@@ -365,6 +367,7 @@ def test_a_missing_file_is_not_made_by_a_reader(tmp_path: Path) -> None:
 # Earlier formats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", range(len(MIGRATIONS)))
 def test_a_file_of_every_earlier_format_is_brought_forward(tmp_path: Path, version: int) -> None:
     path = tmp_path / "run.db"

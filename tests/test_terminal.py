@@ -37,6 +37,7 @@ def example_text() -> str:
     return printed(example())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_no_line_is_wider_than_the_console(width: int) -> None:
     assert max(len(line) for line in printed(example(), width).splitlines()) <= width
@@ -119,6 +120,7 @@ def test_an_output_without_unicode_gets_ascii() -> None:
     assert "<= 1 (0, 1]" in buffer.getvalue().decode("ascii")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["[red]no[/red]", "[/]", "\x1b[31mred\x1b[0m", "two\nlines", "\u202eflip", "\ud800"]
 )

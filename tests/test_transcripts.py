@@ -160,6 +160,7 @@ entries = st.builds(ScoreEntry, values, st.none() | texts)
 scores = st.builds(RunScore, texts, st.lists(entries, min_size=1, max_size=3).map(tuple))
 
 
+@pytest.mark.slow
 @given(
     st.lists(turns, min_size=1, max_size=4).map(tuple),
     st.lists(scores, max_size=2, unique_by=lambda score: score.scorer),

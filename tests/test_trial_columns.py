@@ -421,6 +421,7 @@ def peak_of(replicates: int, place: Path) -> tuple[int, int]:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_a_folder_takes_little_memory_for_each_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns take some hundred bytes a trial; a trial, its reply and its observation took 3,500."""
     monkeypatch.setattr(store_rows, "CHUNK", 100)  # what is held for a moment does not grow with the run

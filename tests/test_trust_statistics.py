@@ -171,6 +171,7 @@ def test_labels_that_a_promise_takes() -> None:
     assert labels_to_show(0.1, 0.1, 0.1) is None
 
 
+@pytest.mark.slow
 def test_the_band_of_the_curve_holds_at_all_shares() -> None:
     broken, runs = 0, 300
     for seed in range(runs):
@@ -227,6 +228,7 @@ JUDGES = (calibrated, over_confident, non_monotone, clustered, duplicated, usele
 PROMISED, FAILURE, RUNS = 0.15, 0.1, 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", JUDGES)
 @pytest.mark.parametrize("labels", [100, 250, 500, 1000])
 def test_the_promise_is_kept(judge, labels: int) -> None:  # type: ignore[no-untyped-def]
@@ -251,6 +253,7 @@ def test_the_promise_is_kept(judge, labels: int) -> None:  # type: ignore[no-unt
         assert refused / RUNS < 0.1  # the promise is worth something
 
 
+@pytest.mark.slow
 def test_the_promise_of_a_cascade_is_kept() -> None:
     """Two judges whose errors are related: of all that either accepts, too many are wrong in few runs."""
     broken = 0
@@ -280,6 +283,7 @@ def test_the_promise_of_a_cascade_is_kept() -> None:
     assert broken / RUNS <= FAILURE + 2 * np.sqrt(FAILURE * (1 - FAILURE) / RUNS)
 
 
+@pytest.mark.slow
 def test_verdicts_of_a_cluster_as_units_break_the_promise() -> None:
     """What one verdict per cluster is for: the same judge with every verdict as a unit."""
     broken = 0
@@ -364,12 +368,14 @@ def test_evidence_by_integration(wrong: int, audits: int) -> None:
     assert exp(log_evidence_against(wrong, audits, promised)) == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_kept_promise_seldom_raises_the_alarm() -> None:
     rng = np.random.default_rng(5)
     alarms = sum(watch((rng.random(800) < 0.1).tolist(), 0.1).alarm_at is not None for _ in range(150))
     assert alarms / 150 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 150)
 
 
+@pytest.mark.slow
 def test_the_delay_is_that_of_watches() -> None:
     said = delay(0.1, 0.2)
     assert said is not None

@@ -48,6 +48,7 @@ def test_labels_in_clusters_of_their_own_are_independent() -> None:
     assert youden_limits(table) == pytest.approx((1.0, 1 - sqrt(2 + 2 * 4 / 6) * away, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "rows"), [(8, 5), (6, 10), (10, 10), (15, 4), (30, 1)])
 @pytest.mark.parametrize("both", [False, True])
 def test_errors_never_raise_the_lower_limit(clusters: int, rows: int, both: bool) -> None:
@@ -64,6 +65,7 @@ def test_errors_never_raise_the_lower_limit(clusters: int, rows: int, both: bool
             assert found is None or best is None or found[0] <= best[0]
 
 
+@pytest.mark.slow
 def test_a_judge_right_on_six_runs_of_ten_is_hardly_ever_of_use() -> None:
     """A judge that is right on every version of a run or on none: J .2, below the floor of .30."""
     chance = np.random.default_rng(8)
@@ -77,6 +79,7 @@ def test_a_judge_right_on_six_runs_of_ten_is_hardly_ever_of_use() -> None:
     assert shown / runs <= 0.01
 
 
+@pytest.mark.slow
 def test_a_perfect_judge_is_shown_at_least_as_often_as_one_with_errors() -> None:
     chance = np.random.default_rng(7)
     for clusters, rows in ((8, 5), (6, 10), (10, 10), (15, 4)):
@@ -130,6 +133,7 @@ def test_limits_by_hand() -> None:
     assert (low, min(1.0, high)) == pytest.approx(found[1:], abs=0.003)
 
 
+@pytest.mark.slow
 def test_kappa_takes_its_extremes_on_the_ellipsoid() -> None:
     # One item a cluster: 20 of label 1, 2 missed; 10 of label 0, 3 passed. Classes share no cluster.
     rows = [(1, 1)] * 18 + [(1, 0)] * 2 + [(0, 0)] * 7 + [(0, 1)] * 3
@@ -205,6 +209,7 @@ def cover(
     return float(j), float(k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.4])
 def test_a_rare_label_in_few_clusters_is_covered(correlation: float) -> None:
     for rate in cover(6, 5, 0.8, 0.9, correlation, 100):

@@ -73,6 +73,7 @@ def provider_of(name: str) -> HttpProvider:
     return provider
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VENDORS)
 @settings(max_examples=60)
 @given(data=st.data(), value=ANYTHING)

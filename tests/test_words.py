@@ -55,6 +55,7 @@ def test_the_chance_among_very_many_calls() -> None:
     assert half == pytest.approx(0.05, abs=3e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "correlation"), [*((law, 0.3) for law in LAWS), ("beta", 0.1)])
 @pytest.mark.parametrize(
     ("limit", "tasks", "calls"), [(0.05, 24, 12), (0.1, 10, 12), (0.1, 10, 4), (0.2, 10, 10)]
@@ -75,6 +76,7 @@ def test_the_limit_from_below_is_the_limit_from_above_mirrored() -> None:
         assert judge_limit(run, Limit(0.2)) == judge_limit(other, Limit(0.8, "min"))
 
 
+@pytest.mark.slow
 def test_fewer_events_are_never_less_clear() -> None:
     for tasks, calls in ((10, 12), (10, 4), (24, 12), (10, 6), (6, 20)):
         for limit in (0.05, 0.1, 0.2):
@@ -82,6 +84,7 @@ def test_fewer_events_are_never_less_clear() -> None:
             assert clear == sorted(clear, reverse=True)
 
 
+@pytest.mark.slow
 def test_what_clearing_costs() -> None:
     # Dark current, pooled and of one kind, at standard and full; positional share; first step mirrored.
     assert [most_cleared(10, 12, 0.1), most_cleared(10, 4, 0.1)] == [1, -1]

@@ -177,12 +177,14 @@ def measured(planted: Parameters, *cues: str, profile: str = "quick"):
     return {str(e.group["cue"]): e for e in found if e.metric == WORTH.id}
 
 
+@pytest.mark.slow
 def test_a_cue_that_harms_has_a_negative_worth_and_errors_cost_what_they_are_worth():
     found = measured(Parameters(resolution=1.5, cue_worth=-2.0), "bullets", "typos")
     assert found["bullets"].interval.high < 0 < found["typos"].interval.low
     assert {found[cue].status for cue in ("bullets", "typos")} == {"flagged"}
 
 
+@pytest.mark.slow
 def test_length_that_overrides_quality_is_told_from_length_that_breaks_ties():
     overrides = measured(Parameters(resolution=1.5, length_pull=15.0), "padding")["padding"]
     breaks_ties = measured(Parameters(resolution=3.0, length_pull=1.2, tie_threshold=0.1), "padding")[
@@ -194,6 +196,7 @@ def test_length_that_overrides_quality_is_told_from_length_that_breaks_ties():
     assert breaks_ties.status != "flagged"
 
 
+@pytest.mark.slow
 def test_a_judge_without_any_bias_is_not_flagged():
     found = measured(Parameters(resolution=2.0), "padding", "authority")
     assert all(found[cue].status in ("clear", "inconclusive") for cue in ("padding", "authority"))
@@ -289,12 +292,14 @@ def test_twice_the_pairs_on_the_same_clusters_say_no_more():
     assert isclose(once.probability(1.0), twice.probability(1.0), rel_tol=0.01)
 
 
+@pytest.mark.slow
 def test_intervals_cover_planted_worths_over_clusters_that_differ():
     tally = count(WEAKER, 1.5, range(1))
     assert tally.undefined == 0
     assert min(tally.covered, tally.crossings_covered) >= 3  # of 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", [STRONG, WEAKER], ids=["strong", "weak"])
 def test_crossing_points_cover_planted_worths_over_clusters_that_differ(planted):
     tallies = [count_crossings(planted, worth, range(15)) for worth in WORTHS]

@@ -50,6 +50,7 @@ def test_what_a_worth_of_each_area_gains_by_hand() -> None:
     assert apart.tolist() == [-2.0, 2.0]
 
 
+@pytest.mark.slow
 def test_an_area_that_differs_is_named_and_equal_areas_are_not() -> None:
     rng = np.random.default_rng(3)
     area = [name for name in "abcdef" for _ in range(6)]
@@ -113,6 +114,7 @@ def worths_by_area(seed: int, by_area) -> tuple[Estimate, dict[str, Estimate]]:
     return worth, {str(e.group["stratum"]): e for e in found if e.metric == AREA_WORTH.id}
 
 
+@pytest.mark.slow
 def test_a_cue_that_sways_in_one_area_is_a_fault_there_though_not_on_the_whole() -> None:
     """Authority is worth three steps in one area of the catalogue and nothing in the others."""
     only = AREAS[3]
@@ -132,6 +134,7 @@ def test_a_cue_that_sways_in_one_area_is_a_fault_there_though_not_on_the_whole()
     )
 
 
+@pytest.mark.slow
 def test_a_cue_that_is_worth_the_same_everywhere_is_a_fault_in_no_area() -> None:
     for seed in range(3):
         worth, by_area = worths_by_area(seed, lambda area: 0.3)
@@ -139,6 +142,7 @@ def test_a_cue_that_is_worth_the_same_everywhere_is_a_fault_in_no_area() -> None
         assert {each.status for each in by_area.values()} == {None}
 
 
+@pytest.mark.slow
 def test_a_worth_of_half_of_the_areas_is_not_averaged_without_a_word() -> None:
     half = AREAS[::2]
     worth, by_area = worths_by_area(4, lambda area: 3.0 if area in half else 0.0)

@@ -52,6 +52,7 @@ def test_the_verdict_names_the_cue_in_steps(folder: Path) -> None:
     assert any(fact.title == "Cues" and "padding is worth" in fact_text(fact) for fact in verdict.facts)
 
 
+@pytest.mark.slow
 def test_length_that_overrides_quality_and_length_that_breaks_ties_have_different_verdicts() -> None:
     judges = [
         f"{JUDGE}?s=1.5&length=15&name=overrides",

@@ -142,6 +142,7 @@ def test_a_judge_that_is_right_on_rows_and_misses_accepted_flips_is_unfit(
     assert {gated(sheet, name) for name in ("smoke", "default", "strict")} == {"FAIL"}
 
 
+@pytest.mark.slow
 def test_missed_answers_above_chance_are_a_fault_and_make_nobody_unfit() -> None:
     """56 of 100 changed labels followed, or a weak rank agreement: below the floor, and above chance."""
     part: Judge = lambda n, e: e if n // 2 % 25 < 14 else 1 - e  # noqa: E731
@@ -194,6 +195,7 @@ def test_rows_of_one_label_and_their_flips_are_held_against_each_other() -> None
     assert found == {"right": (NO_FAULT, 1.0, 80), "fails": (UNFIT, 0.0, 80)}
 
 
+@pytest.mark.slow
 def test_a_coin_on_accepted_flips_is_never_usable() -> None:
     words = {sheet_of(texts(60, coin(seed))).verdict.word for seed in range(12)}
     assert words <= {UNFIT, TOO_LITTLE}
