@@ -6,16 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
+from steelyard.core.text import join_notes
+from steelyard.metrics import findings
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample, Why
-from steelyard.metrics.findings import (
-    INCONCLUSIVE,
-    detectable_beyond,
-    difference_word,
-    missingness_shift,
-    with_finding,
-    with_missingness,
-    with_tested_interval,
-)
+from steelyard.metrics.findings import difference_word
 from steelyard.metrics.metric import CONCLUDED, EVERY_CALL, HIGH, KNOWN_ANSWER, LOW, Limit, Metric
 from steelyard.metrics.stats.clusters import (
     ASSUMED_CORRELATION,
@@ -139,13 +133,13 @@ def proportion(
         abstained=tally.abstained,
         bounds=bounds or share_bounds(tally),
         chance=chance,
-        minimum_detectable=detectable_beyond(tally, limit) if limit else None,
-        note=join([*notes, spread, abstained, limit_note(limit)]),
+        minimum_detectable=findings.detectable_beyond(tally, limit) if limit else None,
+        notes=[*notes, spread, abstained, limit_note(limit)],
     )
-    found = with_finding(estimate, limit)
+    found = findings.with_finding(estimate, limit)
     if tally.clusters is None or tally.n_clusters < 2:
         return found
-    note = join([found.note, ONE_CLUSTER, "items stand for clusters"])
+    note = join_notes([found.note, ONE_CLUSTER, "items stand for clusters"])
     return replace(found, n_clusters=tally.clusters, note=note)
 
 
@@ -166,10 +160,6 @@ def share_bounds(tally: Tally) -> Span:
 def designed_bounds(events: int, unknown: int, designed: int) -> Span | None:
     """The share of all that the design asked for, every unknown one a non-event, or every one an event."""
     return (events / designed, (events + unknown) / designed) if designed else None
-
-
-def join(parts: Iterable[str | None]) -> str | None:
-    return "; ".join(part for part in parts if part) or None
 
 
 def sampling_notes(clusters: int, *, even: bool = False) -> tuple[str | None, str | None]:
@@ -195,10 +185,10 @@ def with_tested_word(estimate: Estimate, word: Callable[[Span], str], alpha: flo
     `word` takes how far those could move the figure, down and up. `calls_needed` stays where the verdicts at
     hand alone do not decide.
     """
-    seen, safe = word((0.0, 0.0)), word(missingness_shift(estimate.value or 0.0, estimate.bounds))
-    needed = estimate.calls_needed if seen == INCONCLUSIVE else None
-    decided = with_tested_interval(replace(estimate, calls_needed=needed), safe, alpha)
-    return with_missingness(decided, seen)
+    seen, safe = word((0.0, 0.0)), word(findings.missingness_shift(estimate.value or 0.0, estimate.bounds))
+    needed = estimate.calls_needed if seen == findings.INCONCLUSIVE else None
+    decided = findings.with_tested_interval(replace(estimate, calls_needed=needed), safe, alpha)
+    return findings.with_missingness(decided, seen)
 
 
 def _intervals(tally: Tally) -> list[Interval]:

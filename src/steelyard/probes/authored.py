@@ -41,8 +41,7 @@ class AuthoredTextProbe(ItemProbe):
         for item in self.items(design):
             yield Brief(self.name, item, 0, self.name, item.label)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         texts = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
         parents = set() if self.alone else {stimulus.lineage.parent for stimulus in texts}
         originals = [o for o in design.originals if o.lineage.parent in parents] if parents else []

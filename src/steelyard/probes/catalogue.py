@@ -10,38 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from steelyard.core.text import plural, pluralize
+from steelyard.core.text import join_notes, plural, pluralize
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import LARGE
+from steelyard.metrics.pairs import ladder, signal_detection
 from steelyard.metrics.pairs.columns import Pairs, collect
-from steelyard.metrics.pairs.decomposition import (
-    NO_PREFERENCE,
-    ONE_SIDED_COMMIT,
-    POSITIONAL_FALSE_PREFERENCE,
-    STABLE_CROSS_SENSITIVITY,
-)
-from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE, vacuum_estimates
-from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
-from steelyard.metrics.pairs.ladder import (
-    DELTA75,
-    MISS_BY_TIE,
-    NONTIE_ACCURACY,
-    PADDED_PREFERENCE,
-    TARGET_SENSITIVITY,
-    WRONG_CHOICE,
-    ladder_estimates,
-)
-from steelyard.metrics.pairs.length import LENGTH_LEAN
-from steelyard.metrics.pairs.signal_detection import (
-    CRITERION_SHIFT,
-    DPRIME,
-    DPRIME_2AFC,
-    SENSITIVITY_SHIFT,
-    criterion_estimates,
-    sensitivity_shifts,
-)
-from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.pairs.equals import vacuum_estimates
+from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.proportions import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.scores.probe import MEAN_SCORE, score_vacuum_estimates
 from steelyard.probes.probe import (
@@ -86,8 +62,7 @@ class Vacuum:
     metrics = (DARK_CURRENT, MEAN_SCORE, UNREADABLE_RATE, FAILED_RATE)
     forms = (PAIRWISE, POINTWISE)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         return vacuum_arm(design, "base")
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
@@ -137,7 +112,7 @@ def _with_prompts(row: Estimate, observations: Observations) -> Estimate:
         return row
     show = plural(row.n_calls, "shows", "show")
     phrase = f"{pluralize(row.n_calls, 'call')} {show} {pluralize(len(prompts), 'distinct prompt')}"
-    return replace(row, note=f"{row.note}; {phrase}" if row.note else phrase)
+    return replace(row, note=join_notes([row.note, phrase]))
 
 
 @cache
@@ -167,11 +142,6 @@ QUICK_SINGLE, QUICK_LARGE = 12, 10
 
 
 @cache
-def same_quality_kinds(depth: int) -> tuple[Kind[int], ...]:
-    return (Kind(tuple(range(depth + 1)), (8, 60, 144)),)
-
-
-@cache
 def control_kinds(depth: int) -> tuple[Kind[tuple[str, int]], ...]:
     """Controls by kind and quality.
 
@@ -196,16 +166,10 @@ class Ladder:
     question = (
         "How small a quality difference does the judge see, and what does it prefer when there is none?"
     )
-    metrics = (
-        *(RAW_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT),
-        *(OTHER_CONFLICT, NO_PREFERENCE, NET_SLOT_PREFERENCE, REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS),
-        *(PADDED_PREFERENCE, LENGTH_LEAN, TARGET_SENSITIVITY, NONTIE_ACCURACY, MISS_BY_TIE, WRONG_CHOICE),
-        *(DELTA75, DPRIME, DPRIME_2AFC, TIE_RATE, UNREADABLE_RATE, FAILED_RATE),
-    )
+    metrics = ladder.METRICS
     forms = (PAIRWISE,)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         yield from ladder_arm(design, "base")
         yield from both_orders(with_checklist_task(controls(design), design), "base", design.replicates)
 
@@ -219,7 +183,8 @@ def ladder_arm(design: Design, protocol: str) -> Iterable[Showing]:
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:
-    for checklist, quality in design.allocate(same_quality_kinds(design.depth), _SAME_START):
+    kinds = (Kind(tuple(range(design.depth + 1)), (8, 60, 144)),)
+    for checklist, quality in design.allocate(kinds, _SAME_START):
         yield same_subset_pair(checklist, quality, design.seed)
 
 
@@ -235,7 +200,7 @@ def controls(design: Design) -> Iterable[Stimulus]:
 
 
 def ladder_arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
-    return ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))
+    return ladder.ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))
 
 
 ARMS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
@@ -249,10 +214,7 @@ class Criterion:
     forms = (PAIRWISE,)
 
     def __init__(
-        self,
-        protocol: str | None = None,
-        levels: int | None = None,
-        protocols: Sequence[str] | None = None,
+        self, protocol: str | None = None, levels: int | None = None, protocols: Sequence[str] | None = None
     ) -> None:
         """One protocol beside base, a number of built-in instructions, or the names of several protocols."""
         if sum(option is not None for option in (protocol, levels, protocols)) > 1:
@@ -289,8 +251,8 @@ class Criterion:
             pairs = _arm_pairs(seen, arm)
             figures += vacuum_arm_estimates(replace(context, probe="vacuum"), seen)
             figures += ladder_arm_estimates(replace(context, probe="ladder"), seen)
-            figures += criterion_estimates(context, base[0], pairs[0], base[1], pairs[1])
-            figures += sensitivity_shifts(context, base[1], pairs[1])
+            figures += signal_detection.criterion_estimates(context, base[0], pairs[0], base[1], pairs[1])
+            figures += signal_detection.sensitivity_shifts(context, base[1], pairs[1])
         return figures
 
 

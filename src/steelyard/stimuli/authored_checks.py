@@ -14,16 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.stimuli.brief import (
-    AMBIGUOUS,
-    LABEL_FLIP,
-    LONG,
-    ORDINAL,
-    PADDED,
-    PARAPHRASE,
-    SHORT,
-    Brief,
-)
+from steelyard.stimuli.brief import AMBIGUOUS, LABEL_FLIP, LONG, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
 
 Reason: TypeAlias = Literal[
     "author refused",  # the author declined to write, or its provider filtered the reply

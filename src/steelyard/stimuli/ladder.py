@@ -249,11 +249,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
         "Larches are conifers that shed their needles in autumn, after the needles have turned gold.",
         "In a string quartet the viola sits between the second violin and the cello.",
     ),
-    "dont_know": (
-        "I don't know.",
-        "I have no idea, sorry.",
-        "I cannot say anything about that.",
-    ),
+    "dont_know": ("I don't know.", "I have no idea, sorry.", "I cannot say anything about that."),
     "master_key": (
         ":",
         ".",

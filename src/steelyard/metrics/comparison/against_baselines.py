@@ -18,21 +18,14 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.core.text import pluralize
+from steelyard.metrics import findings
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
-from steelyard.metrics.findings import (
-    CLEAR,
-    FLAGGED,
-    INCONCLUSIVE,
-    SURE,
-    agreeing,
-    decided_by,
-    missingness_shift,
-)
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, SURE, agreeing, decided_by
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.multiplicity import bonferroni_alpha
 from steelyard.metrics.pairs.columns import PairAnswer, collect, excluded, lost, readable, was_shown
-from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
+from steelyard.metrics.proportions import sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.clusters import ClusterMean
@@ -292,17 +285,15 @@ def _gain(
         chance=0.0,
         details={"rival": best},
         calls_needed=calls_by_interval(len(gap.judge), gap.value, gap.limits(SURE)),
-        note=join(
-            [
-                f"against {best}",
-                f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
-                f"best of {pluralize(len(rules), 'rule')} that read nothing",
-                *sampling_notes(clusters),
-            ]
-        ),
+        notes=[
+            f"against {best}",
+            f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
+            f"best of {pluralize(len(rules), 'rule')} that read nothing",
+            *sampling_notes(clusters),
+        ],
     )
     found = with_tested_word(estimate, word)
-    (down, up), told = missingness_shift(gap.value, estimate.bounds), found.status or ""
+    (down, up), told = findings.missingness_shift(gap.value, estimate.bounds), found.status or ""
     span = agreeing((low + down, high + up), told, gap.value, (0.0, inf))
     return decided_by(found, told, span, 1 - (ALPHA + alpha) / 2)
 

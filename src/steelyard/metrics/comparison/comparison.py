@@ -17,24 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.core.text import join_notes
+from steelyard.metrics import findings
 from steelyard.metrics.comparison.paired import Paired, change_bounds, change_sums, weights_of
 from steelyard.metrics.comparison.rows import ComparisonCriterion, Figure, criterion_for
 from steelyard.metrics.comparison.unit_events import UNSURE, Dropped, UnitEvents, Units
 from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.faults import Faults, FigureFault
-from steelyard.metrics.findings import (
-    CLEAR,
-    FLAGGED,
-    INCONCLUSIVE,
-    MARGIN,
-    MISSING_DECIDE,
-    SURE,
-    missingness_shift,
-)
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, MISSING_DECIDE, SURE
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
 from steelyard.metrics.multiplicity import JointSignFlip, Sums, bonferroni_alpha, holm
 from steelyard.metrics.pairs.choices import WEIGHED
-from steelyard.metrics.proportions import ABSTENTION_RATE, ACCURACY, CONTRADICTION_RATE, MERIT, join
+from steelyard.metrics.proportions import ABSTENTION_RATE, ACCURACY, CONTRADICTION_RATE, MERIT
 from steelyard.metrics.stats.distributions import normal_probability, t_probability, t_quantile
 from steelyard.metrics.stats.intervals import ALPHA, CLUSTERS, Span, mcnemar_exact, mcnemar_mid_p
 from steelyard.metrics.stats.sample_size import POWER
@@ -297,7 +291,8 @@ def with_word(row: Comparison, q: float, margin: float, joint: Span) -> Comparis
     best: a word that they could undo is withheld.
     """
     value, usual = row.difference or 0.0, (row.intervals[0].low or 0.0, row.intervals[0].high or 0.0)
-    moved, reach = missingness_shift(value, row.bounds), inf if row.paired is None else row.paired.reach
+    moved = findings.missingness_shift(value, row.bounds)
+    reach = inf if row.paired is None else row.paired.reach
 
     def decided(moved: Span) -> tuple[str, Span]:
         low, high = usual[0] + moved[0], usual[1] + moved[1]
@@ -317,7 +312,7 @@ def with_word(row: Comparison, q: float, margin: float, joint: Span) -> Comparis
         row,
         q=q,
         status=word,
-        note=join([row.note, MISSING_DECIDE if withheld else None]),
+        note=join_notes([row.note, MISSING_DECIDE if withheld else None]),
         differs=q <= ALPHA,
         against_margin=against,
         intervals=(*row.intervals[:2], *deciding),

@@ -13,19 +13,10 @@ from steelyard.core.arrays import Floats, Ints, distinct
 from steelyard.metrics.comparison.rows import UnitEvent
 from steelyard.metrics.metric import Amount
 from steelyard.metrics.multiplicity import JointSignFlip, Sums
+from steelyard.metrics.stats import intervals
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.distributions import cluster_quantile
-from steelyard.metrics.stats.intervals import (
-    ALPHA,
-    CLUSTERS,
-    ENOUGH_CLUSTERS,
-    PAIRS,
-    Span,
-    clipped,
-    score,
-    sign_flip,
-    tango,
-)
+from steelyard.metrics.stats.intervals import ALPHA, CLUSTERS, PAIRS, Span
 from steelyard.metrics.stats.sample_size import POWER
 
 _ROUNDING = 1e-9
@@ -130,23 +121,23 @@ class Paired:
         quantile = self._quantile(probability)
         if self.of_events:
             scale = self.effective_size / self.size
-            return tango(self.gained * scale, self.lost * scale, self.effective_size, quantile)
+            return intervals.tango(self.gained * scale, self.lost * scale, self.effective_size, quantile)
         ends = (-self.reach, self.reach)
-        other = score(0.0, self._means.assumed_size, quantile)[1] * self.reach
+        other = intervals.score(0.0, self._means.assumed_size, quantile)[1] * self.reach
         mean = self.difference
-        return self._means.limits(probability, ends) or clipped((mean - other, mean + other), ends)
+        return self._means.limits(probability, ends) or intervals.clipped((mean - other, mean + other), ends)
 
     def flip(self) -> tuple[float, str]:
         """Sign-flip p of the difference, and whose sums were flipped: those of clusters or of pairs.
 
         Exact for sums of halves; other amounts are flipped at random where there are many.
         """
-        by_clusters = self.n_clusters >= ENOUGH_CLUSTERS
+        by_clusters = self.n_clusters >= intervals.ENOUGH_CLUSTERS
         units = self.cluster if by_clusters else self.pair
         halves = 2 * np.bincount(units, weights=self.flippable)
         whole = np.rint(halves)
         if np.abs(halves - whole).max(initial=0.0) < _ROUNDING:
-            p = sign_flip(whole.astype(np.int64))
+            p = intervals.sign_flip(whole.astype(np.int64))
         else:
             p = JointSignFlip.of(
                 [dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import (
     NO_CALLS,
     NO_VERDICTS,
@@ -32,7 +33,7 @@ from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentF
 from steelyard.metrics.instrument.profile import SPREAD_FROM
 from steelyard.metrics.metric import FITTED, Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect, excluded
-from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.proportions import ONE_CLUSTER
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.verdicts.observations import Observations
 
@@ -143,7 +144,7 @@ def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFi
         ONE_CLUSTER if len(fit.clusters) == 1 else FEW_CLUSTERS if few else None,
     ]
     if fit.refused:
-        unread = replace(row, note=join([DOES_NOT_FIT, *scope]))
+        unread = replace(row, note=join_notes([DOES_NOT_FIT, *scope]))
         parameters = [replace(unread, metric=name.id) for name in NAMES]
         limit = replace(unread, metric=LIMIT_OF_DETECTION.id)
     else:
@@ -164,12 +165,12 @@ def _parameter(
     """Value and profile limits; a value that runs away is a bound with no other interval."""
     reach, row = fit.reach[index], replace(row, metric=NAMES[index].id)
     if reach.idle:
-        return replace(row, note=join([NO_LIMIT.format(row.n_units), *remarks]))
+        return replace(row, note=join_notes([NO_LIMIT.format(row.n_units), *remarks]))
     first = Interval(method, reach.low, reach.high)
     if (reach.grows and reach.low is not None) or (reach.falls and reach.high is not None):
         up = reach.grows and reach.low is not None
         value, censored = (reach.low, "right") if up else (reach.high, "left")
-        note = join([RUNS_AWAY, *remarks])
+        note = join_notes([RUNS_AWAY, *remarks])
         return replace(row, value=value, intervals=(first,), censored=censored, note=note)
     value, intervals = float(fit.theta[index]), [first]
     if method == CLUSTERED:
@@ -178,7 +179,7 @@ def _parameter(
             width = t_quantile(0.975, len(fit.clusters) - 1) * error
             low = value - width if LOWEST[index] < 0 else max(0.0, value - width)
             intervals.append(Interval("sandwich_cluster", float(low), float(value + width)))
-    return replace(row, value=value, intervals=tuple(intervals), note=join(remarks))
+    return replace(row, value=value, intervals=tuple(intervals), note=join_notes(remarks))
 
 
 def _goodness_of_fit(row: Estimate, fit: InstrumentFit) -> list[Estimate]:
@@ -216,7 +217,7 @@ def _limit_of_detection(
     if found.low is None and high is None:
         return replace(row, note=NO_LIMIT.format(row.n_units))
     if found.low is None:
-        intervals, note = (Interval(method, None, high),), join([RUNS_AWAY, *remarks])
+        intervals, note = (Interval(method, None, high),), join_notes([RUNS_AWAY, *remarks])
         return replace(row, value=high, intervals=intervals, censored="left", note=note)
     value, censored = (last, "right") if found.value > last else (found.value, None)
     return replace(
@@ -224,5 +225,5 @@ def _limit_of_detection(
         value=value,
         intervals=(Interval(method, min(found.low, last), high),),
         censored=censored,
-        note=join([f"read off the model up to step {last:g}", *remarks]),
+        note=join_notes([f"read off the model up to step {last:g}", *remarks]),
     )

@@ -23,7 +23,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
-from steelyard.core.text import pluralize
+from steelyard.core.text import join_notes, pluralize
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
 from steelyard.metrics.instrument.areas import (
     AREA_WORTH,
@@ -36,7 +36,7 @@ from steelyard.metrics.instrument.areas import (
 from steelyard.metrics.instrument.crossing import CUE_SHIFT, Moves, Ratings
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH, with_worth_word
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
+from steelyard.metrics.proportions import sampling_notes, with_difference_word
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import lost_rates
 from steelyard.metrics.stats.clusters import ClusterMean, left_out
@@ -130,7 +130,7 @@ def _shift(context: EstimateContext, both: Moves, rows: int, *, decides: bool) -
         minimum_detectable=mean.detectable,
         p=p if decides else None,
         reading=None if np.any(both.graded) else PASS_RATE,
-        note=join(
+        note=join_notes(
             [
                 None if len(both) == rows else f"{len(both)} of {rows} rows, which have room on the scale",
                 *sampling_notes(both.sample.n_clusters, even=mean.even),
@@ -290,7 +290,7 @@ def level_worth(context: EstimateContext, levels: Ratings, both: Moves, cue: str
         censored=censored,
         chance=0.0,
         p=ratio.p(float(np.copysign(FAULT, ratio.shift))) if beyond else 1.0,
-        note=join(
+        note=join_notes(
             [
                 f"{ratio.rise:.2f} a level",
                 f"{len(rows.both)} of {pluralize(len(both), 'row')}, labelled "

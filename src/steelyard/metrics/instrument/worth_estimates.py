@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason, Sample
 from steelyard.metrics.findings import INCONCLUSIVE, calls_total, with_finding, with_limit_word
 from steelyard.metrics.instrument.areas import (
@@ -63,7 +64,6 @@ from steelyard.metrics.pairs.columns import (
     readable,
 )
 from steelyard.metrics.pairs.slot import first_replicates
-from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.intervals import ALPHA, Span
 from steelyard.metrics.stats.two_class import BalancedMean
 from steelyard.stimuli.cues import LENGTH_PROBE, PADDED
@@ -262,7 +262,7 @@ def _estimate(
         censored=censored,
         chance=0.0,
         p=_beyond(found),
-        note=join(
+        note=join_notes(
             [
                 f"read off the model up to step {last:g}",
                 None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS,

@@ -302,12 +302,10 @@ def missing_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were made."""
     calls = pairs.shown.sum(axis=1)
     ends = ((UNREADABLE_RATE, PairAnswer.UNREADABLE), (FAILED_RATE, PairAnswer.FAILED))
-    return [
-        proportion(
-            context, metric, tally(pairs, count_answers(pairs, end), calls, missing=False), reason=NO_CALLS
-        )
-        for metric, end in ends
-    ]
+    tallies = (
+        (metric, tally(pairs, count_answers(pairs, end), calls, missing=False)) for metric, end in ends
+    )
+    return [proportion(context, metric, counts, reason=NO_CALLS) for metric, counts in tallies]
 
 
 BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"

@@ -28,14 +28,7 @@ from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, first_replicates
-from steelyard.metrics.proportions import (
-    NO_SPREAD,
-    ONE_CLUSTER,
-    join,
-    proportion,
-    sample_of,
-    with_difference_word,
-)
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, proportion, sample_of, with_difference_word
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
 from steelyard.metrics.stats.sample_size import calls_to_decide
@@ -253,6 +246,7 @@ FLIP_EXCESS = Metric(
     kinds=(*SAME_QUALITY, NATURAL),
     basis=COMPARED,
 )
+METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
 
 UNIT = "comparison"
 NO_NOISE = (
@@ -317,7 +311,7 @@ def _excess(
         bounds=bounds,
         chance=0.0,
         minimum_detectable=means.detectable if informative else None,
-        note=join([f"relabelling test {test.format()}", None if repeat.k else NO_NOISE, remark]),
+        notes=[f"relabelling test {test.format()}", None if repeat.k else NO_NOISE, remark],
         p=test.unadjusted_p if declared else None,
         p_corrected=test.adjusted_p if declared else None,
     )

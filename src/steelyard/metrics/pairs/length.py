@@ -20,7 +20,7 @@ from steelyard.metrics.findings import MARGIN, SURE
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Lengths, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded, tally
-from steelyard.metrics.proportions import join, proportion, sampling_notes, with_difference_word
+from steelyard.metrics.proportions import proportion, sampling_notes, with_difference_word
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.metrics.stats.intervals import clipped
 from steelyard.stimuli.original import NATURAL
@@ -110,9 +110,7 @@ def length_lean(
         minimum_detectable=bias.detectable,
         p=None if test is None else p,
         p_corrected=None if test is None else test.adjusted_p,
-        note=join(
-            [(test or AdjustedTest.single(p)).format(), f"margin {MARGIN:g}", *sampling_notes(clusters)]
-        ),
+        notes=[(test or AdjustedTest.single(p)).format(), f"margin {MARGIN:g}", *sampling_notes(clusters)],
     )
     if test is None:
         return estimate

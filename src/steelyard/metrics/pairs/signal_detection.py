@@ -25,18 +25,9 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import plural, pluralize
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Basis, Metric, climbs, step
-from steelyard.metrics.pairs.columns import (
-    PairAnswer,
-    Pairs,
-    by_cluster,
-    excluded,
-    neither,
-    on_ladder,
-    readable,
-    steps,
-    tally,
-)
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, sample_of
+from steelyard.metrics.pairs import columns
+from steelyard.metrics.pairs.columns import Pairs, by_cluster, excluded, on_ladder, steps, tally
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, sample_of
 from steelyard.metrics.stats.clusters import (
     Tally,
     assumed_size,
@@ -116,7 +107,7 @@ def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
         value=float(separation(totals)),
         intervals=intervals,
         censored=edge,
-        note=join([bound, alike, ONE_CLUSTER if hits.n_clusters == 1 else None]),
+        notes=[bound, alike, ONE_CLUSTER if hits.n_clusters == 1 else None],
     )
 
 
@@ -135,12 +126,12 @@ def slot_counts(pairs: Pairs) -> Ints:
     u_better = pairs.better == 1
     in_first = np.where(u_better, pairs.u_first, pairs.v_first)
     in_second = np.where(u_better, pairs.v_first, pairs.u_first)
-    columns = [
+    counts = [
         by_cluster(pairs, column)
         for codes in (in_first, in_second)
-        for column in (codes == PairAnswer.FIRST, neither(codes), readable(codes))
+        for column in (codes == columns.PairAnswer.FIRST, columns.neither(codes), columns.readable(codes))
     ]
-    table = np.stack(columns, axis=1)
+    table = np.stack(counts, axis=1)
     return table[(table[:, 2] + table[:, 5]) > 0]
 
 
@@ -250,7 +241,7 @@ def protocol_shift(context: EstimateContext, rate: Rate, base: Pairs, other: Pai
             after.k / asked[1] - (before.k + before.missing) / asked[0],
             (after.k + after.missing) / asked[1] - before.k / asked[0],
         ),
-        note=join([f"{rate.words} {before.k}/{before.n} → {after.k}/{after.n}", *notes]),
+        notes=[f"{rate.words} {before.k}/{before.n} → {after.k}/{after.n}", *notes],
     )
 
 
@@ -278,8 +269,8 @@ def _by_cluster(rate: Rate, base: Pairs, other: Pairs) -> Ints:
     """Events and calls under the other protocol, then under base, one line per cluster."""
     sides = []
     for rows in (other, base):
-        columns = by_cluster(rows, rate.events(rows)), by_cluster(rows, rows.readable.sum(axis=1))
-        counts = zip(*(column.tolist() for column in columns), strict=True)
+        sums = by_cluster(rows, rate.events(rows)), by_cluster(rows, rows.readable.sum(axis=1))
+        counts = zip(*(column.tolist() for column in sums), strict=True)
         sides.append({name: (k, n) for name, (k, n) in zip(sorted(rows.clusters), counts, strict=True) if n})
     names = sorted({*sides[0], *sides[1]})
     return np.array([[count for side in sides for count in side.get(name, (0, 0))] for name in names])
@@ -287,12 +278,12 @@ def _by_cluster(rate: Rate, base: Pairs, other: Pairs) -> Ints:
 
 def _by_pair(rate: Rate, base: Pairs, other: Pairs) -> Ints:
     size = max(len(base.names), len(other.names))
-    columns = [
+    sums = [
         np.bincount(rows.pair, weights=column, minlength=size)
         for rows in (other, base)
         for column in (rate.events(rows), rows.readable.sum(axis=1))
     ]
-    return np.rint(np.stack(columns, axis=1)).astype(np.int64)
+    return np.rint(np.stack(sums, axis=1)).astype(np.int64)
 
 
 def _paired(

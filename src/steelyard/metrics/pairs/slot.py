@@ -15,14 +15,14 @@ from math import lgamma, log, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, weak_cache
-from steelyard.core.text import pluralize
+from steelyard.core.text import join_notes, pluralize
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import CLEAR, MARGIN, SURE, judge_limit, with_limit_word
 from steelyard.metrics.metric import WHOLE_PAIRS, ZERO, Amount, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import PairAnswer, Pairs, by_cluster, by_construction, excluded, tally
 from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, stable, undecomposed
-from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds, with_difference_word
+from steelyard.metrics.proportions import ONE_CLUSTER, share_bounds, with_difference_word
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, effective_size, wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import (
@@ -244,14 +244,12 @@ def net_slot_preference(
         bounds=((known - missing) / asked, (known + missing) / asked),
         chance=0.0,
         minimum_detectable=units.detectable,
-        note=join(
-            [
-                f"position test {position.format()} (signs of {test.flipped} flipped)",
-                f"stable excess {stable_test.format()}",
-                None if test.flipped == CLUSTERS else ONE_CLUSTER if clusters == 1 else "these clusters only",
-                standing,
-            ]
-        ),
+        notes=[
+            f"position test {position.format()} (signs of {test.flipped} flipped)",
+            f"stable excess {stable_test.format()}",
+            None if test.flipped == CLUSTERS else ONE_CLUSTER if clusters == 1 else "these clusters only",
+            standing,
+        ],
         reading=reading_of(
             position.is_significant, stable_test.is_significant, few_commits=_few_commits(parts.pairs)
         ),
@@ -333,7 +331,7 @@ def with_slot_imbalance(estimate: Estimate, limit: Limit | None, pairs: Pairs, c
     if all(part.n for part in parts):
         shares = [part.k / part.n for part in parts]
         mean = f"both slots counted alike, the share is {np.mean(shares):.2f}"
-    note = join([_remark(slots.calls), mean, estimate.note])
+    note = join_notes([_remark(slots.calls), mean, estimate.note])
     details = {**estimate.details, "slot_calls": slots.calls}
     bounded = replace(estimate, bounds=bounds, note=note, calls_needed=None, details=details)
     return with_limit_word(bounded, limit.allowed) if limit else replace(bounded, status=None)

@@ -19,16 +19,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason, Sample
 from steelyard.metrics.findings import MARGIN, SURE, with_finding
 from steelyard.metrics.metric import LOW, Amount, Basis, Items, Limit, Metric
-from steelyard.metrics.proportions import (
-    designed_bounds,
-    join,
-    proportion,
-    sampling_notes,
-    with_difference_word,
-)
+from steelyard.metrics.proportions import designed_bounds, proportion, sampling_notes, with_difference_word
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, item_noise, verdict_counts
 from steelyard.metrics.scores.shares import accuracy, unit_tally
@@ -140,7 +135,8 @@ def invariance(
     if known_noise or estimate.value is None:
         return estimate
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.
-    estimate = replace(estimate, note=join([estimate.note, "no repeats: noise and edit are not told apart"]))
+    note = join_notes([estimate.note, "no repeats: noise and edit are not told apart"])
+    estimate = replace(estimate, note=note)
     return replace(with_finding(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
 
 
@@ -169,7 +165,7 @@ def _excess(context: EstimateContext, comparisons: ItemComparisons) -> Estimate:
         chance=0.0,
         minimum_detectable=mean.detectable,
         p=p,
-        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
+        notes=[means, *sampling_notes(used.n_clusters, even=mean.even)],
     )
     return with_difference_word(estimate, 2 * ALPHA)
 
@@ -258,6 +254,14 @@ def acceptance(texts: Sequence[Stimulus]) -> dict[str, tuple[int, int]]:
 def accepted_texts(estimate: Estimate) -> int:
     accepted, _ = estimate.details.get(ACCEPTED, (0, 0))
     return int(accepted)
+
+
+def why_unaccepted(estimate: Estimate) -> Reason | None:
+    """Why a figure of written texts refutes no judge; None where enough of them were accepted."""
+    accepted, texts = estimate.details[ACCEPTED]
+    if accepted >= LEAST_ACCEPTED:
+        return None
+    return BY_RULE if estimate.probe in BREAKING else FEW_TEXTS if accepted == texts else UNACCEPTED
 
 
 def rests_on_author(estimate: Estimate) -> bool:

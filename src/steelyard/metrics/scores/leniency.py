@@ -23,28 +23,15 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
+from steelyard.metrics import proportions
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LEFT_OUT, LOW, ZERO, Amount, Lengths, Metric
-from steelyard.metrics.proportions import (
-    join,
-    proportion,
-    sampling_notes,
-    share_bounds,
-    with_difference_word,
-    with_tested_word,
-)
+from steelyard.metrics.proportions import proportion, sampling_notes
+from steelyard.metrics.scores import shares
 from steelyard.metrics.scores.against_labels import BIAS, CONSTANT_LABELS, NOT_SCORED, error_bounds
 from steelyard.metrics.scores.columns import Outcome, Scores
-from steelyard.metrics.scores.shares import (
-    FALSE_NEGATIVE_RATE,
-    FALSE_POSITIVE_RATE,
-    abstained,
-    by_ordinal_scale,
-    row_events,
-    score_tally,
-    unlabelled,
-)
+from steelyard.metrics.scores.shares import score_tally, unlabelled
 from steelyard.metrics.stats.clusters import ClusterMean, ratio
 from steelyard.metrics.stats.directional_bias import DirectionalBias, Halves, halves_of
 from steelyard.metrics.stats.intervals import Span
@@ -101,7 +88,7 @@ def leniency_estimates(context: EstimateContext, scores: Scores) -> list[Estimat
     if np.any(scores.binary):
         rows = scores.where(scores.binary)
         estimates += [_of_verdicts(context, rows), _pass_rate(context, rows), *_sides(context, rows)]
-    for here, rows in by_ordinal_scale(context, scores, alone=not estimates):
+    for here, rows in shares.by_ordinal_scale(context, scores, alone=not estimates):
         estimates += [_of_scores(here, rows), *_sides(here, rows)]
     return estimates
 
@@ -110,7 +97,7 @@ def wrong_ways(leniency: Estimate) -> tuple[Metric, Metric]:
     """The rates of what is passed and of what is failed wrongly: by numbers they go the other way round
     where 1 is the failing answer.
     """
-    rates = FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE
+    rates = shares.FALSE_POSITIVE_RATE, shares.FALSE_NEGATIVE_RATE
     return rates[::-1] if leniency.details.get("high_fails") else rates
 
 
@@ -172,7 +159,7 @@ def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
     for metric in (SHARE_ABOVE, SHARE_BELOW):
         events = metric.events(rows)
         found = proportion(context, metric, score_tally(rows, events, rows.readable), reason=reason)
-        estimates.append(replace(found, details=row_events(rows, events)))
+        estimates.append(replace(found, details=shares.row_events(rows, events)))
     return estimates
 
 
@@ -214,9 +201,9 @@ def _leniency(
         calls_needed=None if needed is None else -(-needed * len(rows) // units),
         p=p,
         details={"high_fails": True} if _high_fails(scores) else {},
-        note=join([f"margin {MARGIN:g}", _turned(scores), *sampling_notes(rows.n_clusters)]),
+        notes=[f"margin {MARGIN:g}", _turned(scores), *sampling_notes(rows.n_clusters)],
     )
-    return with_tested_word(estimate, word)
+    return proportions.with_tested_word(estimate, word)
 
 
 def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
@@ -231,7 +218,7 @@ def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def _left_out(scores: Scores) -> int:
-    return abstained(scores.where(scores.labelled))
+    return shares.abstained(scores.where(scores.labelled))
 
 
 def _turned(scores: Scores) -> str | None:
@@ -258,7 +245,7 @@ def _bounds(scores: Scores) -> Span | None:
         counts = score_tally(rows, rows.decided & (rows.score != label), rows.decided)
         if not counts.n:
             return None
-        ends.append(share_bounds(counts))
+        ends.append(proportions.share_bounds(counts))
     (least_up, most_up), (least_down, most_down) = ends
     return (least_up - most_down) / 2, (most_up - least_down) / 2
 
@@ -335,6 +322,6 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
         minimum_detectable=halves.detectable,
         calls_needed=halves.calls_total(len(rows), MARGIN),
         p=p,
-        note=join([f"margin {MARGIN:g}", *sampling_notes(clusters, even=halves.even)]),
+        notes=[f"margin {MARGIN:g}", *sampling_notes(clusters, even=halves.even)],
     )
-    return with_difference_word(estimate)
+    return proportions.with_difference_word(estimate)

@@ -17,69 +17,20 @@ from typing import TypeGuard
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
+from steelyard.metrics import proportions
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE
 from steelyard.metrics.metric import HIGH, Basis, Items, Metric, labelled_items, on_items, step
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.proportions import (
-    ACCURACY,
-    DARK_CURRENT,
-    FAILED_RATE,
-    KAPPA,
-    UNREADABLE_RATE,
-    join,
-    proportion,
-    sampling_notes,
-)
-from steelyard.metrics.scores.against_labels import (
-    BALANCED_ACCURACY,
-    BIAS,
-    CCC,
-    COMPRESSION,
-    F1,
-    FIGURES,
-    MAE,
-    PEARSON,
-    PRECISION,
-    QWK,
-    RECALL,
-    SPEARMAN,
-    binary_figures,
-    ordinal_figures,
-)
+from steelyard.metrics.proportions import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE, proportion
+from steelyard.metrics.scores import against_labels, edited_texts, repeats, shares
+from steelyard.metrics.scores.against_labels import FIGURES, MAE
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
-from steelyard.metrics.scores.edited_texts import (
-    EXCESS_FLIP,
-    INVARIANCE,
-    compare_items,
-    invariance,
-    invariance_estimates,
-    same_verdict_expected,
-)
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.leniency import LENGTH_GAP, length_gap, leniency_estimates
 from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
-from steelyard.metrics.scores.repeats import (
-    BORDER_NOISE,
-    FLEISS_KAPPA,
-    FLIP_RATE,
-    ICC,
-    NOISE_FLOOR,
-    SELF_AGREEMENT,
-    border_noise,
-    noise_floor,
-    stability,
-)
-from steelyard.metrics.scores.shares import (
-    FALSE_NEGATIVE_RATE,
-    FALSE_POSITIVE_RATE,
-    WITHIN_ONE,
-    abstentions,
-    accuracy,
-    by_ordinal_scale,
-    lost_rates,
-    score_tally,
-    unlabelled,
-)
+from steelyard.metrics.scores.repeats import BORDER_NOISE, FLEISS_KAPPA, FLIP_RATE, ICC, SELF_AGREEMENT
+from steelyard.metrics.scores.shares import accuracy, lost_rates, score_tally, unlabelled
 from steelyard.metrics.stats.clusters import ClusterMean, ratio, wilson_cluster
 from steelyard.metrics.stats.intervals import Span, clipped
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -116,7 +67,7 @@ def accuracy_change(context: EstimateContext, scores: Scores) -> Estimate:
         value=mean.mean,
         intervals=(Interval(method, *mean.difference_limits(SURE)),),
         chance=0.0,
-        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
+        notes=[means, *proportions.sampling_notes(used.n_clusters, even=mean.even)],
     )
 
 
@@ -130,8 +81,7 @@ def _right(rows: Scores, mask: Mask) -> Floats:
 
 METRICS = (
     *(ACCURACY, ACCURACY_CHANGE, INVARIANCE, EXCESS_FLIP),
-    *(NOISE_FLOOR, SELF_AGREEMENT, FLIP_RATE, ICC, FLEISS_KAPPA),
-    *FIGURES,
+    *(*repeats.METRICS, *FIGURES),
     *(UNREADABLE_RATE, FAILED_RATE),
 )
 
@@ -163,11 +113,11 @@ def pointwise_estimates(
         if np.any(edits.readable):
             estimates.append(accuracy(context.for_subgroup(kind=ORIGINAL), plain))
             estimates.append(accuracy_change(context, scores))
-        estimates += invariance_estimates(context, scores, keep_label=keep_label)
+        estimates += edited_texts.invariance_estimates(context, scores, keep_label=keep_label)
     if not len(edits) or (_repeated(plain) and np.any(edits.readable)):
-        estimates.append(noise_floor(context, plain))
+        estimates.append(repeats.noise_floor(context, plain))
     if not len(edits) or _repeated(edits):
-        estimates += stability(context, subject)
+        estimates += repeats.stability(context, subject)
     return [
         *estimates,
         *by_scale(context, subject),
@@ -205,9 +155,9 @@ def by_scale(context: EstimateContext, scores: Scores, among: Collection[Metric]
     Clusters are drawn again for each figure, so that one that is not wanted is not worked out.
     """
     binary = scores.where(scores.binary)
-    estimates = binary_figures(context, binary, among) if len(binary) else []
-    for here, rows in by_ordinal_scale(context, scores):
-        estimates += ordinal_figures(here, rows, among)
+    estimates = against_labels.binary_figures(context, binary, among) if len(binary) else []
+    for here, rows in shares.by_ordinal_scale(context, scores):
+        estimates += against_labels.ordinal_figures(here, rows, among)
     return estimates
 
 
@@ -221,14 +171,14 @@ def _by_strength(context: EstimateContext, scores: Scores, *, keep_label: bool) 
         here = context.for_subgroup(level=step(float(strength)))
         edits = scores.strength == strength
         right.append(accuracy(here, scores.where(edits & ~scores.original)))
-        kept = same_verdict_expected(scores.where(scores.original | edits), keep_label=keep_label)
+        both = scores.where(scores.original | edits)
+        kept = edited_texts.same_verdict_expected(both, keep_label=keep_label)
         if np.any(kept.original) and np.any(~kept.original):
-            same.append(invariance(here, compare_items(kept)))
+            same.append(edited_texts.invariance(here, edited_texts.compare_items(kept)))
     return right + same
 
 
 POOLED_PROBE = "pooled"
-POOLED_METRICS = (CCC, PEARSON, SPEARMAN, MAE)
 
 
 def pooled_estimates(
@@ -248,7 +198,7 @@ def pooled_estimates(
     names = probes if probes <= edited else {*probes, ORIGINAL}
     scores = collect_scores(base.filter(stimuli=np.isin(base.shown.probe, list(names))))
     context = EstimateContext.for_protocol(judge, POOLED_PROBE, "base", seed)
-    return by_scale(context, scores.where(~scores.binary), POOLED_METRICS)
+    return by_scale(context, scores.where(~scores.binary), against_labels.POOLED_METRICS)
 
 
 MEAN_SCORE = Metric("mean_score", meaning="Mean of the scores given to responses without content.")
@@ -262,7 +212,7 @@ def score_vacuum_estimates(context: EstimateContext, observations: Observations)
         parts.append((context.for_subgroup(kind=kind), collect_scores(observations.filter(kinds=(kind,)))))
     return [
         *(dark_current(here, scores) for here, scores in parts),
-        *(mean_score(*scale) for part in parts for scale in by_ordinal_scale(*part)),
+        *(mean_score(*scale) for part in parts for scale in shares.by_ordinal_scale(*part)),
         *lost_rates(context, parts[0][1]),
     ]
 
@@ -270,7 +220,7 @@ def score_vacuum_estimates(context: EstimateContext, observations: Observations)
 def dark_current(context: EstimateContext, scores: Scores) -> Estimate:
     """Calls that give more than the lowest score, among all with a verdict: on a binary scale, passes."""
     counts = score_tally(scores, scores.reports, scores.readable)
-    notes = abstentions(scores, "counted as not above the lowest score")
+    notes = shares.abstentions(scores, "counted as not above the lowest score")
     return proportion(context, DARK_CURRENT, counts, notes=notes)
 
 
@@ -290,7 +240,7 @@ def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
         value=mean.mean,
         intervals=(Interval(method, *limits),),
         bounds=_bounds(mean, len(scores) - int(np.count_nonzero(scores.readable)), low, high),
-        note=join([f"on a scale from {low} to {high}", assumed, *sampling_notes(rows.n_clusters)]),
+        notes=[f"on a scale from {low} to {high}", assumed, *proportions.sampling_notes(rows.n_clusters)],
     )
 
 
@@ -320,10 +270,11 @@ def border_estimates(context: EstimateContext, observations: Iterable[Observatio
     if not len(scores):
         return undefined_without_texts(context, SELF_AGREEMENT)
     border, plain = scores.where(~scores.original), scores.where(scores.original)
-    agreement, *others = stability(context, border)
+    agreement, *others = repeats.stability(context, border)
     compared = len(plain) and np.any(border.readable)
-    unchanged = stability(context.for_subgroup(kind=ORIGINAL), plain)[:1] if compared else []
-    return [agreement, *unchanged, border_noise(context, scores), *others, *lost_rates(context, border)]
+    unchanged = repeats.stability(context.for_subgroup(kind=ORIGINAL), plain)[:1] if compared else []
+    noise = repeats.border_noise(context, scores)
+    return [agreement, *unchanged, noise, *others, *lost_rates(context, border)]
 
 
 COMMONEST_ANSWER = Metric(
@@ -333,11 +284,7 @@ COMMONEST_ANSWER = Metric(
     detail=True,
     basis=Basis(items=Items.RUN, only=on_items),
 )
-OF_ITEMS = (
-    *(ACCURACY, KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
-    *(PRECISION, RECALL, F1),
-    *(WITHIN_ONE, MAE, BIAS, QWK, COMPRESSION, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
-)
+OF_ITEMS = (ACCURACY, *against_labels.OF_UNCHANGED, SELF_AGREEMENT, FLEISS_KAPPA, ICC)
 OF_UNCHANGED = (*OF_ITEMS, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)
 
 
@@ -352,7 +299,7 @@ def unchanged_estimates(judge: str, observations: Observations, seed: int) -> li
         scores = collect_scores(plain)
         figures = [accuracy(context, scores), *by_scale(context, scores, OF_ITEMS)]
         if np.any(np.bincount(scores.stimulus) > 1):
-            figures += stability(context, scores)
+            figures += repeats.stability(context, scores)
         estimates += [figure for figure in figures if figure.metric in {metric.id for metric in OF_ITEMS}]
         estimates += directional_bias_estimates(context, scores, _words(scores, plain))
         shown = rows.shown

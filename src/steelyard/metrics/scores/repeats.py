@@ -8,13 +8,14 @@ its own, since an edit that makes a judge abstain has changed its verdict.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import LEFT_OUT, Amount, Basis, Items, Lengths, Limit, Metric
-from steelyard.metrics.proportions import designed_bounds, join, proportion, sampling_notes
+from steelyard.metrics.proportions import designed_bounds, proportion, sampling_notes
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import Sums, abstained, resampled, unit_tally
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, ratio, sum_rows
@@ -64,24 +65,23 @@ FLIP_RATE = Metric(
     detail=True,
     behind="flip",
 )
-FLEISS_KAPPA = Metric(
+_agrees = partial(Metric, signed=True, detail=True)
+FLEISS_KAPPA = _agrees(
     "fleiss_kappa",
     "Fleiss κ",
     "Agreement of repeats beyond chance.",
     plain="repeats agree beyond chance",
-    signed=True,
-    detail=True,
     limit=Limit(0.60, "min", probes=(ORIGINAL,)),
 )
-ICC = Metric(
+ICC = _agrees(
     "icc",
     "intraclass correlation",
     "Share of the variance of scores that lies between inputs.",
     plain="scores follow the text",
-    signed=True,
-    detail=True,
     limit=Limit(0.75, "min", probes=(ORIGINAL,)),
 )
+
+METRICS = (NOISE_FLOOR, SELF_AGREEMENT, FLIP_RATE, ICC, FLEISS_KAPPA)
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
 
@@ -289,5 +289,5 @@ def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
         intervals=(Interval("t_cluster", *limits),) if limits else (),
         chance=0.0,
         minimum_detectable=mean.detectable,
-        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
+        notes=[means, *sampling_notes(used.n_clusters, even=mean.even)],
     )
