@@ -24,7 +24,7 @@ from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Samp
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, SURE, agreeing, decided_by
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.multiplicity import bonferroni_alpha
-from steelyard.metrics.pairs.columns import PairAnswer, collect, excluded, lost, readable, was_shown
+from steelyard.metrics.pairs.columns import PairAnswer, collect, excluded
 from steelyard.metrics.proportions import sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
@@ -124,15 +124,9 @@ def _outcomes_of_scores(
 def choice_of_people(observations: Observations) -> ReferenceOutcomes:
     """Calls on natural pairs: right where they name the text that people prefer, or the tie they call."""
     pairs = collect(observations.filter(labelled=True))
-    asked = was_shown(pairs.calls).ravel()
-    row, order = np.divmod(np.arange(2 * len(pairs))[asked], 2)
-    calls = pairs.calls.ravel()[asked]
-    right = pairs.right.ravel()[asked].astype(np.float64)
-    first = np.where(order == 0, 1, 2)
-    better = pairs.better[row]
-    wanted = np.where(
-        better == 0, PairAnswer.TIE, np.where(better == first, PairAnswer.FIRST, PairAnswer.SECOND)
-    )
+    asked = pairs.shown
+    row, order = np.nonzero(asked)
+    right, wanted = pairs.right[asked].astype(np.float64), pairs.wanted[asked]
     constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
     lengths = observations.shown.longer_by_name
     longer = np.array([lengths.get(name, -1) for name in pairs.names], dtype=np.int64)[pairs.pair[row]]
@@ -144,8 +138,8 @@ def choice_of_people(observations: Observations) -> ReferenceOutcomes:
         replicate=pairs.replicate[row],
         order=order,
         least=right,
-        most=np.where(lost(calls), 1.0, right),
-        read=readable(calls),
+        most=np.where(pairs.lost_calls[asked], 1.0, right),
+        read=pairs.readable[asked],
         cluster=pairs.cluster[row],
         unit=pairs.pair[row],
         constants=constants,

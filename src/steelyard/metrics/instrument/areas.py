@@ -19,22 +19,17 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Names
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, agreeing, decided_by
-from steelyard.metrics.instrument.crossing import OF_CUE
-from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.instrument.crossing import of_cue
 from steelyard.metrics.multiplicity import adjust_for_multiplicity
 from steelyard.metrics.stats.intervals import ALPHA, Span
 
-AREA_WORTH = Metric(
+AREA_WORTH = of_cue(
     "cue_worth_area",
     "worth in one area",
     "Steps or levels that a cue is worth on the texts of one stratum, the rest of the fit held; too high or "
     "too low where the stratum is shown to differ from the others and the worth lies beyond half a step.",
     plain="worth of a cue in an area",
-    signed=True,
-    direction=ZERO,
-    unit="pair",
     detail=True,
-    basis=OF_CUE,
 )
 LEAST_UNITS = 4
 """Pairs or rows of an area from which it has a figure."""

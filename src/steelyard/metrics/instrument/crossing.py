@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, Names, distinct
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason, Sample
 from steelyard.metrics.metric import ZERO, Basis, Group, Metric, fitted
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.pairs.columns import Pairs, collect, excluded, neither, readable
+from steelyard.metrics.pairs.columns import Pairs, collect, excluded
 from steelyard.metrics.pairs.ladder import isotonic
 from steelyard.metrics.proportions import with_difference_word
 from steelyard.metrics.scores.columns import Scores
@@ -55,24 +56,19 @@ def calls_of_cue(calls: Observations, group: Group) -> Mask:
     return np.asarray((calls.shown.kind == cue)[calls.stimulus])
 
 
-OF_CUE = Basis(only=calls_of_cue)
-CROSSING = Metric(
+of_cue = partial(Metric, signed=True, direction=ZERO, unit="pair", basis=Basis(only=calls_of_cue))
+CROSSING = of_cue(
     "cue_worth_crossing",
     "worth without a model",
     "Step of quality at which a text with the cue and a better one without it win alike, by monotone "
     "regression.",
-    signed=True,
-    direction=ZERO,
-    unit="pair",
     detail=True,
-    basis=OF_CUE,
 )
 
 
 def crossing_estimate(context: EstimateContext, pairs: Pairs) -> Estimate:
     """Where the order-balanced preference for the better text passes one half."""
-    complete = readable(pairs.calls).all(axis=1)
-    rows = pairs.where(np.asarray(complete))
+    rows = pairs.where(np.asarray(pairs.readable.all(axis=1)))
     steps = np.unique(rows.delta)
     if len(rows) < LEAST_CUE or len(steps) < 2:
         return context.undefined(CROSSING, TOO_LITTLE, "pair", excluded(pairs))
@@ -90,7 +86,7 @@ def crossing_estimate(context: EstimateContext, pairs: Pairs) -> Estimate:
 
 def _preferences(pairs: Pairs, steps: Floats) -> Floats:
     """Preference for the better text and pairs, clusters × 2 × steps."""
-    points = np.where(neither(pairs.calls), 0.5, pairs.wins("u").astype(np.float64)).mean(axis=1)
+    points = np.where(pairs.neither, 0.5, pairs.wins("u").astype(np.float64)).mean(axis=1)
     step = np.searchsorted(steps, pairs.delta)
     cluster = np.searchsorted(distinct(pairs.cluster), pairs.cluster)
     shape = int(cluster.max()) + 1, len(steps)
@@ -208,8 +204,8 @@ def shift_estimates(
 
 def _item_preferences(pairs: Pairs, suffix: str) -> dict[str, tuple[float, str]]:
     """Item to its preference for the second response, over replicates with both verdicts, and its cluster."""
-    whole = pairs.where(np.asarray(readable(pairs.calls).all(axis=1)))
-    points = np.where(neither(whole.calls), 0.5, whole.wins("v").astype(np.float64)).mean(axis=1)
+    whole = pairs.where(np.asarray(pairs.readable.all(axis=1)))
+    points = np.where(whole.neither, 0.5, whole.wins("v").astype(np.float64)).mean(axis=1)
     found: dict[str, list[float]] = {}
     cluster: dict[str, str] = {}
     for row, number in enumerate(whole.pair.tolist()):

@@ -27,39 +27,37 @@ from steelyard.metrics.instrument.likelihood import (
     NAMES,
     RESOLUTION,
     SURFACE_SENSITIVITY,
+    of_fit,
     rows_of,
 )
 from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
 from steelyard.metrics.instrument.profile import SPREAD_FROM
-from steelyard.metrics.metric import FITTED, Metric, ShownAs
+from steelyard.metrics.metric import ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect, excluded
 from steelyard.metrics.proportions import ONE_CLUSTER
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.verdicts.observations import Observations
 
-GOODNESS_OF_FIT = Metric(
+GOODNESS_OF_FIT = of_fit(
     "goodness_of_fit",
     "misfit G²",
     "Distance of the 3×3 tables from the joint fit; its p says whether chance explains it.",
     plain="distance from the model",
     estimated=False,
-    basis=FITTED,
 )
-FIT_PROBABILITY = Metric(
+FIT_PROBABILITY = of_fit(
     "fit_probability",
     "p of the fit",
     "Share of data sets drawn from the joint fit that lie as far off; at 0.01 or less it is not read.",
     plain="such misfit by chance",
     estimated=False,
-    basis=FITTED,
 )
-LIMIT_OF_DETECTION = Metric(
+LIMIT_OF_DETECTION = of_fit(
     "limit_of_detection",
     "limit of detection",
     "Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
     plain="step seen in 95 of 100 calls",
     shown_as=ShownAs.STEPS,
-    basis=FITTED,
 )
 
 PROBE = "ladder"
@@ -132,10 +130,7 @@ def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFi
         reason = TOO_LITTLE if len(rows_of(pairs)) else NO_VERDICTS if len(pairs) else NO_CALLS
         return [context.undefined(name, reason, "pair", missing) for name in INSTRUMENT]
     row = context.estimate(
-        RESOLUTION,
-        Sample(*fit.patterns.size, len(fit.patterns.by_cluster), missing),
-        unit="pair",
-        value=None,
+        RESOLUTION, Sample(*fit.patterns.size, len(fit.patterns.by_cluster), missing), unit="pair", value=None
     )
     few = len(fit.clusters) < SPREAD_FROM
     scope = [

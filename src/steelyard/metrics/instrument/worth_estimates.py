@@ -32,11 +32,11 @@ from steelyard.metrics.instrument.crossing import (
     LADDER,
     LEAST_CUE,
     LEAST_LADDER,
-    OF_CUE,
     POSITION,
     TOO_LITTLE,
     TRADEOFF,
     crossing_estimate,
+    of_cue,
 )
 from steelyard.metrics.instrument.estimates import ALIKE, FEW_CLUSTERS
 from steelyard.metrics.instrument.likelihood import Patterns, Rows, collapse_identical, patterns_of, rows_of
@@ -49,37 +49,24 @@ from steelyard.metrics.instrument.worth import (
     fit_worth,
     start_of,
 )
-from steelyard.metrics.metric import HIGH, ZERO, Amount, Limit, Metric, step
+from steelyard.metrics.metric import HIGH, Amount, Limit, Metric, step
 from steelyard.metrics.multiplicity import adjust_estimates
+from steelyard.metrics.pairs import columns
 from steelyard.metrics.pairs.choices import CHANCE_OF_PAIRS, Choices
-from steelyard.metrics.pairs.columns import (
-    Pairs,
-    as_tie,
-    by_construction,
-    collect,
-    excluded,
-    missing_rates,
-    neither,
-    on_ladder,
-    readable,
-)
+from steelyard.metrics.pairs.columns import Pairs, collect, excluded, missing_rates, readable
 from steelyard.metrics.pairs.slot import first_replicates
 from steelyard.metrics.stats.intervals import ALPHA, Span
 from steelyard.metrics.stats.two_class import BalancedMean
 from steelyard.stimuli.cues import LENGTH_PROBE, PADDED
 from steelyard.verdicts.observations import Observations
 
-WORTH = Metric(
+WORTH = of_cue(
     "cue_worth",
     "worth in steps or levels",
     "Steps of quality that a cue is worth: how much better a text without it must be to win as often as not, "
     "from the joint fit of the ladder and the cue's pairs. On single texts levels of the scale: the shift "
     "of the score by the cue over the rise per level.",
     plain="worth of a cue",
-    signed=True,
-    direction=ZERO,
-    unit="pair",
-    basis=OF_CUE,
 )
 _PER_STEP = 4
 """Places within one step at which the curves of areas are read."""
@@ -159,13 +146,12 @@ class _Ladder:
         """Why no worth can be measured in steps of this ladder; None where one can."""
         if _complete(self.rows) < LEAST_LADDER:
             return TOO_LITTLE
-        climb = on_ladder(self.pairs)
-        row, order = np.nonzero(readable(climb.calls))
-        points = np.where(neither(climb.calls), 0.5, climb.right.astype(np.float64))[row, order]
-        first = (climb.better[row] == 1) == (order == 0)
+        climb = columns.on_ladder(self.pairs)
+        row, _ = np.nonzero(climb.readable)
+        first = climb.better_first[climb.readable]
         if np.all(first) or not np.any(first):
             return BLIND
-        mean = BalancedMean.of(climb.cluster[row], first, points)
+        mean = BalancedMean.of(climb.cluster[row], first, climb.points[climb.readable])
         return None if mean.share_limits(0.975)[0] > 0.5 else BLIND
 
 
@@ -220,7 +206,8 @@ def with_worth_word(row: Estimate) -> Estimate:
 
 def cue_rows(pairs: Pairs) -> Rows:
     """Content u is the better text, or at no step the one without the cue."""
-    rows = Rows(pairs.delta, pairs.pair, pairs.cluster, as_tie(pairs.u_first), as_tie(pairs.v_first))
+    first, second = (columns.as_tie(answers) for answers in (pairs.u_first, pairs.v_first))
+    rows = Rows(pairs.delta, pairs.pair, pairs.cluster, first, second)
     return rows.take(np.flatnonzero(readable(rows.better_first) | readable(rows.better_second)))
 
 
@@ -230,7 +217,7 @@ def _position(context: EstimateContext, ladder: _Ladder) -> Estimate:
     if why is not None:
         return context.undefined(WORTH, why, "pair", excluded(ladder.pairs))
     if ladder.pairs.mirrored:
-        return replace(by_construction(context, WORTH, ladder.pairs, "pair"), status=None)
+        return replace(columns.by_construction(context, WORTH, ladder.pairs, "pair"), status=None)
     last = float(ladder.rows.delta.max())
     model = PositionModel(ladder.patterns)
     found = fit_worth(model, ladder.start)
@@ -323,15 +310,11 @@ BEATS_PADDED = Metric(
     amount=Amount(lambda pairs, _: pairs.points, (0.0, 1.0), labelled=True),
     behind="wrong",
 )
-LENGTH_WORTH = Metric(
+LENGTH_WORTH = of_cue(
     "length_worth",
     "worth of length",
     "Steps of quality that twice as many words are worth: how much better the shorter text must be to win as "
     "often as not, from the joint fit of the ladder and the padded pairs.",
-    signed=True,
-    direction=ZERO,
-    unit="pair",
-    basis=OF_CUE,
 )
 
 

@@ -167,11 +167,15 @@ class Pairs:
         )
         return np.equal(self.calls, won)
 
+    @property
+    def better_first(self) -> Mask:
+        """Where the better text stands in slot 1, by row and order."""
+        return np.stack([self.better == 1, self.better == 2], axis=1)
+
     @cached_property
     def wanted(self) -> Ints:
         """The answer that names the better text, by row and order; a tie where neither is better."""
-        first = np.stack([self.better == 1, self.better == 2], axis=1)
-        named = np.where(first, np.int64(PairAnswer.FIRST), np.int64(PairAnswer.SECOND))
+        named = np.where(self.better_first, np.int64(PairAnswer.FIRST), np.int64(PairAnswer.SECOND))
         return np.where(self.better[:, None] == 0, np.int64(PairAnswer.TIE), named)
 
     @cached_property

@@ -26,7 +26,6 @@ from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
     POSITIONAL_FALSE_PREFERENCE,
-    SLOTS,
     STABLE_CROSS_SENSITIVITY,
     decompose,
     positional,
@@ -40,6 +39,7 @@ from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN, length_le
 from steelyard.metrics.pairs.slot import (
     DECLARED_PROTOCOL,
     NET_SLOT_PREFERENCE,
+    SlotCounts,
     net_slot_preference,
     position_test,
     with_slot_imbalance,
@@ -229,11 +229,8 @@ def _accuracy(context: EstimateContext, pairs: Pairs) -> Estimate:
 
 def _accuracy_in_slot(context: EstimateContext, pairs: Pairs, slot: int) -> Estimate:
     rows = pairs.where(pairs.better > 0)
-    codes: Ints = np.where(rows.better == slot, rows.u_first, rows.v_first)
-    # One call per row: the other order is taken away, so that its missing verdicts do not count here.
-    calls = replace(rows, u_first=codes, v_first=np.full(len(rows), PairAnswer.ABSENT, dtype=np.int64))
     reason = None if len(rows) else "no pair has a better text" if len(pairs) else NO_GOLD
-    counts = tally(calls, codes == SLOTS[slot], calls.readable[:, 0])
+    counts = share_of_calls(SlotCounts(rows).parts[slot - 1], ACCURACY)
     return proportion(context.for_subgroup(slot=slot), ACCURACY, counts, reason=reason)
 
 

@@ -25,8 +25,8 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import plural, pluralize
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Basis, Metric, climbs, step
-from steelyard.metrics.pairs import columns
-from steelyard.metrics.pairs.columns import Pairs, by_cluster, excluded, on_ladder, steps, tally
+from steelyard.metrics.pairs.columns import PairAnswer, Pairs, by_cluster, excluded, on_ladder, steps, tally
+from steelyard.metrics.pairs.slot import SlotCounts
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, sample_of
 from steelyard.metrics.stats.clusters import (
     Tally,
@@ -123,13 +123,10 @@ def _saturated(totals: Ints) -> tuple[bool, bool]:
 
 def slot_counts(pairs: Pairs) -> Ints:
     """Per cluster: said 1, tied, calls with the better candidate in slot 1; the same with it in slot 2."""
-    u_better = pairs.better == 1
-    in_first = np.where(u_better, pairs.u_first, pairs.v_first)
-    in_second = np.where(u_better, pairs.v_first, pairs.u_first)
     counts = [
-        by_cluster(pairs, column)
-        for codes in (in_first, in_second)
-        for column in (codes == columns.PairAnswer.FIRST, columns.neither(codes), columns.readable(codes))
+        by_cluster(pairs, column.sum(axis=1))
+        for part in SlotCounts(pairs).parts
+        for column in (part.calls == PairAnswer.FIRST, part.neither, part.readable)
     ]
     table = np.stack(counts, axis=1)
     return table[(table[:, 2] + table[:, 5]) > 0]
