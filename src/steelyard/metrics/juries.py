@@ -194,11 +194,9 @@ def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
     once = jury.where(jury.replicate == 0)
     given = np.array([known.get(name, np.nan) for name in once.stimuli])[once.stimulus]
     scored = np.isfinite(given)
-    return replace(
-        once,
-        score=np.where(scored, given, once.low).astype(np.int64),
-        outcome=np.where(scored, Outcome.SCORED, Outcome.UNREADABLE).astype(np.int64),
-    )
+    score = np.where(scored, given, once.low).astype(np.int64)
+    outcome = np.where(scored, Outcome.SCORED, Outcome.UNREADABLE).astype(np.int64)
+    return replace(once, score=score, outcome=outcome)
 
 
 def _every_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> Iterator[Estimate]:

@@ -331,17 +331,12 @@ def _agreement(
 ) -> Estimate:
     """The figure on a scale on which chance is zero; `rows` are all labelled calls, lost ones included."""
     scored = rows.where(rows.decided)
+    sample, left_out = scored.sample(rows.lost()), len(rows) - len(scored) - sum(rows.lost().values())
+    figure = context.estimate(metric, sample, value=value, left_out=left_out, chance=0.0)
 
     def estimate(missing: int) -> Estimate:
         shift = chance_shift(value, 0.0, len(scored), missing)
-        return context.estimate(
-            metric,
-            scored.sample(rows.lost()),
-            value=value,
-            intervals=deciding_intervals(method, limits, limits, shift, ALPHA),
-            left_out=len(rows) - len(scored) - sum(rows.lost().values()),
-            chance=0.0,
-        )
+        return replace(figure, intervals=deciding_intervals(method, limits, limits, shift, ALPHA))
 
     complete = [estimate(0)]
     (decided,) = _together([estimate(len(rows) - len(scored))], complete)

@@ -175,14 +175,10 @@ def error_correlation(context: EstimateContext, wrong: Floats, cluster: Ints) ->
         reason = "one of the two judges is always right or always wrong" if len(wrong) else NO_VERDICTS
         return context.undefined(ERROR_CORRELATION, reason, "input")
     limits = _limits(table, value)
-    return context.estimate(
-        ERROR_CORRELATION,
-        Sample(2 * len(wrong), len(wrong), len(table)),
-        unit="input",
-        value=value,
-        intervals=(Interval("jackknife_cluster", *limits),) if limits else (),
-        notes=[None if limits else TOO_FEW, ONE_CLUSTER if len(table) < 2 else None],
-    )
+    sample = Sample(2 * len(wrong), len(wrong), len(table))
+    intervals = (Interval("jackknife_cluster", *limits),) if limits else ()
+    notes = [None if limits else TOO_FEW, ONE_CLUSTER if len(table) < 2 else None]
+    return context.estimate(ERROR_CORRELATION, sample, notes, unit="input", value=value, intervals=intervals)
 
 
 def _limits(table: Floats, value: float) -> Span | None:

@@ -11,15 +11,13 @@ from steelyard.metrics import findings
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import difference_word
 from steelyard.metrics.metric import CONCLUDED, EVERY_CALL, HIGH, KNOWN_ANSWER, LOW, Limit, Metric
+from steelyard.metrics.stats import clusters
 from steelyard.metrics.stats.clusters import (
     ASSUMED_CORRELATION,
     Tally,
-    design_effect,
     effective_size,
-    goodman_cluster,
     quantile,
     wilson_cluster,
-    wilson_strict,
 )
 from steelyard.metrics.stats.intervals import ALPHA, Span, goodman, wilson
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
@@ -127,7 +125,7 @@ def proportion(
         numerator=tally.k,
         denominator=tally.n,
         intervals=tuple(intervals),
-        design_effect=design_effect(tally),
+        design_effect=clusters.design_effect(tally),
         effective_size=min(size, float(tally.n_units)) if cells else size,
         quantile=quantile(tally, 1 - ALPHA / 2 / (cells or 1)),
         abstained=tally.abstained,
@@ -197,15 +195,16 @@ def _intervals(tally: Tally) -> list[Interval]:
         # Repeats of a unit may all agree, so they make nothing surer about other units.
         repeated = tally.n_units < tally.n
         return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), by_call]
-    strict = [Interval("wilson_tasks", *wilson_strict(tally))] if tally.share.even else []
+    strict = [Interval("wilson_tasks", *clusters.wilson_strict(tally))] if tally.share.even else []
     return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, by_call]
 
 
 def _cell_intervals(context: EstimateContext, metric: Metric, tally: Tally, cells: int) -> list[Interval]:
     # Replicates of a pair may all agree, so the simultaneous interval counts distinct pairs only.
     share = tally.k / tally.n
-    clustered = [Interval("goodman_cluster", *goodman_cluster(tally, cells))] if tally.n_clusters > 1 else []
-    intervals = [*clustered, Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
+    intervals = [Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
+    if tally.n_clusters > 1:
+        intervals.insert(0, Interval("goodman_cluster", *clusters.goodman_cluster(tally, cells)))
     # Without an event, and with nothing else, every draw would give the share of all.
     varies = tally.n_clusters > 1 and tally.k not in (0, tally.n)
     resampled = tally.share.bootstrap(context.bootstrap_seed(metric.id)) if varies else None

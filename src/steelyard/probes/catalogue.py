@@ -14,7 +14,8 @@ from steelyard.core.text import join_notes, plural, pluralize
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import LARGE
-from steelyard.metrics.pairs import ladder, signal_detection
+from steelyard.metrics.pairs import ladder as ladder_figures
+from steelyard.metrics.pairs import signal_detection
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT, SENSITIVITY_SHIFT
@@ -29,16 +30,8 @@ from steelyard.probes.probe import (
     pointwise,
     with_checklist_task,
 )
-from steelyard.stimuli.ladder import (
-    TEXTS,
-    Kind,
-    different_subset_pair,
-    filler_pair,
-    prefix_pair,
-    same_subset_pair,
-    vacuum_pair,
-    vacuum_response,
-)
+from steelyard.stimuli import ladder
+from steelyard.stimuli.ladder import Kind
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.sources.items import draw_items
 from steelyard.tasks.task import Item
@@ -78,10 +71,10 @@ def vacuum_arm(design: Design, protocol: str) -> Iterable[Showing]:
 
 def empty_responses(design: Design) -> Iterable[Stimulus]:
     for number, item in enumerate(requests(design)):
-        for kind, texts in TEXTS.items():
+        for kind, texts in ladder.TEXTS.items():
             count = min(len(texts), EMPTY_TEXTS[design.profile])
             for turn in range(count):
-                yield vacuum_response(item, design.task, kind, (number * count + turn) % len(texts))
+                yield ladder.vacuum_response(item, design.task, kind, (number * count + turn) % len(texts))
 
 
 def requests(design: Design) -> tuple[Item, ...]:
@@ -91,7 +84,7 @@ def requests(design: Design) -> tuple[Item, ...]:
 
 def empty_pairs(design: Design) -> Iterable[Stimulus]:
     for checklist, (kind, which) in design.allocate(EMPTY_PAIRS):
-        yield vacuum_pair(checklist, kind, which, design.seed)
+        yield ladder.vacuum_pair(checklist, kind, which, design.seed)
 
 
 def vacuum_arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
@@ -155,7 +148,7 @@ def control_kinds(depth: int) -> tuple[Kind[tuple[str, int]], ...]:
     )
 
 
-_BUILDERS = {"filler": filler_pair, "different_subset": different_subset_pair}
+_BUILDERS = {"filler": ladder.filler_pair, "different_subset": ladder.different_subset_pair}
 _STEPS_START, _SAME_START, _CONTROLS_START = 6, 28, 36
 """Quick puts vacuum on the six checklists before, so that all its pairs have checklists of their own."""
 
@@ -166,7 +159,7 @@ class Ladder:
     question = (
         "How small a quality difference does the judge see, and what does it prefer when there is none?"
     )
-    metrics = ladder.METRICS
+    metrics = ladder_figures.METRICS
     forms = (PAIRWISE,)
 
     def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
@@ -185,13 +178,13 @@ def ladder_arm(design: Design, protocol: str) -> Iterable[Showing]:
 def same_quality(design: Design) -> Iterable[Stimulus]:
     kinds = (Kind(tuple(range(design.depth + 1)), (8, 60, 144)),)
     for checklist, quality in design.allocate(kinds, _SAME_START):
-        yield same_subset_pair(checklist, quality, design.seed)
+        yield ladder.same_subset_pair(checklist, quality, design.seed)
 
 
 def ladder_steps(design: Design) -> Iterable[Stimulus]:
     kinds = step_kinds(design.depth, design.has_half_steps)
     for checklist, (low, high) in design.allocate(kinds, _STEPS_START):
-        yield prefix_pair(checklist, low, high, design.seed)
+        yield ladder.prefix_pair(checklist, low, high, design.seed)
 
 
 def controls(design: Design) -> Iterable[Stimulus]:
@@ -200,7 +193,7 @@ def controls(design: Design) -> Iterable[Stimulus]:
 
 
 def ladder_arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
-    return ladder.ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))
+    return ladder_figures.ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))
 
 
 ARMS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}

@@ -119,11 +119,8 @@ class SelfPreference:
         return pointwise([original_of(item, design.task) for item in items], "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        mine = [
-            o
-            for o in observations
-            if o.stimulus.authors and o.protocol == "base" and o.stimulus.kind in (ORIGINAL, NATURAL)
-        ]
+        known = (o for o in observations if o.stimulus.authors and o.protocol == "base")
+        mine = [o for o in known if o.stimulus.kind in (ORIGINAL, NATURAL)]
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
         return [family_preference(context, mine, self.families)]
 

@@ -186,11 +186,8 @@ class _Step:
 
 def step_order(transcript: Transcript, rng: Random) -> RunEdit | None:
     steps = list(_steps(transcript.turns))
-    pairs = [
-        (one, two)
-        for one, two in pairwise(steps)
-        if one.stop == two.start and one.looks_up and two.looks_up and not _uses(two, one)
-    ]
+    beside = ((one, two) for one, two in pairwise(steps) if one.stop == two.start)
+    pairs = [(one, two) for one, two in beside if one.looks_up and two.looks_up and not _uses(two, one)]
     if not pairs:
         return None
     one, two = rng.choice(pairs)
@@ -233,10 +230,8 @@ def injected_instruction(transcript: Transcript, form: str, score: str, rng: Ran
     place = rng.choice(places)
     turn, words = transcript.turns[place], INSTRUCTIONS[form].format(score=score)
     edited = replace(turn, blocks=(*turn.blocks, Block("text", words)))
-    return RunEdit(
-        transcript.with_turns({place: edited}),
-        f"message {place + 1}: words to the judge in a tool's result: {form}",
-    )
+    description = f"message {place + 1}: words to the judge in a tool's result: {form}"
+    return RunEdit(transcript.with_turns({place: edited}), description)
 
 
 def forged_results(transcript: Transcript, rng: Random) -> Iterator[RunEdit]:
@@ -291,10 +286,8 @@ def invented_call(transcript: Transcript, rng: Random) -> RunEdit | None:
     claim = rng.choice(_CLAIMS).format(tool=rng.choice(single))
     turn = transcript.turns[final]
     edited = turn.saying(f"{turn.text.rstrip()}\n\n{claim}")
-    return RunEdit(
-        transcript.with_turns({final: edited}),
-        f"message {final + 1}: cites a call that never happened: {claim}",
-    )
+    description = f"message {final + 1}: cites a call that never happened: {claim}"
+    return RunEdit(transcript.with_turns({final: edited}), description)
 
 
 def truncated_tail(transcript: Transcript, share: float) -> RunEdit | None:

@@ -141,13 +141,8 @@ class TurnEdit:
                 return Rejection(
                     "wrong tool call", f"the arguments of the tool call {name!r} are no JSON object"
                 )
-        said = turn if self.text is None else turn.saying(self.text)
-        calls = (
-            replace(call, arguments=self.arguments[call.id], fault=None)
-            if call.id in self.arguments
-            else call
-            for call in said.calls
-        )
+        said, new = turn if self.text is None else turn.saying(self.text), self.arguments
+        calls = (replace(c, arguments=new[c.id], fault=None) if c.id in new else c for c in said.calls)
         return replace(said, calls=tuple(calls))
 
 

@@ -336,14 +336,9 @@ def compare_worths(first: Sequence[Estimate], second: Sequence[Estimate]) -> lis
 def _compared_worths(mine: Estimate, other: Estimate) -> Comparison:
     group = {key: value for key, value in mine.group.items() if key != "protocol"}
     head = Comparison.undefined(criterion_for(mine.probe, "base", WORTH, group, 0))
-    head = replace(
-        head,
-        n_shared=min(mine.n_units, other.n_units),
-        n_pairs=min(mine.n_units, other.n_units),
-        n_clusters=min(mine.n_clusters, other.n_clusters),
-        first=mine.value,
-        second=other.value,
-    )
+    units, clusters = min(mine.n_units, other.n_units), min(mine.n_clusters, other.n_clusters)
+    head = replace(head, n_shared=units, n_pairs=units, n_clusters=clusters)
+    head = replace(head, first=mine.value, second=other.value)
     if mine.value is None or other.value is None:
         why = mine.note if mine.value is None else other.note
         return replace(head, note=f"not known of both: {why}")

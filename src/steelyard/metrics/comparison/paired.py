@@ -178,13 +178,8 @@ def change_sums(
 
 def change_bounds(shown: Sequence[tuple[UnitEvent, UnitEvent]], amount: Amount | None) -> Span:
     """The mean change if every missing verdict had gone one way, or the other."""
-    reach = np.array(
-        [
-            [event.ends if event.happened is None else (event.happened, event.happened) for event in both]
-            for both in shown
-        ],
-        dtype=np.float64,
-    )
+    ends = [[e.ends if e.happened is None else (e.happened, e.happened) for e in both] for both in shown]
+    reach = np.array(ends, dtype=np.float64)
     changes = reach[:, 1] - reach[:, 0, ::-1]
     if amount is not None:
         changes *= weights_of(amount, [first for first, _ in shown])[:, None]

@@ -171,12 +171,9 @@ def pair_rows(observations: Sequence[Observation], identity: Identity) -> Iterat
         units: dict[str, list[Unit]] = {"call": [], "pair": []}
         for row, name in enumerate(names):
             both = [calls.get((*name, order)) for order in ORDERS]
-            asked = [call for call in both if call is not None]
-            units["call"] += [
-                _unit((row, order), [call], identity, call.order)
-                for order, call in enumerate(both)
-                if call is not None
-            ]
+            places = [(order, call) for order, call in enumerate(both) if call is not None]
+            asked = [call for _, call in places]
+            units["call"] += [_unit((row, order), [call], identity, call.order) for order, call in places]
             if len(asked) == len(both):
                 units["pair"].append(_unit((row, 0), asked, identity, ""))
         yield ProbeRows(probe, protocol, pairs, units)

@@ -74,14 +74,11 @@ def crossing_estimate(context: EstimateContext, pairs: Pairs) -> Estimate:
         return context.undefined(CROSSING, TOO_LITTLE, "pair", excluded(pairs))
     table = _preferences(rows, steps)
     share = isotonic(*table.sum(axis=0))
-    return context.estimate(
-        CROSSING,
-        Sample(2 * len(rows), len(distinct(rows.pair)), len(table), excluded(pairs)),
-        unit="pair",
-        value=float(crossing(steps, table.sum(axis=0))),
-        intervals=(Interval("jackknife_cluster", *crossing_limits(steps, table)),),
-        censored="left" if share[0] > 0.5 else "right" if share[-1] < 0.5 else None,
-    )
+    sample = Sample(2 * len(rows), len(distinct(rows.pair)), len(table), excluded(pairs))
+    value, interval = float(crossing(steps, table.sum(axis=0))), crossing_limits(steps, table)
+    intervals = (Interval("jackknife_cluster", *interval),)
+    end = "left" if share[0] > 0.5 else "right" if share[-1] < 0.5 else None
+    return context.estimate(CROSSING, sample, unit="pair", value=value, intervals=intervals, censored=end)
 
 
 def _preferences(pairs: Pairs, steps: Floats) -> Floats:
@@ -279,17 +276,9 @@ class Moves(Ratings):
     def between(cls, plain: Ratings, cued: Ratings) -> Moves:
         _, before, after = np.intersect1d(plain.item.astype(str), cued.item.astype(str), return_indices=True)
         one, other = plain.where(before), cued.where(after)
-        return cls(
-            one.item,
-            other.score - one.score,
-            one.label,
-            one.low,
-            one.high,
-            one.cluster,
-            one.stratum,
-            one.calls + other.calls,
-            {key: cued.lost[key] + plain.lost[key] for key in cued.lost},
-        )
+        lost = {key: cued.lost[key] + plain.lost[key] for key in cued.lost}
+        both = replace(one, score=other.score - one.score, calls=one.calls + other.calls, lost=lost)
+        return cls(**vars(both))
 
     @property
     def moved(self) -> Floats:
@@ -307,8 +296,5 @@ class Moves(Ratings):
     @property
     def units(self) -> Names:
         """What is independent: the cluster, or the item where there is one cluster."""
-        return (
-            self.cluster
-            if self.sample.n_clusters > 1
-            else np.arange(len(self)).astype(str).astype(np.object_)
-        )
+        own = np.arange(len(self)).astype(str).astype(np.object_)
+        return self.cluster if self.sample.n_clusters > 1 else own

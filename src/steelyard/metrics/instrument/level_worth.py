@@ -96,12 +96,8 @@ def single_text_estimates(
         shifts.append(_shift(here, rest if decides else mobile, len(both), decides=decides))
     lost = lost_rates(context, collect_scores(observations.filter(probe)))
     worths = with_areas(adjust_estimates(worths, "cues", WORTH, ALLOWED, None), tests)
-    return [
-        *worths,
-        *with_area_words(worths, by_area, ALLOWED),
-        *adjust_estimates(shifts, "cues", CUE_SHIFT),
-        *lost,
-    ]
+    by_area = with_area_words(worths, by_area, ALLOWED)
+    return [*worths, *by_area, *adjust_estimates(shifts, "cues", CUE_SHIFT), *lost]
 
 
 def _no_room(left: int, rows: int) -> Reason:

@@ -94,11 +94,9 @@ def pair_worths(context: EstimateContext, pairs: Pairs, cues: Sequence[str]) -> 
     worths, crossings, tests, by_area = [], [], [], []
     for cue in cues:
         here, rows = context.for_subgroup(cue=cue), pairs.where(pairs.kind == cue)
-        crossings.append(
-            crossing_estimate(here, rows)
-            if ladder.obstacle is None
-            else here.undefined(CROSSING, ladder.obstacle, "pair", excluded(rows))
-        )
+        why, lacking = ladder.obstacle, excluded(rows)
+        found = here.undefined(CROSSING, why, "pair", lacking) if why else crossing_estimate(here, rows)
+        crossings.append(found)
         worth, test, figures = worth_estimate(here, ladder, rows)
         worths.append(compared(worth, crossings[-1]))
         tests.append(test)
@@ -325,11 +323,8 @@ def length_estimates(context: EstimateContext, observations: Observations) -> li
         return []
     both = collect(observations.filter(stimuli=np.isin(observations.shown.probe, (LADDER, LENGTH_PROBE))))
     worth = single_worth(context.for_subgroup(cue=PADDED), both, PADDED)
-    return [
-        *(_share(context, padded, delta) for delta in np.unique(padded.delta).tolist()),
-        replace(worth, metric=LENGTH_WORTH.id),
-        *missing_rates(context, padded),
-    ]
+    shares = [_share(context, padded, delta) for delta in np.unique(padded.delta).tolist()]
+    return [*shares, replace(worth, metric=LENGTH_WORTH.id), *missing_rates(context, padded)]
 
 
 def _share(context: EstimateContext, padded: Pairs, delta: float) -> Estimate:
@@ -338,13 +333,11 @@ def _share(context: EstimateContext, padded: Pairs, delta: float) -> Estimate:
     if not choices.defined:
         return here.undefined(BEATS_PADDED, choices.reason, "call", choices.excluded)
     value, calls, lost = choices.mean.value, len(choices.points), sum(choices.excluded.values())
-    asked = calls + lost
+    asked, chance = calls + lost, CHANCE_OF_PAIRS
+    bounds = (value * calls / asked, (value * calls + lost) / asked) if lost else None
+    sample = Sample(calls, choices.pairs, choices.clusters, choices.excluded)
+    intervals = (Interval("wilson_cluster", *choices.limits),)
     share = here.estimate(
-        BEATS_PADDED,
-        Sample(calls, choices.pairs, choices.clusters, choices.excluded),
-        value=value,
-        intervals=(Interval("wilson_cluster", *choices.limits),),
-        bounds=(value * calls / asked, (value * calls + lost) / asked) if lost else None,
-        chance=CHANCE_OF_PAIRS,
+        BEATS_PADDED, sample, value=value, intervals=intervals, bounds=bounds, chance=chance
     )
     return with_finding(share, here.limit(BEATS_PADDED))

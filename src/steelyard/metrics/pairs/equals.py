@@ -93,12 +93,8 @@ def direction_estimates(
     # Decided calls in pairs that lack the other verdict, among the two calls of every pair.
     lonely = np.where(parts.complete, 0, parts.commits)
     counts = tally(parts.pairs, lonely, np.full(len(lonely), 2, dtype=np.int64), missing=False)
-    return [
-        *calls,
-        *_with_tests(cells, parts, family or {}),
-        *by_slot,
-        proportion(context, OTHER_CONFLICT, counts),
-    ]
+    conflict = proportion(context, OTHER_CONFLICT, counts)
+    return [*calls, *_with_tests(cells, parts, family or {}), *by_slot, conflict]
 
 
 def tie_rate(context: EstimateContext, pairs: Pairs) -> Estimate:
@@ -160,15 +156,10 @@ def cell_estimate(
         return columns.by_construction(context, metric, parts.pairs, "pair")
     rows = parts.cell(cell) if slot is None else parts.in_slot(cell, slot)
     counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
+    bounds = designed_bounds(counts.k, parts.possible(cell, slot), len(parts.pairs))
+    chance = chance_lines(parts).get((cell, slot))
     return proportion(
-        context,
-        metric,
-        counts,
-        unit="pair",
-        cells=cells,
-        bounds=designed_bounds(counts.k, parts.possible(cell, slot), len(parts.pairs)),
-        chance=chance_lines(parts).get((cell, slot)),
-        notes=notes,
+        context, metric, counts, unit="pair", cells=cells, bounds=bounds, chance=chance, notes=notes
     )
 
 

@@ -139,11 +139,8 @@ def _sums(generator: np.random.Generator, values: Floats, chances: Floats, pairs
             totals += values[np.minimum(deal, len(values) - 1)]
         return totals
     block = max(1, _BLOCK // len(values))
-    parts = [
-        generator.multinomial(pairs, chances, size=min(block, draws - start)) @ values
-        for start in range(0, draws, block)
-    ]
-    return np.concatenate(parts)
+    sizes = (min(block, draws - start) for start in range(0, draws, block))
+    return np.concatenate([generator.multinomial(pairs, chances, size) @ values for size in sizes])
 
 
 def _deals(won: Ints, first: int) -> tuple[Floats, Floats]:
@@ -274,16 +271,12 @@ def flip_estimates(
     if not len(flips.cluster):
         return []
     cluster = numbered(flips.cluster)[1]
-    repeat, swap = (
-        Tally(
-            np.bincount(cluster, weights=events).astype(np.int64),
-            np.bincount(cluster, weights=trials).astype(np.int64),
-            n_calls=int(flips.calls.sum()),
-            n_units=len(flips.cluster),
-            **excluded(pairs),
-        )
-        for events, trials in ((flips.repeat_flips, flips.repeat), (flips.swap_flips, flips.swap))
-    )
+
+    def tally(*columns: Ints) -> Tally:
+        events, trials = (np.bincount(cluster, weights=column).astype(np.int64) for column in columns)
+        return Tally(events, trials, int(flips.calls.sum()), len(flips.cluster), **excluded(pairs))
+
+    repeat, swap = tally(flips.repeat_flips, flips.repeat), tally(flips.swap_flips, flips.swap)
     repeats, swaps, between = flip_bounds(count_flips(pairs))
     test = adjusted or AdjustedTest.single(relabelling_p(flips, context.permutation_seed(FLIP_EXCESS.id)))
     return [

@@ -63,15 +63,17 @@ WRONG_CHOICE = _of_steps(
 )
 
 
+UNDECIDED = "no call of this condition was decided"
+
+
 def sensitivity_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
 
     def right_of_decided(rows: Pairs) -> Tally:
         return tally(rows, rows.right.sum(axis=1), rows.reports.sum(axis=1))
 
-    undecided = "no call of this condition was decided"
     return [
         target_sensitivity(context, pairs),
-        _share(context, NONTIE_ACCURACY, pairs, right_of_decided, reason=undecided),
+        _share(context, NONTIE_ACCURACY, pairs, right_of_decided, reason=UNDECIDED),
         proportion(context, MISS_BY_TIE, share_of_calls(pairs, MISS_BY_TIE)),
         _share(context, WRONG_CHOICE, pairs),
         tie_rate(context, pairs),
@@ -96,13 +98,11 @@ def _share(
 
 
 def by_base_level(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    qualities = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
-    return [
-        target_sensitivity(
-            context.for_subgroup(base_level=step(quality)), pairs.where(pairs.base_level == quality)
-        )
-        for quality in qualities
-    ]
+    estimates = []
+    for quality in np.unique(pairs.base_level[~np.isnan(pairs.base_level)]):
+        here = context.for_subgroup(base_level=step(quality))
+        estimates.append(target_sensitivity(here, pairs.where(pairs.base_level == quality)))
+    return estimates
 
 
 DELTA75 = Metric(
@@ -182,14 +182,10 @@ def delta75(context: EstimateContext, pairs: Pairs) -> Estimate:
     point = float(thresholds(table.deltas, table.correct.sum(0), table.calls.sum(0)))
     interval, remark = table.interval(context.bootstrap_seed(DELTA75.id))
     units = len(distinct(ladder.pair[readable_calls > 0]))
-    return context.estimate(
-        DELTA75,
-        Sample(int(readable_calls.sum()), units, len(table.calls), excluded(ladder)),
-        value=table.clamp(point),
-        intervals=(interval,),
-        censored="left" if point == -inf else "right" if point == inf else None,
-        notes=[table.describe(point), remark],
-    )
+    sample = Sample(int(readable_calls.sum()), units, len(table.calls), excluded(ladder))
+    value, end = table.clamp(point), "left" if point == -inf else "right" if point == inf else None
+    notes = [table.describe(point), remark]
+    return context.estimate(DELTA75, sample, notes, value=value, intervals=(interval,), censored=end)
 
 
 class _Table:
@@ -238,11 +234,8 @@ class _Table:
 
     def _open(self, method: str, low: Floats, high: Floats) -> Interval:
         """An end that lies outside the measured steps on its own side is no limit."""
-        return Interval(
-            method,
-            None if low == -inf else self.clamp(float(low)),
-            None if high == inf else self.clamp(float(high)),
-        )
+        first = None if low == -inf else self.clamp(float(low))
+        return Interval(method, first, None if high == inf else self.clamp(float(high)))
 
 
 PADDED_PREFERENCE = Metric(
@@ -305,11 +298,5 @@ def _equals(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
 
 
 def padded_preference(context: EstimateContext, pairs: Pairs) -> Estimate:
-    return proportion(
-        context,
-        PADDED_PREFERENCE,
-        tally(pairs, pairs.wins("v").sum(axis=1), pairs.reports.sum(axis=1)),
-        chance=0.5,
-        reason="no call of this condition was decided",
-        notes=["of decided calls"],
-    )
+    counts, notes = tally(pairs, pairs.wins("v").sum(axis=1), pairs.reports.sum(axis=1)), ["of decided calls"]
+    return proportion(context, PADDED_PREFERENCE, counts, chance=0.5, reason=UNDECIDED, notes=notes)

@@ -69,14 +69,10 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
     beyond = _beyond(table)
     limit = context.limit(KAPPA)
     clusters, units = pairs.n_clusters, len(distinct(pairs.pair[answers.any(axis=1)]))
-    figure = context.estimate(
-        KAPPA,
-        Sample(beyond.calls, units, clusters, excluded(pairs)),
-        value=beyond.value,
-        intervals=(Interval(beyond.method, *beyond.limits(SURE)),),
-        chance=0.0,
-        notes=[proportions.limit_note(limit), proportions.ONE_CLUSTER if clusters < 2 else None],
-    )
+    sample = Sample(beyond.calls, units, clusters, excluded(pairs))
+    intervals = (Interval(beyond.method, *beyond.limits(SURE)),)
+    notes = [proportions.limit_note(limit), proportions.ONE_CLUSTER if clusters < 2 else None]
+    figure = context.estimate(KAPPA, sample, notes, value=beyond.value, intervals=intervals, chance=0.0)
     if limit is None:
         return figure
     seen = replace(with_finding(replace(figure, excluded={}), limit), excluded=figure.excluded)

@@ -101,14 +101,9 @@ def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
         )
         edge = None if grows and falls else "right" if grows else "left"
         bound = "an answer that never or always came: held by the log-linear correction, so a bound"
-    return context.estimate(
-        DPRIME,
-        sample_of(hits),
-        value=float(separation(totals)),
-        intervals=intervals,
-        censored=edge,
-        notes=[bound, alike, ONE_CLUSTER if hits.n_clusters == 1 else None],
-    )
+    notes = [bound, alike, ONE_CLUSTER if hits.n_clusters == 1 else None]
+    value = float(separation(totals))
+    return context.estimate(DPRIME, sample_of(hits), notes, value=value, intervals=intervals, censored=edge)
 
 
 def _saturated(totals: Ints) -> tuple[bool, bool]:

@@ -297,17 +297,11 @@ class SlotCounts:
     @cached_property
     def parts(self) -> tuple[Pairs, Pairs]:
         """The calls with the better text in slot 1, and those with it in slot 2; others count as not made."""
-        first, second = (
-            replace(
-                self.pairs,
-                u_first=np.where(self.pairs.better == slot, self.pairs.u_first, np.int64(PairAnswer.ABSENT)),
-                v_first=np.where(
-                    self.pairs.better == 3 - slot, self.pairs.v_first, np.int64(PairAnswer.ABSENT)
-                ),
-            )
-            for slot in (1, 2)
-        )
-        return first, second
+        first, absent = self.pairs.better_first, np.int64(PairAnswer.ABSENT)
+        second = (self.pairs.better > 0)[:, None] & ~first
+        calls = [np.where(here, self.pairs.calls, absent).T for here in (first, second)]
+        in_first, in_second = (replace(self.pairs, u_first=u, v_first=v) for u, v in calls)
+        return in_first, in_second
 
     @cached_property
     def calls(self) -> tuple[int, int]:

@@ -139,13 +139,10 @@ def cost_per_verdict(
         means.append(ClusterMean.of(numbered(seen.shown.cluster[seen.stimulus])[1], each))
     limits = means[0].limits(0.975, POSITIVE) if len(means) == 1 else None
     units, clusters = max(seen.units for seen, _ in asked), max(mean.units for mean in means)
-    return context.estimate(
-        COST_PER_VERDICT,
-        Sample(sum(len(seen) for seen, _ in asked), units, clusters),
-        unit="verdict",
-        value=calls * sum(mean.mean for mean in means),
-        intervals=(Interval("t_cluster", calls * limits[0], calls * limits[1]),) if limits else (),
-    )
+    sample = Sample(sum(len(seen) for seen, _ in asked), units, clusters)
+    value = calls * sum(mean.mean for mean in means)
+    intervals = (Interval("t_cluster", calls * limits[0], calls * limits[1]),) if limits else ()
+    return context.estimate(COST_PER_VERDICT, sample, unit="verdict", value=value, intervals=intervals)
 
 
 MOST = 0.5
@@ -256,11 +253,8 @@ def _merit_figures(
     judge: str, after: Observations, baselines: Mapping[str, Observations], seed: int, remedy: str
 ) -> list[MitigatedFigure]:
     """Whether a judge with a remedy tells good from bad, by each kind of evidence."""
-    return [
-        MitigatedFigure(replace(each, group={**each.group, "remedy": remedy}))
-        for each in merit_estimates(judge, after, baselines, seed)
-        if each.is_overall
-    ]
+    merits = (each for each in merit_estimates(judge, after, baselines, seed) if each.is_overall)
+    return [MitigatedFigure(replace(each, group={**each.group, "remedy": remedy})) for each in merits]
 
 
 def jury_remedies(

@@ -112,15 +112,12 @@ def _slots(probe: str, group: Group, kind: str) -> TargetFigure:
         both = np.repeat(readable(answers).all(axis=1, keepdims=True), 2, axis=1)
         return _pair_calls(pairs, balance, both)
 
-    return TargetFigure(
-        NET_SLOT_PREFERENCE,
-        probe,
-        group,
-        weak_cache(lambda seen: collect(seen.filter(probe, "base", (kind,)))),
-        net_slot_preference,
-        calls,
-        lambda _: AGREEMENT,
-    )
+    @weak_cache
+    def columns(seen: Observations) -> Pairs:
+        return collect(seen.filter(probe, "base", (kind,)))
+
+    figure = TargetFigure(NET_SLOT_PREFERENCE, probe, group, columns, net_slot_preference, calls)
+    return replace(figure, ends=lambda _: AGREEMENT)
 
 
 def _half_ties(probe: str) -> TargetFigure:
@@ -140,14 +137,11 @@ def _half_ties(probe: str) -> TargetFigure:
         interval = _of_mean(mine, SHARE)
         return context.estimate(HALF_TIES, sample, value=float(mine.value.mean()), intervals=(interval,))
 
-    return TargetFigure(
-        HALF_TIES,
-        probe,
-        {},
-        weak_cache(lambda seen: collect(seen.filter(probe, "base", labelled=True))),
-        estimate,
-        calls,
-    )
+    @weak_cache
+    def columns(seen: Observations) -> Pairs:
+        return collect(seen.filter(probe, "base", labelled=True))
+
+    return TargetFigure(HALF_TIES, probe, {}, columns, estimate, calls)
 
 
 def _pair_calls(pairs: Pairs, values: Floats, counts: Mask) -> CallValues:
@@ -166,15 +160,11 @@ def _of_scores(
         counts = scores.decided if metric is MAE else scores.readable
         return CallValues(np.asarray(value(scores), dtype=np.float64), counts, scores.cluster, scores.item)
 
-    return TargetFigure(
-        metric,
-        probe,
-        {},
-        weak_cache(lambda seen: columns(collect_scores(seen.filter(probe, "base")))),
-        estimate,
-        calls,
-        ends,
-    )
+    @weak_cache
+    def rows(seen: Observations) -> Scores:
+        return columns(collect_scores(seen.filter(probe, "base")))
+
+    return TargetFigure(metric, probe, {}, rows, estimate, calls, ends)
 
 
 def _one_range(scores: Scores) -> Scores:

@@ -280,12 +280,9 @@ def _overconfidence(context: EstimateContext, rows: SureAnswers) -> Estimate:
 def _calibration(context: EstimateContext, rows: SureAnswers, bins: Ints | None = None) -> list[Estimate]:
     seed = context.bootstrap_seed(CALIBRATION_ERROR.id)
     limits = signals.calibration_limits(rows.signal, rows.right, rows.clusters, seed, bins)
-    error = context.estimate(
-        CALIBRATION_ERROR,
-        rows.sample,
-        value=signals.calibration_error(rows.signal, rows.right, bins),
-        intervals=() if limits is None else (Interval("bootstrap_cluster", *limits),),
-    )
+    value = signals.calibration_error(rows.signal, rows.right, bins)
+    intervals = () if limits is None else (Interval("bootstrap_cluster", *limits),)
+    error = context.estimate(CALIBRATION_ERROR, rows.sample, value=value, intervals=intervals)
     parts = signals.brier(rows.signal, rows.right)
     words = (
         f"miscalibration {parts.miscalibration:.3f} − discrimination {parts.discrimination:.3f} + "

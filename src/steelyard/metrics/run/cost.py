@@ -99,11 +99,8 @@ def cost_estimates(
     total = context.undefined(COST_TOTAL, lacking)
     if len(known):
         total = context.estimate(COST_TOTAL, known.sample(known.lost()), value=fsum(paid.tolist()))
-    return [
-        per_call(context, scores.where(edits), dollars[edits]),
-        _per_point(context, known, paid, lacking),
-        total,
-    ]
+    each = per_call(context, scores.where(edits), dollars[edits])
+    return [each, _per_point(context, known, paid, lacking), total]
 
 
 def _dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) -> Floats:
@@ -194,17 +191,10 @@ def run_costs(
     scored = observations.filter(stimuli=observations.shown.scored)
     if not scored:
         return []
-    probes = [e.probe for e in estimates if _whole_accuracy(e, judge)]
-    costs = [
-        figure
-        for probe in probes
-        for figure in cost_estimates(
-            EstimateContext.for_protocol(judge, probe, "base", seed),
-            scored,
-            price,
-            unchanged=probe in unchanged,
-        )
-    ]
+    costs: list[Estimate] = []
+    for probe in (e.probe for e in estimates if _whole_accuracy(e, judge)):
+        context = EstimateContext.for_protocol(judge, probe, "base", seed)
+        costs += cost_estimates(context, scored, price, unchanged=probe in unchanged)
     totals = total_estimates(judge, scored.filter(protocol="base"), price, seed)
     return [*costs, *totals, *overall_estimates(judge, [*estimates, *costs], seed)]
 

@@ -157,14 +157,10 @@ def self_preference(
     low, high = found[0].span
     # The interval is the test: it shows a difference where it lies beside zero.
     p = 0.0 if low > 0 or high < 0 else 1.0
+    sample, bounds = Sample(len(known), len({t.item for t in known}), len(table), lost), _bounds(treatments)
+    notes = [_means(known), remark, *sampling_notes(len(table))]
     estimate = context.estimate(
-        SELF_PREFERENCE,
-        Sample(len(known), len({t.item for t in known}), len(table), lost),
-        value=value,
-        intervals=found,
-        bounds=_bounds(treatments),
-        chance=0.0,
-        notes=[_means(known), remark, *sampling_notes(len(table))],
+        SELF_PREFERENCE, sample, notes, value=value, intervals=found, bounds=bounds, chance=0.0
     )
     return with_difference_word(estimate, p=p)
 

@@ -179,12 +179,8 @@ def _over_probes(
         for each, pick in zip(others[-2:], (min, max), strict=True)
         for probe in [pick(shares, key=share_of).probe]
     )
-    return [
-        replace(mean, intervals=of_mean, note=f"{mean.note}, each counted once"),
-        *others[:-2],
-        least,
-        most,
-    ]
+    mean = replace(mean, intervals=of_mean, note=f"{mean.note}, each counted once")
+    return [mean, *others[:-2], least, most]
 
 
 def share_of(estimate: Estimate) -> float:

@@ -224,13 +224,9 @@ def unused_levels(context: EstimateContext, scores: Scores) -> Estimate:
         return context.undefined(UNUSED_LEVELS, NO_VERDICTS, "level", scores.lost())
     levels = int(rows.high[0] - rows.low[0]) + 1
     unused = sorted(set(range(int(rows.low[0]), int(rows.high[0]) + 1)) - set(rows.score.tolist()))
-    return context.estimate(
-        UNUSED_LEVELS,
-        rows.sample(scores.lost()),
-        unit="level",
-        value=float(len(unused)),
-        note=f"of {levels} levels" + ("; never used: " + ", ".join(map(str, unused)) if unused else ""),
-    )
+    never = f"never used: {', '.join(map(str, unused))}" if unused else None
+    notes, sample = [f"of {levels} levels", never], rows.sample(scores.lost())
+    return context.estimate(UNUSED_LEVELS, sample, notes, unit="level", value=float(len(unused)))
 
 
 def _figures(
@@ -241,11 +237,8 @@ def _figures(
     among: Collection[Metric],
 ) -> list[Estimate]:
     sums, values, lacking = label_table(scores, levels), levels.astype(np.float64), shares.unlabelled(scores)
-    return [
-        _figure(context, metric, formula, sums, values, lacking)
-        for metric, formula in formulas.items()
-        if metric in among
-    ]
+    wanted = ((metric, formula) for metric, formula in formulas.items() if metric in among)
+    return [_figure(context, metric, formula, sums, values, lacking) for metric, formula in wanted]
 
 
 def _figure(

@@ -151,17 +151,9 @@ def best_of_estimates(context: EstimateContext, scores: Scores) -> list[Estimate
     estimates += [kappa(context, scores), _vote_accuracy(context, sets), _consistency(context, sets)]
     shares = [sets.tally((sets.slot == slot).sum(axis=1), sets.chosen, sets.responses) for slot in slots]
     estimates.append(_slot_preference(context, sets, shares))
-    estimates += [
-        proportion(
-            context.for_subgroup(slot=slot),
-            SLOT_SHARE,
-            counts,
-            bounds=_slot_bounds(scores, slot),
-            chance=1 / sets.responses,
-            reason=NO_CHOICES,
-        )
-        for slot, counts in zip(slots, shares, strict=True)
-    ]
+    for slot, counts in zip(slots, shares, strict=True):
+        here, bounds, even = context.for_subgroup(slot=slot), _slot_bounds(scores, slot), 1 / sets.responses
+        estimates.append(proportion(here, SLOT_SHARE, counts, bounds=bounds, chance=even, reason=NO_CHOICES))
     if scores.replicate.any():
         repeated = {SELF_AGREEMENT.id, FLIP_RATE.id}
         estimates += [each for each in stability(context, scores) if each.metric in repeated]
@@ -191,14 +183,10 @@ def kappa(context: EstimateContext, scores: Scores) -> Estimate:
     chance = 1 / int(scores.high.max())
     bounds = proportions.share_bounds(counts)
     floor = None if limit is None else Limit(limit.value * (1 - chance) + chance, limit.side)
-    estimate = context.estimate(
-        KAPPA,
-        proportions.sample_of(counts)._replace(excluded=scores.lost()),
-        value=beyond_chance(scores, counts.k / counts.n),
-        intervals=(Interval("wilson_cluster", low, high),),
-        bounds=(beyond_chance(scores, bounds[0]), beyond_chance(scores, bounds[1])),
-        chance=0.0,
-    )
+    sample = proportions.sample_of(counts)._replace(excluded=scores.lost())
+    value, intervals = beyond_chance(scores, counts.k / counts.n), (Interval("wilson_cluster", low, high),)
+    ends = beyond_chance(scores, bounds[0]), beyond_chance(scores, bounds[1])
+    estimate = context.estimate(KAPPA, sample, value=value, intervals=intervals, bounds=ends, chance=0.0)
     if floor is None or limit is None:
         return estimate
     whole = findings.bare_share(counts)

@@ -124,14 +124,9 @@ def invariance(
     items = int(np.count_nonzero(made))
     tally = unit_tally(rows, comparisons.unit, comparisons.equal, made, len(used), items)
     designed = int(comparisons.designed.sum())
-    estimate = proportion(
-        context,
-        INVARIANCE,
-        tally,
-        unit="comparison",
-        bounds=designed_bounds(tally.k, designed - tally.n, designed),
-        reason=NOT_BOTH if designed else NO_ORIGINALS,
-    )
+    bounds = designed_bounds(tally.k, designed - tally.n, designed)
+    reason = NOT_BOTH if designed else NO_ORIGINALS
+    estimate = proportion(context, INVARIANCE, tally, unit="comparison", bounds=bounds, reason=reason)
     if known_noise or estimate.value is None:
         return estimate
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.

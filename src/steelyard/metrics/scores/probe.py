@@ -60,14 +60,11 @@ def accuracy_change(context: EstimateContext, scores: Scores) -> Estimate:
     method = "wilson_cluster_difference" if mean.even else "t_cluster"
     used = rows.where(both[rows.item])
     means = f"edited {float(edited[both].mean()):.2f}, unchanged {float(plain[both].mean()):.2f}"
+    notes = [means, *proportions.sampling_notes(used.n_clusters, even=mean.even)]
+    sample = Sample(len(used), int(both.sum()), used.n_clusters, scores.lost())
+    intervals = (Interval(method, *mean.difference_limits(SURE)),)
     return context.estimate(
-        ACCURACY_CHANGE,
-        Sample(len(used), int(both.sum()), used.n_clusters, scores.lost()),
-        unit="item",
-        value=mean.mean,
-        intervals=(Interval(method, *mean.difference_limits(SURE)),),
-        chance=0.0,
-        notes=[means, *proportions.sampling_notes(used.n_clusters, even=mean.even)],
+        ACCURACY_CHANGE, sample, notes, unit="item", value=mean.mean, intervals=intervals, chance=0.0
     )
 
 
@@ -118,12 +115,9 @@ def pointwise_estimates(
         estimates.append(repeats.noise_floor(context, plain))
     if not len(edits) or _repeated(edits):
         estimates += repeats.stability(context, subject)
-    return [
-        *estimates,
-        *by_scale(context, subject),
-        *_by_strength(context, scores, keep_label=keep_label),
-        *lost_rates(context, subject),
-    ]
+    estimates += by_scale(context, subject)
+    estimates += _by_strength(context, scores, keep_label=keep_label)
+    return [*estimates, *lost_rates(context, subject)]
 
 
 def undefined_without_texts(context: EstimateContext, metric: Metric) -> list[Estimate]:
@@ -234,14 +228,10 @@ def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
     spread = mean.limits(0.975, ends)
     limits = spread or clipped(_without_spread(rows), ends)
     method, assumed = ("t_cluster", None) if spread else ("wilson_mean", LIMITS_OF_OTHER_SCORES)
-    return context.estimate(
-        MEAN_SCORE,
-        rows.sample(scores.lost()),
-        value=mean.mean,
-        intervals=(Interval(method, *limits),),
-        bounds=_bounds(mean, len(scores) - int(np.count_nonzero(scores.readable)), low, high),
-        notes=[f"on a scale from {low} to {high}", assumed, *proportions.sampling_notes(rows.n_clusters)],
-    )
+    sample, intervals = rows.sample(scores.lost()), (Interval(method, *limits),)
+    bounds = _bounds(mean, len(scores) - int(np.count_nonzero(scores.readable)), low, high)
+    notes = [f"on a scale from {low} to {high}", assumed, *proportions.sampling_notes(rows.n_clusters)]
+    return context.estimate(MEAN_SCORE, sample, notes, value=mean.mean, intervals=intervals, bounds=bounds)
 
 
 def _without_spread(rows: Scores) -> Span:

@@ -165,21 +165,18 @@ def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
     some_lost = np.bincount(scores.stimulus[~scores.readable], minlength=len(scores.stimuli)) > 0
     designed, lost = int(asked.sum()), int((asked & ~flipped & some_lost).sum())
     bounds = designed_bounds(tally.k, lost, designed)
-    repeats = f"over {calls.min()} to {calls.max()} repeats" if len(calls) else ""
-    return proportion(
-        context,
-        FLIP_RATE,
-        tally,
-        unit="input",
-        bounds=bounds,
-        reason=NO_REPEATS if not designed else None,
-        notes=[f"{repeats}; it grows with the number of repeats"] if repeats else [],
-    )
+    reason, notes = NO_REPEATS if not designed else None, []
+    if len(calls):
+        notes = [f"over {calls.min()} to {calls.max()} repeats; it grows with the number of repeats"]
+    return proportion(context, FLIP_RATE, tally, unit="input", bounds=bounds, reason=reason, notes=notes)
 
 
 def _tally(scores: Scores, events: Ints | Mask, trials: Ints | Mask, n_calls: int) -> Tally:
     n_items = len(distinct(_by_input(scores, scores.item)[trials > 0]))
     return unit_tally(scores, _by_input(scores, scores.unit), events, trials, n_calls, n_items)
+
+
+_beyond_chance = partial(resampled, ends=AGREEMENT, chance=0.0)
 
 
 def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
@@ -188,16 +185,8 @@ def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
     repeated = counts.sum(-1) > 1
     sums = _input_sums(rows, repeated, fleiss_columns(counts[repeated]))
     reason = "every verdict is the same" if repeated.any() else NO_REPEATS
-    return resampled(
-        context,
-        FLEISS_KAPPA,
-        sums,
-        fleiss_kappa,
-        reason=reason,
-        ends=AGREEMENT,
-        chance=0.0,
-        left_out=abstained(scores),
-    )
+    left_out = abstained(scores)
+    return _beyond_chance(context, FLEISS_KAPPA, sums, fleiss_kappa, reason=reason, left_out=left_out)
 
 
 def fleiss_columns(counts: Ints) -> Floats:
@@ -222,17 +211,8 @@ def _intraclass(context: EstimateContext, scores: Scores) -> Estimate:
     columns = intraclass_columns(rows.stimulus, rows.score, len(scores.stimuli))[repeated]
     sums = _input_sums(scores, repeated, columns)
     reason = "every score is the same" if repeated.any() else NO_REPEATS
-    return resampled(
-        context,
-        ICC,
-        sums,
-        intraclass,
-        reason=reason,
-        ends=AGREEMENT,
-        chance=0.0,
-        notes=("one-way, single call",),
-        left_out=abstained(scores),
-    )
+    notes, left_out = ("one-way, single call",), abstained(scores)
+    return _beyond_chance(context, ICC, sums, intraclass, reason=reason, notes=notes, left_out=left_out)
 
 
 def intraclass_columns(inputs: Ints, scores: Ints, size: int) -> Floats:
