@@ -232,15 +232,11 @@ def _best_trio(context: EstimateContext, base: Observations, judges: Sequence[st
     if trio.choosing is not None:
         in_sample = _scores(selection.jury_of(choosing, trio.members))
         note = "in-sample, on the half of the clusters that chose it: flattering"
-        figures = [
-            accuracy(here, CHOSEN_JURY_APPARENT, in_sample, note),
-            *_with_error_rates(here, CHOSEN_JURY_ACCURACY, _scores(jury), HELD_OUT),
-        ]
-    return [
-        *figures,
-        accuracy(context.for_subgroup(**members([single])), BEST_JUDGE_ACCURACY, _scores(best), HELD_OUT),
-        _gain(here, *map(_scores, shared(jury, best))),
-    ]
+        figures.append(accuracy(here, CHOSEN_JURY_APPARENT, in_sample, note))
+        figures += _with_error_rates(here, CHOSEN_JURY_ACCURACY, _scores(jury), HELD_OUT)
+    alone = context.for_subgroup(**members([single]))
+    figures.append(accuracy(alone, BEST_JUDGE_ACCURACY, _scores(best), HELD_OUT))
+    return [*figures, _gain(here, *map(_scores, shared(jury, best)))]
 
 
 def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:

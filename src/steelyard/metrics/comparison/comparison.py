@@ -308,15 +308,9 @@ def with_word(row: Comparison, q: float, margin: float, joint: Span) -> Comparis
     # A row that has a word is read once more in another family, and has its remark.
     withheld = row.status is None and word != decided((0.0, 0.0))[0]
     deciding = () if (low, high) == usual else (Interval(DECIDES, low, high),)
-    return replace(
-        row,
-        q=q,
-        status=word,
-        note=join_notes([row.note, MISSING_DECIDE if withheld else None]),
-        differs=q <= ALPHA,
-        against_margin=against,
-        intervals=(*row.intervals[:2], *deciding),
-    )
+    note = join_notes([row.note, MISSING_DECIDE if withheld else None])
+    row = replace(row, q=q, status=word, note=note, differs=q <= ALPHA, against_margin=against)
+    return replace(row, intervals=(*row.intervals[:2], *deciding))
 
 
 OPEN = "one worth has an open end: their difference is not known"

@@ -191,14 +191,9 @@ def score_rows(observations: Sequence[Observation], identity: Identity) -> Itera
 
 def _unit(place: tuple[int, int], calls: Sequence[Observation], identity: Identity, order: str) -> Unit:
     call, stimulus = calls[0], calls[0].stimulus
-    known = stimulus.labelled and not call.own_label
-    return Unit(
-        place,
-        (identity(stimulus), order, call.replicate),
-        stimulus,
-        loss_of(call.verdict for call in calls),
-        repr(stimulus.expectation) if known else None,
-    )
+    reference = repr(stimulus.expectation) if stimulus.labelled and not call.own_label else None
+    key, loss = (identity(stimulus), order, call.replicate), loss_of(call.verdict for call in calls)
+    return Unit(place, key, stimulus, loss, reference)
 
 
 def _parts(observations: Iterable[Observation]) -> Iterator[tuple[str, str, list[Observation]]]:

@@ -62,14 +62,8 @@ _VERDICTS = Amount(
 )
 """Of yes/no verdicts 1 for right, −1 for wrong; both labels weigh alike, which makes Youden's J. Ranks have
 no calls to pair."""
-MERITS = {
-    probe: tuple(replace(MERIT, amount=amount) for amount in amounts)
-    for probe, amounts in {
-        "ladder": (_CHOICES,),
-        NATURAL_PROBE: (_CHOICES, _WEIGHED),
-        ORIGINAL: (_VERDICTS,),
-    }.items()
-}
+_AMOUNTS = {"ladder": (_CHOICES,), NATURAL_PROBE: (_CHOICES, _WEIGHED), ORIGINAL: (_VERDICTS,)}
+MERITS = {probe: tuple(replace(MERIT, amount=each) for each in _AMOUNTS[probe]) for probe in _AMOUNTS}
 """Merit by probe, as the datasheet tests it: of natural pairs a second time, whatever the length."""
 
 

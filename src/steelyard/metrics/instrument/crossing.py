@@ -16,7 +16,7 @@ counted half and both orders averaged, with clusters as independent. Of single t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Self
@@ -183,20 +183,18 @@ def shift_estimates(
             continue
         moved = np.array([cued[item][0] - plain[item][0] for item in both])
         mean = ClusterMean.of(np.unique([cued[item][1] for item in both], return_inverse=True)[1], moved)
-        limits, p = mean.difference_limits(0.975), mean.p()
-        shifts.append(
-            here.estimate(
-                CUE_SHIFT,
-                Sample(4 * len(both), len(both), mean.units, excluded(pairs)),
-                unit="pair",
-                value=mean.mean,
-                intervals=(Interval("t_cluster", *limits),),
-                chance=0.0,
-                minimum_detectable=mean.detectable,
-                p=p,
-            )
-        )
+        sample = Sample(4 * len(both), len(both), mean.units, excluded(pairs))
+        shifts.append(mean_shift(here, sample, mean, "pair"))
     return adjust_estimates([with_difference_word(each) for each in shifts], "cues", CUE_SHIFT)
+
+
+def mean_shift(
+    context: EstimateContext, sample: Sample, mean: ClusterMean, unit: str, notes: Iterable[str | None] = ()
+) -> Estimate:
+    limits, p = mean.difference_limits(0.975), mean.p()
+    shift = context.estimate(CUE_SHIFT, sample, notes, unit=unit, value=mean.mean, chance=0.0, p=p)
+    intervals = (Interval("t_cluster", *limits),)
+    return replace(shift, intervals=intervals, minimum_detectable=mean.detectable)
 
 
 def _item_preferences(pairs: Pairs, suffix: str) -> dict[str, tuple[float, str]]:

@@ -23,7 +23,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
-from steelyard.core.text import join_notes, pluralize
+from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason
 from steelyard.metrics.instrument.areas import (
     AREA_WORTH,
@@ -33,7 +33,7 @@ from steelyard.metrics.instrument.areas import (
     with_area_words,
     with_areas,
 )
-from steelyard.metrics.instrument.crossing import CUE_SHIFT, Moves, Ratings
+from steelyard.metrics.instrument.crossing import CUE_SHIFT, Moves, Ratings, mean_shift
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH, with_worth_word
 from steelyard.metrics.multiplicity import adjust_estimates
 from steelyard.metrics.proportions import sampling_notes, with_difference_word
@@ -115,25 +115,11 @@ def _shift(context: EstimateContext, both: Moves, rows: int, *, decides: bool) -
         return context.undefined(CUE_SHIFT, why, "item", both.lost)
     share = both.moved / (both.high - both.low)
     mean = ClusterMean.of(np.unique(both.units, return_inverse=True)[1], share)
-    limits, p = mean.difference_limits(0.975), mean.p()
-    shift = context.estimate(
-        CUE_SHIFT,
-        both.sample,
-        unit="item",
-        value=mean.mean,
-        intervals=(Interval("t_cluster", *limits),),
-        chance=0.0,
-        minimum_detectable=mean.detectable,
-        p=p if decides else None,
-        reading=None if np.any(both.graded) else PASS_RATE,
-        note=join_notes(
-            [
-                None if len(both) == rows else f"{len(both)} of {rows} rows, which have room on the scale",
-                *sampling_notes(both.sample.n_clusters, even=mean.even),
-            ]
-        ),
-    )
-    return with_difference_word(shift) if decides else shift
+    part = None if len(both) == rows else f"{len(both)} of {rows} rows, which have room on the scale"
+    notes = [part, *sampling_notes(both.sample.n_clusters, even=mean.even)]
+    shift = mean_shift(context, both.sample, mean, "item", notes)
+    shift = replace(shift, reading=None if np.any(both.graded) else PASS_RATE)
+    return with_difference_word(shift) if decides else replace(shift, p=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,15 +272,13 @@ def level_worth(context: EstimateContext, levels: Ratings, both: Moves, cue: str
         censored=censored,
         chance=0.0,
         p=ratio.p(float(np.copysign(FAULT, ratio.shift))) if beyond else 1.0,
-        note=join_notes(
-            [
-                f"{ratio.rise:.2f} a level",
-                f"{len(rows.both)} of {pluralize(len(both), 'row')}, labelled "
-                f"{pluralize(rows.room, 'level')} or more {side} the end of the scale",
-                "no more rows have room for so large a worth" if cut else None,
-                *sampling_notes(rows.both.sample.n_clusters),
-            ]
-        ),
+        notes=[
+            f"{ratio.rise:.2f} a level",
+            f"{len(rows.both)} of {pluralize(len(both), 'row')}, labelled "
+            f"{pluralize(rows.room, 'level')} or more {side} the end of the scale",
+            "no more rows have room for so large a worth" if cut else None,
+            *sampling_notes(rows.both.sample.n_clusters),
+        ],
     )
     return with_worth_word(row)
 

@@ -16,7 +16,6 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
-from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason, Sample
 from steelyard.metrics.findings import INCONCLUSIVE, calls_total, with_finding, with_limit_word
 from steelyard.metrics.instrument.areas import (
@@ -237,6 +236,7 @@ def _estimate(
         return context.undefined(WORTH, NO_LIMIT, "pair", lost)
     value, censored = (found.value, None) if high is not None else (low, "right")
     value, censored = (value, censored) if low is not None else (high, "left")
+    few = None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS
     return context.estimate(
         WORTH,
         Sample(*model.patterns.size, found.clusters, lost),
@@ -247,13 +247,7 @@ def _estimate(
         censored=censored,
         chance=0.0,
         p=_beyond(found),
-        note=join_notes(
-            [
-                f"read off the model up to step {last:g}",
-                None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS,
-                ladder.remark,
-            ]
-        ),
+        notes=[f"read off the model up to step {last:g}", few, ladder.remark],
     )
 
 

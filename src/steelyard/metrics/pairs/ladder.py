@@ -262,12 +262,8 @@ def ladder_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
         estimates += by_base_level(here, rows)
         estimates += dprime_estimates(here, rows)
     pooled = target_sensitivity(context, ladder)
-    return [
-        *estimates,
-        replace(pooled, note=join_notes(["all steps together", pooled.note])),
-        delta75(context, pairs),
-        *columns.missing_rates(context, pairs),
-    ]
+    pooled = replace(pooled, note=join_notes(["all steps together", pooled.note]))
+    return [*estimates, pooled, delta75(context, pairs), *columns.missing_rates(context, pairs)]
 
 
 def _equals(context: EstimateContext, pairs: Pairs) -> list[Estimate]:

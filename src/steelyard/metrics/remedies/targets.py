@@ -153,12 +153,13 @@ def _of_scores(
     probe: str,
     columns: Callable[[Scores], Scores],
     estimate: Callable[[EstimateContext, Scores], Estimate],
-    value: Callable[[Scores], Any],
+    value: Callable[[Scores], Any] | None = None,
     ends: Callable[[Scores], Ends] = lambda _: SHARE,
 ) -> TargetFigure:
     def calls(scores: Scores) -> CallValues:
         counts = scores.decided if metric is MAE else scores.readable
-        return CallValues(np.asarray(value(scores), dtype=np.float64), counts, scores.cluster, scores.item)
+        values = (value or metric.events)(scores)
+        return CallValues(np.asarray(values, dtype=np.float64), counts, scores.cluster, scores.item)
 
     @weak_cache
     def rows(seen: Observations) -> Scores:
@@ -199,13 +200,7 @@ _PAIRS = (
     _slots("position", {}, "natural"),
 )
 _SCORES = (
-    _of_scores(
-        ACCURACY,
-        ORIGINAL,
-        lambda scores: scores.where(scores.labelled),
-        accuracy,
-        lambda scores: scores.right,
-    ),
+    _of_scores(ACCURACY, ORIGINAL, lambda scores: scores.where(scores.labelled), accuracy),
     _errors(FALSE_POSITIVE_RATE, 0),
     _errors(FALSE_NEGATIVE_RATE, 1),
     _of_scores(
@@ -216,7 +211,7 @@ _SCORES = (
         lambda scores: np.abs(scores.score - scores.expected),
         lambda scores: (0.0, float(np.max(scores.high - scores.low))),
     ),
-    _of_scores(DARK_CURRENT, "vacuum", lambda scores: scores, dark_current, lambda scores: scores.reports),
+    _of_scores(DARK_CURRENT, "vacuum", lambda scores: scores, dark_current),
 )
 
 

@@ -172,12 +172,6 @@ def _rate(judge: str, metric: Metric, counted: Mask, observations: Observations)
     if not counts.share.even:
         return replace(rate, note=CLUSTERED)
     error = detectable_errors() * sqrt(limit.value * (1 - limit.value) / counts.n) if limit else None
-    alone = replace(
-        rate,
-        intervals=(Interval("wilson", *wilson(counts.k, counts.n)),),
-        effective_size=float(counts.n),
-        quantile=Z,
-        minimum_detectable=error,
-        note=INDEPENDENT,
-    )
-    return with_finding(alone, limit)
+    by_call = (Interval("wilson", *wilson(counts.k, counts.n)),)
+    rate = replace(rate, intervals=by_call, minimum_detectable=error, note=INDEPENDENT)
+    return with_finding(replace(rate, effective_size=float(counts.n), quantile=Z), limit)

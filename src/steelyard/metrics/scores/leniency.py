@@ -116,17 +116,9 @@ def _of_verdicts(context: EstimateContext, scores: Scores) -> Estimate:
     bias = DirectionalBias(answer, wanted, cluster, calls)
     if not np.isfinite(bias.value):
         return context.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
-    return _leniency(
-        context,
-        scores,
-        bias.value,
-        Interval("lean_cluster", *bias.limits(SURE)),
-        bias.p(context.permutation_seed(LENIENCY.id)),
-        detectable=bias.detectable,
-        units=bias.units,
-        bounds=_bounds(scores.with_pass_high),
-        needed=bias.units_total(MARGIN, least=MARGIN),
-    )
+    interval, p = Interval("lean_cluster", *bias.limits(SURE)), bias.p(context.permutation_seed(LENIENCY.id))
+    bounds, needed = _bounds(scores.with_pass_high), bias.units_total(MARGIN, least=MARGIN)
+    return _leniency(context, scores, bias.value, interval, p, bias.detectable, bias.units, bounds, needed)
 
 
 def _of_scores(context: EstimateContext, scores: Scores) -> Estimate:
@@ -139,17 +131,10 @@ def _of_scores(context: EstimateContext, scores: Scores) -> Estimate:
     mean = ClusterMean.of(units, (answer - wanted) / span)
     rows = upward.where(upward.labelled)
     bounds = None if rows.readable.all() else error_bounds(BIAS, rows)
-    return _leniency(
-        context,
-        scores,
-        mean.mean,
-        Interval("wilson_mean" if mean.even else "t_cluster", *mean.difference_limits(SURE)),
-        mean.p(),
-        detectable=mean.detectable,
-        units=len(answer),
-        bounds=None if bounds is None else (bounds[0] / span, bounds[1] / span),
-        needed=_needed(mean),
-    )
+    bounds = None if bounds is None else (bounds[0] / span, bounds[1] / span)
+    interval = Interval("wilson_mean" if mean.even else "t_cluster", *mean.difference_limits(SURE))
+    p, detectable, needed = mean.p(), mean.detectable, _needed(mean)
+    return _leniency(context, scores, mean.mean, interval, p, detectable, len(answer), bounds, needed)
 
 
 def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
@@ -176,7 +161,6 @@ def _leniency(
     value: float,
     interval: Interval,
     p: float,
-    *,
     detectable: float | None,
     units: int,
     bounds: Span | None,

@@ -252,20 +252,13 @@ def resampled(
         # A limit is read from these, so they are shown.
         limits = LimitTest(sums.table, figure, ends, sums.n_calls, by_rates).limits(SURE)
         found, assumed, remark = (Interval("random_mixture", *limits),), None, proportions.NO_SPREAD
+    sample = Sample(sums.n_calls, sums.n_items, clusters, sums.rows.lost())
+    spread = proportions.NO_SPREAD if assumed else remark
+    single = proportions.ONE_CLUSTER if clusters < 2 else None
+    told = [*notes, spread, single, proportions.limit_note(limit)]
+    found = (*found, assumed) if assumed else found
     estimate = context.estimate(
-        metric,
-        Sample(sums.n_calls, sums.n_items, clusters, sums.rows.lost()),
-        value=value,
-        intervals=(*found, assumed) if assumed else found,
-        left_out=left_out,
-        bounds=bounds,
-        chance=chance,
-        notes=[
-            *notes,
-            proportions.NO_SPREAD if assumed else remark,
-            proportions.ONE_CLUSTER if clusters < 2 else None,
-            proportions.limit_note(limit),
-        ],
+        metric, sample, told, value=value, intervals=found, left_out=left_out, bounds=bounds, chance=chance
     )
     # The losses alone do not tell how far they could move such a figure; see `with_label_word`.
     found_word = with_finding(replace(estimate, excluded={}, bounds=None), limit)
