@@ -314,10 +314,8 @@ def calls_total(estimate: Estimate, allowed: Span) -> int | None:
     """
     if _interval_with_missing(estimate) is None:
         return None
-    open_sides = (
-        limit for limit in _limits(allowed) if estimate_word(estimate, limit.allowed) == INCONCLUSIVE
-    )
-    totals = [_calls_for(estimate, limit) for limit in open_sides]
+    sides = (limit for limit in _limits(allowed) if estimate_word(estimate, limit.allowed) == INCONCLUSIVE)
+    totals = [_calls_for(estimate, limit) for limit in sides]
     known = [total for total in totals if total is not None]
     return max(known) if known and len(known) == len(totals) else None
 

@@ -15,7 +15,7 @@ from steelyard.metrics.scores.shares import FOLLOWED, run_followed
 from steelyard.probes.edits import EditProbe, GivenSample
 from steelyard.probes.probe import Design
 from steelyard.stimuli import agent_edits
-from steelyard.stimuli.agent_edits import FORMS, INSTRUCTIONS, RunEdit
+from steelyard.stimuli.agent_edits import FORMS, INSTRUCTIONS, RunEdit, reasoning_rewrite
 from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.task import Item
@@ -106,9 +106,7 @@ class ReasoningRewrite(RunEditProbe):
     question = "Does the judge keep its verdict when the agent's reasoning is removed or praises itself?"
     edit = "reasoning removed or replaced by praise"
     needs = "transcripts of agents with reasoning"
-    run_edits = staticmethod(
-        lambda run, rng: [agent_edits.reasoning_rewrite(run, form, rng) for form in FORMS]
-    )
+    run_edits = staticmethod(lambda run, rng: [reasoning_rewrite(run, form, rng) for form in FORMS])
 
 
 class StepOrder(RunEditProbe):

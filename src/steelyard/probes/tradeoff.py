@@ -53,10 +53,8 @@ LARGEST = (2, 6, 12)
 def step_kinds(depth: int) -> tuple[Kind[tuple[int, int]], ...]:
     """Pairs of one cue by their levels."""
     sizes = {**SIZES, **({depth: LARGEST} if depth not in SIZES else {})}
-    return tuple(
-        Kind(tuple((low, low + step) for low in range(depth + 1 - step)), size)
-        for step, size in sizes.items()
-    )
+    levels = {step: tuple((low, low + step) for low in range(depth + 1 - step)) for step in sizes}
+    return tuple(Kind(levels[step], size) for step, size in sizes.items())
 
 
 CUES_OF = {"quick": 2, "standard": 4, "full": len(CUES)}

@@ -143,9 +143,8 @@ class StochasticStability:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         mine = observations.filter(ORIGINAL)
-        return pointwise_estimates(
-            EstimateContext.for_protocol(judge, self.name, "base", seed), mine, unchanged=True
-        )
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return pointwise_estimates(context, mine, unchanged=True)
 
 
 def check_replicates(probe: str, replicates: int) -> int:

@@ -270,6 +270,8 @@ def _gain(
             return CLEAR
         return FLAGGED if high + moved[1] < 0 else INCONCLUSIVE
 
+    gets = f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off"
+    among = f"best of {pluralize(len(rules), 'rule')} that read nothing"
     estimate = context.estimate(
         metric,
         Sample(len(gap.judge), len(distinct(gap.unit)), clusters, outcomes.excluded),
@@ -279,12 +281,7 @@ def _gain(
         chance=0.0,
         details={"rival": best},
         calls_needed=calls_by_interval(len(gap.judge), gap.value, gap.limits(SURE)),
-        notes=[
-            f"against {best}",
-            f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
-            f"best of {pluralize(len(rules), 'rule')} that read nothing",
-            *sampling_notes(clusters),
-        ],
+        notes=[f"against {best}", gets, among, *sampling_notes(clusters)],
     )
     found = with_tested_word(estimate, word)
     (down, up), told = findings.missingness_shift(gap.value, estimate.bounds), found.status or ""

@@ -139,9 +139,8 @@ class Paired:
         if np.abs(halves - whole).max(initial=0.0) < _ROUNDING:
             p = intervals.sign_flip(whole.astype(np.int64))
         else:
-            p = JointSignFlip.of(
-                [dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))]
-            ).unadjusted_p(0)
+            sums = dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))
+            p = JointSignFlip.of([sums]).unadjusted_p(0)
         return p, CLUSTERS if by_clusters else PAIRS
 
     @property

@@ -234,17 +234,11 @@ class Ratings:
         calls = np.bincount(place, minlength=len(texts))
         sums = np.bincount(place, weights=rows.score, minlength=len(texts))
         label = np.where(rows.own_label, np.nan, rows.expected)[first]
-        return cls(
-            np.array(rows.items, dtype=np.object_)[rows.item[first]],
-            sums / np.maximum(1, calls),
-            label,
-            rows.low[first],
-            rows.high[first],
-            np.array(rows.clusters, dtype=np.object_)[rows.cluster[first]],
-            rows.stratum[first].astype(np.object_),
-            calls,
-            scores.lost(),
-        )
+        item = np.array(rows.items, dtype=np.object_)[rows.item[first]]
+        cluster = np.array(rows.clusters, dtype=np.object_)[rows.cluster[first]]
+        score, stratum = sums / np.maximum(1, calls), rows.stratum[first].astype(np.object_)
+        low, high = rows.low[first], rows.high[first]
+        return cls(item, score, label, low, high, cluster, stratum, calls, scores.lost())
 
     def where(self, mask: Mask | Ints) -> Self:
         names = (field.name for field in fields(self) if field.name != "lost")

@@ -297,18 +297,11 @@ def ratio_estimate(
     calls, pairs = zip(base.patterns.size, other.patterns.size, strict=True)
     word = ratio_word(narrow, wide)
     decides = Interval(method, *narrow, 0.90) if word == CLEAR else Interval(method, *wide)
+    sample, p = Sample(sum(calls), max(pairs), spread.clusters), ratio_probability(*curves, spread)
+    notes = ["unchanged is claimed where the 90 % interval lies within 0.8 to 1.25"]
+    limits = [Interval(method, *wide), Interval(method, *narrow, 0.90), *([by_cluster] if by_cluster else [])]
     estimate = context.estimate(
-        RESOLUTION_RATIO,
-        Sample(sum(calls), max(pairs), spread.clusters),
-        unit="pair",
-        value=value,
-        intervals=(
-            Interval(method, *wide),
-            Interval(method, *narrow, 0.90),
-            *([by_cluster] if by_cluster else []),
-        ),
-        p=ratio_probability(*curves, spread),
-        note="unchanged is claimed where the 90 % interval lies within 0.8 to 1.25",
+        RESOLUTION_RATIO, sample, notes, unit="pair", value=value, intervals=tuple(limits), p=p
     )
     return decided_by(estimate, word, decides.span, decides.confidence)
 

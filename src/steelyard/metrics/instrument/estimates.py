@@ -184,21 +184,12 @@ def _goodness_of_fit(row: Estimate, fit: InstrumentFit) -> list[Estimate]:
         names = (GOODNESS_OF_FIT, FIT_PROBABILITY)
         return [replace(row, metric=name.id, note=NOT_TESTED) for name in names]
     row = replace(row, status=FLAGGED if fit.refused else None)
+    refits = f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model"
+    as_far = f"data sets with a G² of {test.deviance:.2f} or more, the data themselves counted in"
+    p = replace(row, metric=FIT_PROBABILITY.id, value=test.probability, note=as_far)
     return [
-        replace(
-            row,
-            metric=GOODNESS_OF_FIT.id,
-            value=test.deviance,
-            note=f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model",
-        ),
-        replace(
-            row,
-            metric=FIT_PROBABILITY.id,
-            value=test.probability,
-            numerator=test.as_far,
-            denominator=test.refits + 1,
-            note=f"data sets with a G² of {test.deviance:.2f} or more, the data themselves counted in",
-        ),
+        replace(row, metric=GOODNESS_OF_FIT.id, value=test.deviance, note=refits),
+        replace(p, numerator=test.as_far, denominator=test.refits + 1),
     ]
 
 
@@ -215,10 +206,6 @@ def _limit_of_detection(
         intervals, note = (Interval(method, None, high),), join_notes([RUNS_AWAY, *remarks])
         return replace(row, value=high, intervals=intervals, censored="left", note=note)
     value, censored = (last, "right") if found.value > last else (found.value, None)
-    return replace(
-        row,
-        value=value,
-        intervals=(Interval(method, min(found.low, last), high),),
-        censored=censored,
-        note=join_notes([f"read off the model up to step {last:g}", *remarks]),
-    )
+    intervals = (Interval(method, min(found.low, last), high),)
+    note = join_notes([f"read off the model up to step {last:g}", *remarks])
+    return replace(row, value=value, intervals=intervals, censored=censored, note=note)

@@ -330,8 +330,6 @@ def _share(context: EstimateContext, padded: Pairs, delta: float) -> Estimate:
     asked, chance = calls + lost, CHANCE_OF_PAIRS
     bounds = (value * calls / asked, (value * calls + lost) / asked) if lost else None
     sample = Sample(calls, choices.pairs, choices.clusters, choices.excluded)
-    intervals = (Interval("wilson_cluster", *choices.limits),)
-    share = here.estimate(
-        BEATS_PADDED, sample, value=value, intervals=intervals, bounds=bounds, chance=chance
-    )
+    limits = (Interval("wilson_cluster", *choices.limits),)
+    share = here.estimate(BEATS_PADDED, sample, value=value, intervals=limits, bounds=bounds, chance=chance)
     return with_finding(share, here.limit(BEATS_PADDED))

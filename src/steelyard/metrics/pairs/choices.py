@@ -55,15 +55,9 @@ class Choices:
         rows = pairs.where(pairs.better > 0)
         seen = rows.readable
         row, _ = np.nonzero(seen)
-        return cls(
-            points=rows.points[seen],
-            better_first=rows.better_first[seen],
-            unit=rows.unit[row],
-            clusters=len(distinct(rows.cluster[row])),
-            pairs=len(distinct(rows.pair[row])),
-            excluded=excluded(rows),
-            alpha=alpha,
-        )
+        clusters, units = (len(distinct(each[row])) for each in (rows.cluster, rows.pair))
+        points, first = rows.points[seen], rows.better_first[seen]
+        return cls(points, first, rows.unit[row], clusters, units, excluded(rows), alpha)
 
     @cached_property
     def mean(self) -> BalancedMean:

@@ -162,10 +162,8 @@ class Pairs:
 
     def wins(self, content: str) -> Mask:
         """Calls that choose this content, `u` or `v`, by row and order."""
-        won = (
-            (PairAnswer.FIRST, PairAnswer.SECOND) if content == "u" else (PairAnswer.SECOND, PairAnswer.FIRST)
-        )
-        return np.equal(self.calls, won)
+        first, second = PairAnswer.FIRST, PairAnswer.SECOND
+        return np.equal(self.calls, (first, second) if content == "u" else (second, first))
 
     @property
     def better_first(self) -> Mask:
@@ -306,10 +304,8 @@ def missing_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were made."""
     calls = pairs.shown.sum(axis=1)
     ends = ((UNREADABLE_RATE, PairAnswer.UNREADABLE), (FAILED_RATE, PairAnswer.FAILED))
-    tallies = (
-        (metric, tally(pairs, count_answers(pairs, end), calls, missing=False)) for metric, end in ends
-    )
-    return [proportion(context, metric, counts, reason=NO_CALLS) for metric, counts in tallies]
+    parts = ((metric, tally(pairs, count_answers(pairs, end), calls, missing=False)) for metric, end in ends)
+    return [proportion(context, metric, counts, reason=NO_CALLS) for metric, counts in parts]
 
 
 BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"

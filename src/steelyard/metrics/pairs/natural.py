@@ -240,6 +240,5 @@ def _accuracy_both(context: EstimateContext, pairs: Pairs) -> Estimate:
     lost_u, lost_v = ~parts.pairs.readable.T
     possible = int(np.count_nonzero(~parts.complete & (u | lost_u) & (v | lost_v)))
     bounds = proportions.designed_bounds(counts.k, possible, len(parts.pairs))
-    return proportion(
-        context, ACCURACY_BOTH, counts, unit="pair", bounds=bounds, notes=equals.left_out(pairs, parts)
-    )
+    notes = equals.left_out(pairs, parts)
+    return proportion(context, ACCURACY_BOTH, counts, unit="pair", bounds=bounds, notes=notes)

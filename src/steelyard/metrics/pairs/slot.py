@@ -76,13 +76,9 @@ def _position_test(complete: Pairs) -> PositionTest:
     balance = slot_balance(complete)
     by_clusters = complete.n_clusters >= ENOUGH_CLUSTERS
     sums = by_cluster(complete, balance) if by_clusters else by_pair(complete, balance)
-    return PositionTest(
-        total=int(balance.sum()),
-        calls=2 * len(complete),
-        p=sign_flip(sums),
-        flipped=CLUSTERS if by_clusters else PAIRS,
-        stable_p=stable_excess(*two_sided_counts(complete)),
-    )
+    p, stable_p = sign_flip(sums), stable_excess(*two_sided_counts(complete))
+    flipped = CLUSTERS if by_clusters else PAIRS
+    return PositionTest(int(balance.sum()), 2 * len(complete), p, flipped, stable_p)
 
 
 def by_pair(pairs: Pairs, column: Ints) -> Ints:
@@ -92,9 +88,8 @@ def by_pair(pairs: Pairs, column: Ints) -> Ints:
 def two_sided_counts(complete: Pairs) -> tuple[int, int, int]:
     """Pairs that name slot 1 twice, stable pairs, slot 2 twice; the first replicate of each pair."""
     once = complete.where(first_replicates(complete))
-    first, second = (
-        int(np.all(once.calls == slot, axis=1).sum()) for slot in (PairAnswer.FIRST, PairAnswer.SECOND)
-    )
+    slots = PairAnswer.FIRST, PairAnswer.SECOND
+    first, second = (int(np.all(once.calls == slot, axis=1).sum()) for slot in slots)
     return first, int(stable(once).sum()), second
 
 

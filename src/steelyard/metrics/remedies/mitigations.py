@@ -157,10 +157,8 @@ class MitigatedFigure:
     """Against the judge as measured; None for that judge itself, and for costs."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "estimate": self.estimate.to_json(),
-            "change": None if self.change is None else asdict(self.change),
-        }
+        change = None if self.change is None else asdict(self.change)
+        return {"estimate": self.estimate.to_json(), "change": change}
 
 
 @dataclass(frozen=True)

@@ -253,17 +253,12 @@ def change(figure: TargetFigure, before: Observations, after: Observations, meas
     without = measured.interval
     if measured.value is None or not isclose(measured.value, asked.value.mean()):
         without = _of_share(asked) if figure.share else _of_mean(asked, (low, high))
-    return Change(
-        float(asked.value.mean()),
-        float(second.value[both].mean()),
-        float(changed.value.mean()),
-        interval,
-        int(both.sum()),
-        len(distinct(asked.unit)),
-        len(distinct(asked.cluster)),
-        NO_SPREAD if interval.method == "wilson_mean" else None,
-        without,
-    )
+    values = asked.value, second.value[both], changed.value
+    uncured, cured, difference = (float(each.mean()) for each in values)
+    units, clusters = len(distinct(asked.unit)), len(distinct(asked.cluster))
+    note = NO_SPREAD if interval.method == "wilson_mean" else None
+    calls = int(both.sum())
+    return Change(uncured, cured, difference, interval, calls, units, clusters, note, without)
 
 
 def _of_events(asked: CallValues, changed: CallValues) -> Interval:

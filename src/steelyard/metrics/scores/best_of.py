@@ -232,9 +232,8 @@ def _slot_preference(context: EstimateContext, sets: RotationSets, shares: Seque
     values = [counts.k / counts.n - even for counts in shares]
     place = max(range(len(values)), key=lambda number: abs(values[number]))
     limits = [_shifted(_simultaneous(counts, sets.responses), even) for counts in shares]
-    bounds = (
-        _shifted(_slot_bounds(sets.scores, place + 1), even) if sum(sets.scores.lost().values()) else None
-    )
+    lost = sum(sets.scores.lost().values())
+    bounds = _shifted(_slot_bounds(sets.scores, place + 1), even) if lost else None
     favoured = shares[place]
     left_out = int(np.count_nonzero(sets.complete & ~sets.chosen)) * sets.responses
 

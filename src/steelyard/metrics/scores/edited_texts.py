@@ -90,14 +90,9 @@ def compare_items(scores: Scores) -> ItemComparisons:
     plain = np.bincount(scores.item[scores.original], minlength=size)
     rows = scores.where(((edited > 0) & (plain > 0))[scores.item])
     counts = _item_counts(rows, ~rows.original), _item_counts(rows, rows.original)
-    return ItemComparisons(
-        rows=rows,
-        equal=(counts[0] * counts[1]).sum(-1),
-        made=counts[0].sum(-1) * counts[1].sum(-1),
-        designed=edited * plain,
-        floor=item_noise(rows.where(rows.original)),
-        unit=rows.by_item(rows.unit),
-    )
+    equal, made = (counts[0] * counts[1]).sum(-1), counts[0].sum(-1) * counts[1].sum(-1)
+    floor, unit = item_noise(rows.where(rows.original)), rows.by_item(rows.unit)
+    return ItemComparisons(rows, equal, made, edited * plain, floor, unit)
 
 
 def invariance_estimates(
