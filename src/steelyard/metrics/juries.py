@@ -247,15 +247,11 @@ def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
     differ = rows.right.astype(np.float64) - best.where(both).right
     mean = ClusterMean.of(numbered(rows.cluster)[1], differ)
     limits = mean.limits(0.975, DIFFERENCE)
-    return context.estimate(
-        JURY_GAIN,
-        Sample(len(rows), rows.n_items, mean.units),
-        unit=INPUT,
-        value=mean.mean,
-        intervals=(Interval("t_cluster", *limits),) if limits else (),
-        minimum_detectable=mean.detectable,
-        notes=[HELD_OUT, None if limits else "clusters show no spread: no interval"],
-    )
+    sample = Sample(len(rows), rows.n_items, mean.units)
+    notes = [HELD_OUT, None if limits else "clusters show no spread: no interval"]
+    gain = context.estimate(JURY_GAIN, sample, notes, unit=INPUT, value=mean.mean)
+    intervals = (Interval("t_cluster", *limits),) if limits else ()
+    return replace(gain, intervals=intervals, minimum_detectable=mean.detectable)
 
 
 @dataclass(frozen=True)

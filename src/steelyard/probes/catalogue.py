@@ -21,15 +21,8 @@ from steelyard.metrics.pairs.equals import vacuum_estimates
 from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.proportions import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.scores.probe import MEAN_SCORE, score_vacuum_estimates
-from steelyard.probes.probe import (
-    PAIRWISE,
-    POINTWISE,
-    Design,
-    Showing,
-    both_orders,
-    pointwise,
-    with_checklist_task,
-)
+from steelyard.probes import probe
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing
 from steelyard.stimuli import ladder
 from steelyard.stimuli.ladder import Kind
 from steelyard.stimuli.stimulus import Stimulus
@@ -64,9 +57,9 @@ class Vacuum:
 
 def vacuum_arm(design: Design, protocol: str) -> Iterable[Showing]:
     if design.form == POINTWISE:
-        yield from pointwise(empty_responses(design), protocol, design.replicates)
+        yield from probe.pointwise(empty_responses(design), protocol, design.replicates)
         return
-    yield from both_orders(with_checklist_task(empty_pairs(design), design), protocol, design.replicates)
+    yield from probe.catalogue_showings(empty_pairs(design), design, protocol)
 
 
 def empty_responses(design: Design) -> Iterable[Stimulus]:
@@ -164,15 +157,15 @@ class Ladder:
 
     def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         yield from ladder_arm(design, "base")
-        yield from both_orders(with_checklist_task(controls(design), design), "base", design.replicates)
+        yield from probe.catalogue_showings(controls(design), design, "base")
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         return ladder_arm_estimates(EstimateContext.for_protocol(judge, "ladder", "base", seed), observations)
 
 
 def ladder_arm(design: Design, protocol: str) -> Iterable[Showing]:
-    yield from both_orders(with_checklist_task(same_quality(design), design), protocol, design.replicates)
-    yield from both_orders(with_checklist_task(ladder_steps(design), design), protocol, design.replicates)
+    yield from probe.catalogue_showings(same_quality(design), design, protocol)
+    yield from probe.catalogue_showings(ladder_steps(design), design, protocol)
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:

@@ -26,16 +26,9 @@ from steelyard.metrics.instrument.worth_estimates import (
 )
 from steelyard.metrics.pairs.columns import collect, missing_rates
 from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE
+from steelyard.probes import probe
 from steelyard.probes.catalogue import ladder_arm
-from steelyard.probes.probe import (
-    PAIRWISE,
-    POINTWISE,
-    Design,
-    Showing,
-    both_orders,
-    pointwise,
-    with_checklist_task,
-)
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing
 from steelyard.stimuli import cues as cue_table
 from steelyard.stimuli.cues import CUES, LENGTH_PROBE, PROBE, Cue
 from steelyard.stimuli.ladder import Kind, compose
@@ -81,16 +74,16 @@ class Tradeoff:
         """The ladder, which says what a step is, and the pairs of each cue; of data, its pairs or texts."""
         self._refuse_idle(design)
         if design.form == POINTWISE:
-            yield from pointwise(self.texts(design), "base", design.replicates)
+            yield from probe.pointwise(self.texts(design), "base", design.replicates)
             return
         if design.items:
             plain = [natural_pair(item, NATURAL_PROBE) for item in design.items]
             each = product(self._chosen(design), design.items)
             cued = [cue_table.cued_item(item, cue, design.seed) for cue, item in each]
-            yield from both_orders([*plain, *cued], "base", design.replicates)
+            yield from probe.both_orders([*plain, *cued], "base", design.replicates)
             return
         yield from ladder_arm(design, "base")
-        yield from both_orders(self.pairs(design), "base", design.replicates)
+        yield from probe.both_orders(self.pairs(design), "base", design.replicates)
 
     def texts(self, design: Design) -> Iterable[Stimulus]:
         """Every single text as it is and with each cue; one that no cue changes is not shown."""
@@ -183,7 +176,7 @@ class Length:
     forms = (PAIRWISE,)
 
     def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
-        yield from both_orders(with_checklist_task(self.pairs(design), design), "base", design.replicates)
+        yield from probe.catalogue_showings(self.pairs(design), design, "base")
 
     def pairs(self, design: Design) -> Iterable[Stimulus]:
         for checklist, (low, high) in design.allocate(padded_steps(design.depth), _START):

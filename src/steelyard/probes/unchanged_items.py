@@ -13,16 +13,8 @@ from steelyard.metrics.scores.best_of import METRICS as BEST_OF_METRICS
 from steelyard.metrics.scores.best_of import best_of_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.probes.probe import (
-    BEST_OF,
-    PAIRWISE,
-    POINTWISE,
-    REPEATS,
-    Design,
-    Showing,
-    both_orders,
-    pointwise,
-)
+from steelyard.probes import probe
+from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, REPEATS, Design, Showing
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, ORIGINAL, natural_pair, original_of, rotations
 from steelyard.verdicts.observations import Observations
 
@@ -44,7 +36,7 @@ class Position:
                 "responses a row, use `steelyard import` on recorded verdicts, or leave the probe out."
             )
         pairs = [natural_pair(item, self.name) for item in design.items]
-        return both_orders(pairs, "base", design.replicates)
+        return probe.both_orders(pairs, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         mine = observations.filter(self.name)
@@ -75,7 +67,7 @@ class BestOfProbe:
                 "responses a row and a scale such as best-of-4."
             )
         stimuli = [stimulus for item in design.items for stimulus in rotations(item)]
-        return pointwise(stimuli, "base", design.replicates)
+        return probe.pointwise(stimuli, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         estimates: list[Estimate] = []
@@ -115,8 +107,8 @@ class SelfPreference:
         if design.form == PAIRWISE:
             # The stimuli of the probe `position`, so that one call serves both.
             pairs = [natural_pair(item, "position") for item in items]
-            return both_orders(pairs, "base", design.replicates)
-        return pointwise([original_of(item, design.task) for item in items], "base", design.replicates)
+            return probe.both_orders(pairs, "base", design.replicates)
+        return probe.pointwise([original_of(item, design.task) for item in items], "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         known = (o for o in observations if o.stimulus.authors and o.protocol == "base")
@@ -139,7 +131,7 @@ class StochasticStability:
         self.replicates = check_replicates(self.name, replicates)
 
     def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
-        return pointwise(design.originals, "base", max(self.replicates, design.replicates))
+        return probe.pointwise(design.originals, "base", max(self.replicates, design.replicates))
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         mine = observations.filter(ORIGINAL)

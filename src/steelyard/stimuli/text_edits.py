@@ -249,7 +249,9 @@ def typos(text: str, share: float, rng: random.Random) -> str | None:
     hit = {}
     for number in order[: max(1, round(share * len(order)))]:
         start, end = words[number]
-        hit[start, end] = _slip(text[start:end], random.Random(seeds[number]), taken)
+        slips = [*_slips(text[start:end])]
+        drawn = random.Random(seeds[number]).sample(slips, len(slips))
+        hit[start, end] = next(slip for slip in drawn if _is_new(slip, text[start:end], taken))
     return replace_spans(text, hit) if hit else None
 
 
@@ -277,12 +279,6 @@ def _sign_before(text: str, place: int) -> str:
     while place and text[place - 1] in " \t":
         place -= 1
     return text[max(0, place - 1) : place]
-
-
-def _slip(word: str, rng: random.Random, taken: frozenset[str]) -> str:
-    """The word with one slip inside it that is no word of the text; there is one."""
-    slips = [*_slips(word)]
-    return next(slip for slip in rng.sample(slips, len(slips)) if _is_new(slip, word, taken))
 
 
 def _slips(word: str) -> Iterator[str]:

@@ -166,8 +166,7 @@ CHART = Reparameterization(
 
 RESOLUTION_RATIO = Metric(
     "resolution_ratio",
-    "resolution ratio",
-    "Resolution under another protocol divided by resolution under the base protocol.",
+    meaning="Resolution under another protocol divided by resolution under the base protocol.",
     plain="signal against base",
     basis=Basis(with_base=True, only=fitted),
 )

@@ -54,8 +54,7 @@ FIT_PROBABILITY = of_fit(
 )
 LIMIT_OF_DETECTION = of_fit(
     "limit_of_detection",
-    "limit of detection",
-    "Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
+    meaning="Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
     plain="step seen in 95 of 100 calls",
     shown_as=ShownAs.STEPS,
 )

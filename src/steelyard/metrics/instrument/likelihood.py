@@ -27,21 +27,18 @@ from steelyard.metrics.stats.distributions import normal_law
 of_fit = partial(Metric, basis=FITTED)
 RESOLUTION = of_fit(
     "resolution",
-    "resolution",
-    "Signal per quality step in units of the judge's noise, from the joint fit.",
+    meaning="Signal per quality step in units of the judge's noise, from the joint fit.",
     plain="signal per step",
 )
 POSITION_BIAS = of_fit(
     "position_bias",
-    "position bias",
-    "Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
+    meaning="Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
     plain="push to slot 1",
     signed=True,
 )
 TIE_THRESHOLD = of_fit(
     "tie_threshold",
-    "tie threshold",
-    "Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
+    meaning="Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
     plain="signal before it decides",
 )
 SURFACE_SENSITIVITY = of_fit(
@@ -52,8 +49,7 @@ SURFACE_SENSITIVITY = of_fit(
 )
 LAPSE_RATE = of_fit(
     "lapse_rate",
-    "lapse rate",
-    "Share of answers unrelated to the texts, from the joint fit.",
+    meaning="Share of answers unrelated to the texts, from the joint fit.",
     plain="answers at random",
 )
 

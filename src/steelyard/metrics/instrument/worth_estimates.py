@@ -236,7 +236,8 @@ def _estimate(
         return context.undefined(WORTH, NO_LIMIT, "pair", lost)
     value, censored = (found.value, None) if high is not None else (low, "right")
     value, censored = (value, censored) if low is not None else (high, "left")
-    few = None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS
+    few, limit = None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS, float(np.sign(found.value)) * FAULT
+    p = 1.0 if abs(found.value) <= FAULT else found.probability(limit)
     return context.estimate(
         WORTH,
         Sample(*model.patterns.size, found.clusters, lost),
@@ -246,7 +247,7 @@ def _estimate(
         design_effect=found.inflation,
         censored=censored,
         chance=0.0,
-        p=_beyond(found),
+        p=p,
         notes=[f"read off the model up to step {last:g}", few, ladder.remark],
     )
 
@@ -256,13 +257,6 @@ def _within(found: WorthFit, last: float) -> tuple[float | None, float | None]:
     low = None if found.low is None or found.low < -last else min(found.low, last)
     high = None if found.high is None or found.high > last else max(found.high, -last)
     return low, high
-
-
-def _beyond(found: WorthFit) -> float:
-    """p of a worth of half a step, which a fault has to exceed; 1 where the value does not."""
-    if abs(found.value) <= FAULT:
-        return 1.0
-    return found.probability(float(np.sign(found.value)) * FAULT)
 
 
 def compared(worth: Estimate, crossing: Estimate) -> Estimate:

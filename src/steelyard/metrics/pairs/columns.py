@@ -284,15 +284,13 @@ def tally(
     used = per_cluster > 0
     # Two calls that are one by construction count, and make nothing surer.
     copied = calls_per_trial == 1 and pairs.mirrored and bool(np.all(pairs.shown))
-    return Tally(
-        events=by_cluster(pairs, events)[used],
-        trials=per_cluster[used],
-        n_calls=int(per_cluster.sum()) * calls_per_trial,
-        n_units=len(distinct(pairs.pair[trials > 0])),
-        abstained=int(count_answers(pairs, PairAnswer.ABSTAINED)[trials > 0].sum()) if missing else 0,
-        copies=2 if copied else 1,
-        **(excluded(pairs) if missing else {}),
-    )
+    sums, copies = by_cluster(pairs, events)[used], 2 if copied else 1
+    calls, units = int(per_cluster.sum()) * calls_per_trial, len(distinct(pairs.pair[trials > 0]))
+    if not missing:
+        return Tally(sums, per_cluster[used], calls, units, copies=copies)
+    abstained = int(count_answers(pairs, PairAnswer.ABSTAINED)[trials > 0].sum())
+    lost = excluded(pairs)
+    return Tally(sums, per_cluster[used], calls, units, **lost, abstained=abstained, copies=copies)
 
 
 def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:

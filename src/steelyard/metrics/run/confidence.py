@@ -93,8 +93,7 @@ AUROC = _OF_CALLS(
 )
 OVERCONFIDENCE = _OF_CALLS(
     "overconfidence",
-    "overconfidence",
-    "Mean confidence less the share of answers that are right.",
+    meaning="Mean confidence less the share of answers that are right.",
     plain="surer than it is right",
     signed=True,
     limit=Limit(0.1, probes=(PROBE,)),
@@ -214,14 +213,11 @@ def _answered(answers: ItemAnswers) -> list[str]:
 
 def _rows(rows: list[tuple[float, call_answers.ItemAnswer]]) -> SureAnswers:
     tasks = np.array([item.task for _, item in rows])
-    return SureAnswers(
-        np.array([value for value, _ in rows], dtype=np.float64),
-        np.array([item.answer == item.label for _, item in rows], dtype=np.bool_),
-        np.unique(tasks, return_inverse=True)[1].astype(np.int64),
-        len(rows),
-        sum(len(item.calls) for _, item in rows),
-        is_chance=False,
-    )
+    signal = np.array([value for value, _ in rows], dtype=np.float64)
+    right = np.array([item.answer == item.label for _, item in rows], dtype=np.bool_)
+    cluster = np.unique(tasks, return_inverse=True)[1].astype(np.int64)
+    calls = sum(len(item.calls) for _, item in rows)
+    return SureAnswers(signal, right, cluster, len(rows), calls, is_chance=False)
 
 
 def _figures(context: EstimateContext, rows: SureAnswers) -> list[Estimate]:

@@ -143,11 +143,9 @@ def best_of_estimates(context: EstimateContext, scores: Scores) -> list[Estimate
     sets = RotationSets.of(scores)
     slots = range(1, sets.responses + 1)
     estimates = [accuracy(context, scores)]
-    estimates += [
-        accuracy(context.for_subgroup(slot=slot), scores.where(scores.expected == slot))
-        for slot in slots
-        if np.any(scores.labelled & (scores.expected == slot))
-    ]
+    labelled = [slot for slot in slots if np.any(scores.labelled & (scores.expected == slot))]
+    parts = ((context.for_subgroup(slot=slot), scores.where(scores.expected == slot)) for slot in labelled)
+    estimates += [accuracy(here, rows) for here, rows in parts]
     estimates += [kappa(context, scores), _vote_accuracy(context, sets), _consistency(context, sets)]
     shares = [sets.tally((sets.slot == slot).sum(axis=1), sets.chosen, sets.responses) for slot in slots]
     estimates.append(_slot_preference(context, sets, shares))

@@ -127,14 +127,18 @@ def _of_scores(context: EstimateContext, scores: Scores) -> Estimate:
     if not len(answer):
         return context.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
     span = float(scores.high[0] - scores.low[0])
-    units = cluster if len(distinct(cluster)) > 1 else np.arange(len(cluster))
-    mean = ClusterMean.of(units, (answer - wanted) / span)
+    independent = cluster if len(distinct(cluster)) > 1 else np.arange(len(cluster))
+    mean = ClusterMean.of(independent, (answer - wanted) / span)
     rows = upward.where(upward.labelled)
     bounds = None if rows.readable.all() else error_bounds(BIAS, rows)
     bounds = None if bounds is None else (bounds[0] / span, bounds[1] / span)
     interval = Interval("wilson_mean" if mean.even else "t_cluster", *mean.difference_limits(SURE))
-    p, detectable, needed = mean.p(), mean.detectable, _needed(mean)
-    return _leniency(context, scores, mean.mean, interval, p, detectable, len(answer), bounds, needed)
+    # Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays.
+    apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
+    known = mean.error and apart > 1e-9
+    needed = calls_by_width(mean.total, detectable_errors() * mean.error, apart) if known else None
+    units, p, detectable = len(answer), mean.p(), mean.detectable
+    return _leniency(context, scores, mean.mean, interval, p, detectable, units, bounds, needed)
 
 
 def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
@@ -146,13 +150,6 @@ def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
         found = proportion(context, metric, score_tally(rows, events, rows.readable), reason=reason)
         estimates.append(replace(found, details=shares.row_events(rows, events)))
     return estimates
-
-
-def _needed(mean: ClusterMean) -> int | None:
-    """Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays."""
-    apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
-    known = mean.error and apart > 1e-9
-    return calls_by_width(mean.total, detectable_errors() * mean.error, apart) if known else None
 
 
 def _leniency(

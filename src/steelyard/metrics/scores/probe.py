@@ -204,11 +204,9 @@ def score_vacuum_estimates(context: EstimateContext, observations: Observations)
     parts = [(context, collect_scores(observations))]
     for kind in sorted({shown.kind for shown in observations.stimuli_seen}):
         parts.append((context.for_subgroup(kind=kind), collect_scores(observations.filter(kinds=(kind,)))))
-    return [
-        *(dark_current(here, scores) for here, scores in parts),
-        *(mean_score(*scale) for part in parts for scale in shares.by_ordinal_scale(*part)),
-        *lost_rates(context, parts[0][1]),
-    ]
+    dark = [dark_current(here, scores) for here, scores in parts]
+    means = [mean_score(*scale) for part in parts for scale in shares.by_ordinal_scale(*part)]
+    return [*dark, *means, *lost_rates(context, parts[0][1])]
 
 
 def dark_current(context: EstimateContext, scores: Scores) -> Estimate:
@@ -229,7 +227,10 @@ def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
     limits = spread or clipped(_without_spread(rows), ends)
     method, assumed = ("t_cluster", None) if spread else ("wilson_mean", LIMITS_OF_OTHER_SCORES)
     sample, intervals = rows.sample(scores.lost()), (Interval(method, *limits),)
-    bounds = _bounds(mean, len(scores) - int(np.count_nonzero(scores.readable)), low, high)
+    missing, total = len(scores) - int(np.count_nonzero(scores.readable)), float(mean.sums.sum())
+    # Every missing call the lowest score, or every one the highest.
+    least, most = ((total + missing * end) / (mean.total + missing) for end in (low, high))
+    bounds = least, most
     notes = [f"on a scale from {low} to {high}", assumed, *proportions.sampling_notes(rows.n_clusters)]
     return context.estimate(MEAN_SCORE, sample, notes, value=mean.mean, intervals=intervals, bounds=bounds)
 
@@ -244,12 +245,6 @@ def _without_spread(rows: Scores) -> Span:
     reach = wilson_cluster(score_tally(rows, none, ~none))[1]
     low, high = float(rows.low[0]), float(rows.high[0])
     return centre - reach * (centre - low), centre + reach * (high - centre)
-
-
-def _bounds(mean: ClusterMean, missing: int, low: int, high: int) -> Span:
-    """Every missing call the lowest score, or every one the highest."""
-    size, total = mean.total, float(mean.sums.sum())
-    return (total + missing * low) / (size + missing), (total + missing * high) / (size + missing)
 
 
 BORDER_METRICS = (SELF_AGREEMENT, BORDER_NOISE, FLIP_RATE, ICC, FLEISS_KAPPA, UNREADABLE_RATE, FAILED_RATE)

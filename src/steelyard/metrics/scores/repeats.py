@@ -261,13 +261,9 @@ def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
     used = scores.where(both[scores.item])
     differ, floor = border[both].mean(), plain[both].mean()
     means = f"repeats differ in {differ:.2f}, on the unchanged items in {floor:.2f}"
-    return context.estimate(
-        BORDER_NOISE,
-        Sample(int(np.count_nonzero(used.readable)), int(both.sum()), used.n_clusters, scores.lost()),
-        unit="comparison",
-        value=mean.mean,
-        intervals=(Interval("t_cluster", *limits),) if limits else (),
-        chance=0.0,
-        minimum_detectable=mean.detectable,
-        notes=[means, *sampling_notes(used.n_clusters, even=mean.even)],
-    )
+    calls, units = int(np.count_nonzero(used.readable)), int(both.sum())
+    sample = Sample(calls, units, used.n_clusters, scores.lost())
+    notes = [means, *sampling_notes(used.n_clusters, even=mean.even)]
+    noise = context.estimate(BORDER_NOISE, sample, notes, unit="comparison", value=mean.mean, chance=0.0)
+    intervals = (Interval("t_cluster", *limits),) if limits else ()
+    return replace(noise, intervals=intervals, minimum_detectable=mean.detectable)
