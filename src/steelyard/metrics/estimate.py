@@ -284,9 +284,8 @@ class EstimateContext:
 
     def bootstrap_seed(self, figure: str) -> int:
         """A random stream of its own for each figure."""
-        return seed_for(
-            self.seed, "bootstrap", self.judge, self.probe, figure, canonical_json(dict(self.group))
-        )
+        group = canonical_json(dict(self.group))
+        return seed_for(self.seed, "bootstrap", self.judge, self.probe, figure, group)
 
     def permutation_seed(self, figure: str) -> int:
         """A random stream for a permutation test: the same answers give the same p under any name."""
@@ -305,9 +304,7 @@ class EstimateContext:
             fields["excluded"] = dict(sample.excluded or {"unreadable": 0, "failed": 0})
         fields.setdefault("unit", "call")
         fields.setdefault("note", join_notes(notes))
-        return Estimate(
-            judge=self.judge, probe=self.probe, metric=metric.id, group=dict(self.group), **fields
-        )
+        return Estimate(self.judge, self.probe, metric.id, dict(self.group), **fields)
 
     def undefined(
         self, metric: Metric, reason: Why, unit: str = "call", excluded: Mapping[str, int] | None = None

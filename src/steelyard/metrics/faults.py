@@ -66,12 +66,11 @@ class Faults:
         make: Callable[[], Iterable[Estimate]],
     ) -> list[Estimate]:
         """The estimates that can be written; all the metrics undefined where making them fails."""
-        made = self.guarded(
-            context.judge,
-            figure,
-            lambda: list(make()),
-            lambda fault: [context.undefined(metric, fault.note) for metric in metrics],
-        )
+
+        def undefined(fault: FigureFault) -> list[Estimate]:
+            return [context.undefined(metric, fault.note) for metric in metrics]
+
+        made = self.guarded(context.judge, figure, lambda: list(make()), undefined)
         return [self._writable(context, figure, estimate) for estimate in made]
 
     def _writable(self, context: EstimateContext, figure: str, estimate: Estimate) -> Estimate:

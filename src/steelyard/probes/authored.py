@@ -162,9 +162,8 @@ class AnswerAmbiguity(AuthoredTextProbe):
             yield Brief(self.name, item, 0, self.name, None)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        return super().showings(
-            replace(design, replicates=max(self.replicates, design.replicates)), protocols
-        )
+        replicates = max(self.replicates, design.replicates)
+        return super().showings(replace(design, replicates=replicates), protocols)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         return border_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), observations)

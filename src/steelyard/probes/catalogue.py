@@ -244,10 +244,8 @@ class Criterion:
 
 def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]:
     """Vacuum and ladder of one arm, controls left out: other arms do not show them."""
-    return (
-        collect(observations.filter("vacuum", protocol)),
-        collect(observations.filter("ladder", protocol, ("same_subset", "prefix"))),
-    )
+    ladder_rows = observations.filter("ladder", protocol, ("same_subset", "prefix"))
+    return collect(observations.filter("vacuum", protocol)), collect(ladder_rows)
 
 
 def _several(protocols: object) -> tuple[str, ...]:

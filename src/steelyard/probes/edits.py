@@ -241,7 +241,5 @@ class Injection(EditProbe):
         if item.label == highest:
             return
         for number, form in enumerate(text_edits.INJECTIONS):
-            text = text_edits.injection(item.responses[0], form, highest)
-            yield edited_stimulus(
-                item, design.task, self.name, number, text, f"words to the judge added: {form}"
-            )
+            text, edit = text_edits.injection(item.responses[0], form, highest), f"{self.edit}: {form}"
+            yield edited_stimulus(item, design.task, self.name, number, text, edit)

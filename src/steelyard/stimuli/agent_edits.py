@@ -86,9 +86,8 @@ def spread_values(transcript: Transcript) -> list[QuotedValue]:
 
 def decisive_value(transcript: Transcript) -> QuotedValue | None:
     """The latest value of one tool result alone that the agent's last words repeat; None without one."""
-    return max(
-        _values(transcript), key=lambda found: (found.place, len(found.value), found.value), default=None
-    )
+    found = _values(transcript)
+    return max(found, key=lambda each: (each.place, len(each.value), each.value), default=None)
 
 
 def reported_state(transcript: Transcript) -> QuotedValue | None:
@@ -311,11 +310,8 @@ def evidence_deletion(transcript: Transcript) -> RunEdit | None:
     if found is None:
         return None
     result = transcript.turns[found.place]
-    turns = [
-        _without_call(turn, result.call) if place < found.place else turn
-        for place, turn in enumerate(transcript.turns)
-        if place != found.place
-    ]
+    before, after = transcript.turns[: found.place], transcript.turns[found.place + 1 :]
+    turns = (*(_without_call(turn, result.call) for turn in before), *after)
     kept = tuple(turn for turn in turns if turn is not None)
     tool = f" of {result.function}" if result.function else ""
     description = (

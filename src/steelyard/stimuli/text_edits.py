@@ -171,14 +171,12 @@ def add_markdown(text: str) -> str | None:
     """
     if _MARKS.search(text) or len(text.split()) < 4:
         return None
-    paragraphs = [
-        block for block in re.split(r"(?:\r\n|\r|\n)\s*(?:\r\n|\r|\n)", text.strip()) if block.strip()
-    ]
+    split = re.split(r"(?:\r\n|\r|\n)\s*(?:\r\n|\r|\n)", text.strip())
+    paragraphs = [block for block in split if block.strip()]
     blocks = []
     for number, paragraph in enumerate(paragraphs):
-        sentences = [
-            part for line in lines_of(paragraph) for part in _SENTENCE_END.split(line.strip()) if part
-        ]
+        parts = (part for line in lines_of(paragraph) for part in _SENTENCE_END.split(line.strip()))
+        sentences = [part for part in parts if part]
         if number == 0 and len(sentences) > 3 and len(sentences[0].split()) <= _HEADING_WORDS:
             blocks.append("## " + sentences[0])
             sentences = sentences[1:]

@@ -165,9 +165,8 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     method = "t_cluster"
     if paired.of_events:
         method = "tango_cluster" if paired.n_clusters > 1 else "tango"
-    could = [
-        (first[key], second[key]) for key in shown if not {first[key].loss, second[key].loss} & ADDS_NOTHING
-    ]
+    both = ((first[key], second[key]) for key in shown)
+    could = [events for events in both if not {event.loss for event in events} & ADDS_NOTHING]
     return replace(
         head,
         first=paired.mean(paired.first),

@@ -215,9 +215,8 @@ class Units:
     def of(cls, question: ComparisonCriterion, events: UnitEvents) -> Units:
         every = next(iter(LOSSES))
         protocol = str(question.condition.get("protocol", ""))
-        return cls(
-            events.get(question, {}), protocol, events.get(every, {}).keys(), question.probe == CONFIDENCE
-        )
+        calls = events.get(every, {}).keys()
+        return cls(events.get(question, {}), protocol, calls, question.probe == CONFIDENCE)
 
     def shared(self, other: Units) -> list[Key]:
         """Units of both judges that are held against the same reference, or against none; sorted."""

@@ -142,9 +142,8 @@ class Areas:
         sums = self.sums(self.area)
         peaks = [self.peak(curve) for curve in sums]
         higher, lower = (tuple(self.names[one] for one in shown if apart[one] * side > 0) for side in (1, -1))
-        return AreaTest(
-            p, higher, lower, self.names[int(np.argmax(peaks))], self.names[int(np.argmin(peaks))]
-        )
+        most, least = (self.names[int(place)] for place in (np.argmax(peaks), np.argmin(peaks)))
+        return AreaTest(p, higher, lower, most, least)
 
 
 def with_areas(worths: Sequence[Estimate], tests: Sequence[AreaTest | None]) -> list[Estimate]:

@@ -287,10 +287,8 @@ def ratio_estimate(
         return context.undefined(RESOLUTION_RATIO, reason or "", "pair")
     value = float(other.theta[0] / base.theta[0])
     curves, spread = (profile_curve(base), profile_curve(other)), ratio_spread(base, other)
-    wide, narrow = (
-        ratio_limits(*curves, value, allowance(spread.clusters, spread.inflation, confidence))
-        for confidence in (0.95, 0.90)
-    )
+    roots = (allowance(spread.clusters, spread.inflation, confidence) for confidence in (0.95, 0.90))
+    wide, narrow = (ratio_limits(*curves, value, root) for root in roots)
     method = "profile" if spread.clusters < SPREAD_FROM else "profile_cluster"
     by_cluster = spread.limits(value)
     calls, pairs = zip(base.patterns.size, other.patterns.size, strict=True)

@@ -146,9 +146,8 @@ def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFi
         remarks = [*(words for name, words in _AT_BOUND.items() if at_end[NAMES.index(name)]), *scope]
         method = PROFILE if few else CLUSTERED
         errors = sandwich(fit)
-        parameters = [
-            _parameter(row, fit, index, float(errors[index]), method, remarks) for index in range(len(NAMES))
-        ]
+        known = enumerate(map(float, errors))
+        parameters = [_parameter(row, fit, index, error, method, remarks) for index, error in known]
         limit = _limit_of_detection(row, fit, method, remarks)
     return [*parameters, *_goodness_of_fit(row, fit), limit]
 

@@ -74,9 +74,8 @@ def single_text_estimates(
     The shift decides where no worth says the same. It leaves out labelled rows without room as well.
     """
     shown = observations.shown
-    levels = Ratings.of(
-        collect_scores(observations.filter(stimuli=np.isin(shown.probe, (ORIGINAL, ORDINAL))))
-    )
+    texts = np.isin(shown.probe, (ORIGINAL, ORDINAL))
+    levels = Ratings.of(collect_scores(observations.filter(stimuli=texts)))
     levels = levels.where(levels.graded & ~np.isnan(levels.label))
     plain = Ratings.of(collect_scores(observations.filter(ORIGINAL)))
     worths, shifts, tests, by_area = [], [], [], []

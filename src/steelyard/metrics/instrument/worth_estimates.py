@@ -231,7 +231,9 @@ def _estimate(
     lost: dict[str, int],
 ) -> Estimate:
     """The worth with its limits; where one end is open, the other limit is all that is known."""
-    low, high = _within(found, last)
+    # As far as steps were measured; beyond the last one an end is open.
+    low = None if found.low is None or found.low < -last else min(found.low, last)
+    high = None if found.high is None or found.high > last else max(found.high, -last)
     if low is None and high is None:
         return context.undefined(WORTH, NO_LIMIT, "pair", lost)
     value, censored = (found.value, None) if high is not None else (low, "right")
@@ -250,13 +252,6 @@ def _estimate(
         p=p,
         notes=[f"read off the model up to step {last:g}", few, ladder.remark],
     )
-
-
-def _within(found: WorthFit, last: float) -> tuple[float | None, float | None]:
-    """The limits as far as steps were measured; beyond the last one an end is open."""
-    low = None if found.low is None or found.low < -last else min(found.low, last)
-    high = None if found.high is None or found.high > last else max(found.high, -last)
-    return low, high
 
 
 def compared(worth: Estimate, crossing: Estimate) -> Estimate:

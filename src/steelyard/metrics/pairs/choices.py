@@ -93,9 +93,8 @@ class Choices:
         decides = (self.mean.share_limits(1 - below)[0], self.mean.share_limits(1 - above)[1])
         intervals = deciding_intervals("wilson_cluster", self.limits, decides, self.by_chance, below + above)
         sample = Sample(len(self.points), self.pairs, self.clusters, self.excluded)
-        return context.estimate(
-            MERIT, sample, value=self.mean.value, intervals=intervals, chance=CHANCE_OF_PAIRS
-        )
+        value, chance = self.mean.value, CHANCE_OF_PAIRS
+        return context.estimate(MERIT, sample, value=value, intervals=intervals, chance=chance)
 
 
 def deciding_intervals(

@@ -212,7 +212,8 @@ def _per_pair(share: Callable[[Flips], Floats]) -> Amount:
     return Amount(of, side=side)
 
 
-REPEAT_FLIP_RATE = Metric(
+_of_flips = partial(Metric, basis=COMPARED)
+REPEAT_FLIP_RATE = _of_flips(
     "repeat_flip_rate",
     "repeat flips",
     "Two calls on a pair in the same order that name different winners: noise alone.",
@@ -222,17 +223,15 @@ REPEAT_FLIP_RATE = Metric(
     amount=_per_pair(lambda flips: flips.repeat_flips / flips.repeat),
     kinds=(*SAME_QUALITY, NATURAL),
     behind="flip",
-    basis=COMPARED,
 )
-SWAP_FLIP_RATE = Metric(
+SWAP_FLIP_RATE = _of_flips(
     "swap_flip_rate",
     "swap flips",
     "Two calls on a pair in opposite orders that name different winners.",
     plain="changes when swapped",
     behind="flip",
-    basis=COMPARED,
 )
-FLIP_EXCESS = Metric(
+FLIP_EXCESS = _of_flips(
     "flip_excess",
     meaning="Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
     plain="changes by order alone",
@@ -241,7 +240,6 @@ FLIP_EXCESS = Metric(
     unit="pair",
     amount=_per_pair(lambda flips: flips.excess),
     kinds=(*SAME_QUALITY, NATURAL),
-    basis=COMPARED,
 )
 METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
 

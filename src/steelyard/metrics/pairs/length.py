@@ -128,9 +128,8 @@ def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled
     known = labelled[longer > 0] & (rows.better > 0)
     chance = float(np.mean(rows.better[known] == long[known])) if known.any() else None
     reason = None if counts.n else NO_VERDICTS if len(rows) else SAME_LENGTH
-    return proportion(
-        context, LONGER_CHOSEN, counts, chance=chance, reason=reason, notes=["of decided calls"]
-    )
+    notes = ["of decided calls"]
+    return proportion(context, LONGER_CHOSEN, counts, chance=chance, reason=reason, notes=notes)
 
 
 def longer_of(pairs: Pairs, longer: Mapping[str, int]) -> Ints:
@@ -161,6 +160,5 @@ def _bias(pairs: Pairs, longer: Ints, fill: float | None) -> DirectionalBias:
     wanted = _wanted(pairs.better[first], longer[first])
     used = calls > 0
     mean: Floats = sums[used] / calls[used]
-    return DirectionalBias(
-        mean, wanted[used], pairs.cluster[first][used], np.rint(calls[used]).astype(np.int64)
-    )
+    counts = np.rint(calls[used]).astype(np.int64)
+    return DirectionalBias(mean, wanted[used], pairs.cluster[first][used], counts)

@@ -77,9 +77,8 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         return figure
     seen = replace(with_finding(replace(figure, excluded={}), limit), excluded=figure.excluded)
     # The calls without a verdict, as if each had been another than people's choice, or that choice.
-    other = np.where(
-        pairs.wanted == PairAnswer.FIRST, np.int64(PairAnswer.SECOND), np.int64(PairAnswer.FIRST)
-    )
+    first, second = np.int64(PairAnswer.FIRST), np.int64(PairAnswer.SECOND)
+    other = np.where(pairs.wanted == first, second, first)
     lost = pairs.lost_calls
     given = (other, pairs.wanted) if lost.any() else ()
     cases = [_beyond(table + _table(pairs, each, lost)).limits(SURE) for each in given]
@@ -155,9 +154,8 @@ def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, AdjustedTest]:
     """
     if DECLARED_PROTOCOL in prompts:
         return {}
-    return adjust_for_multiplicity(
-        {name: position_test(decompose(pairs)).p for name, pairs in prompts.items()}
-    )
+    p_values = {name: position_test(decompose(pairs)).p for name, pairs in prompts.items()}
+    return adjust_for_multiplicity(p_values)
 
 
 def natural_estimates(

@@ -129,9 +129,8 @@ def slot_counts(pairs: Pairs) -> Ints:
 
 def separation(totals: Ints | Floats) -> Floats:
     """d′ along the last axis (six counts as in `slot_counts`), the mean of the two cuts."""
-    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = np.moveaxis(
-        np.asarray(totals, dtype=np.float64), -1, 0
-    )
+    table = np.moveaxis(np.asarray(totals, dtype=np.float64), -1, 0)
+    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = table
 
     def cut(first: Floats, second: Floats) -> Floats:
         one, other = (first + 0.5) / (calls_1 + 1), (second + 0.5) / (calls_2 + 1)
@@ -173,10 +172,8 @@ def _cut(first: Ints, first_calls: Ints, second: Ints, second_calls: Ints) -> Sp
     )
     together = residual_correlation(hits, -alarms, unknown=1.0)
     value = hit - alarm
-    return (
-        value - joint_reach(hit - low_hit, high_alarm - alarm, together),
-        value + joint_reach(high_hit - hit, alarm - low_alarm, together),
-    )
+    below = joint_reach(hit - low_hit, high_alarm - alarm, together)
+    return value - below, value + joint_reach(high_hit - hit, alarm - low_alarm, together)
 
 
 def _scaled(events: Ints, calls: Ints) -> tuple[float, float, float]:

@@ -87,9 +87,8 @@ AS_MEASURED = Remedy(UNCURED, UNCURED, "as measured")
 
 def remedies(seen: Observations) -> Iterator[Remedy]:
     """Every remedy that fits what the judge was shown; whether it can be computed is another question."""
-    majorities = {
-        size: Remedy(MAJORITY, f"{MAJORITY}_{size}", f"majority of {size}", repeats=size) for size in SIZES
-    }
+    made = (Remedy(MAJORITY, f"{MAJORITY}_{size}", f"majority of {size}", repeats=size) for size in SIZES)
+    majorities = {remedy.repeats: remedy for remedy in made}
     if seen.pointwise:
         yield from majorities.values()
         more_than_yes_or_no = bool(np.any(seen.shown.ends[seen.stimulus, 1] > 1))

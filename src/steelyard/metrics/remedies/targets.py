@@ -269,9 +269,8 @@ def _of_events(asked: CallValues, changed: CallValues) -> Interval:
 
 def _of_share(asked: CallValues) -> Interval:
     events, trials = (np.bincount(asked.cluster, weights) for weights in (asked.value, None))
-    tally = Tally(
-        np.rint(events).astype(np.int64), trials.astype(np.int64), len(asked.value), len(distinct(asked.unit))
-    )
+    calls, units = len(asked.value), len(distinct(asked.unit))
+    tally = Tally(np.rint(events).astype(np.int64), trials.astype(np.int64), calls, units)
     return Interval("wilson_cluster" if tally.n_clusters > 1 else "wilson_units", *wilson_cluster(tally))
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -34,15 +35,14 @@ from steelyard.stimuli.brief import LABEL_FLIP, ORDINAL, RUN_FAIL, RUN_LEVEL, RU
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observations import Observations
 
-INVARIANCE = Metric(
+_beside_items = partial(Metric, behind="flip", basis=Basis(items=Items.BOTH))
+INVARIANCE = _beside_items(
     "invariance",
     meaning="Scores equal to the judge's own score of the unchanged item.",
     plain="keeps its verdict",
     unit="comparison",
-    behind="flip",
-    basis=Basis(items=Items.BOTH),
 )
-EXCESS_FLIP = Metric(
+EXCESS_FLIP = _beside_items(
     "excess_flip",
     "excess flips",
     "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
@@ -51,8 +51,6 @@ EXCESS_FLIP = Metric(
     direction=LOW,
     unit="item",
     amount=Amount(None),
-    behind="flip",
-    basis=Basis(items=Items.BOTH),
 )
 
 NO_ORIGINALS = "the unchanged items were not judged"

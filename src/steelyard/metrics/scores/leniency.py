@@ -284,9 +284,8 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
     rows = scores.where(scores.labelled & scores.decided)
     first = np.unique(rows.item, return_index=True)[1]
     low, high = rows.low[first], rows.high[first]
-    halves = Halves.of(
-        (answer - low) / (high - low), (label - low) / (high - low), words[rows.item[first]], cluster
-    )
+    given, wanted = ((each - low) / (high - low) for each in (answer, label))
+    halves = Halves.of(given, wanted, words[rows.item[first]], cluster)
     if not np.isfinite(halves.value):
         return context.undefined(
             LENGTH_GAP, "texts with the same label are all as long, or not known", "item", scores.lost()
