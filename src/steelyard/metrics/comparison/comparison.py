@@ -144,10 +144,8 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     )
     if not answered:
         return replace(head, note="no unit has a verdict of both judges")
-    rows = [
-        (first[key].happened or 0, second[key].happened or 0, first[key].cluster, first[key].pair)
-        for key in answered
-    ]
+    events = ((first[key], second[key]) for key in answered)
+    rows = [(one.happened or 0, other.happened or 0, one.cluster, one.pair) for one, other in events]
     paired = Paired.of(rows)
     if amount is not None and amount.among is not None:
         found = paired.among(amount.among, [(first[key].side, second[key].side) for key in answered])
@@ -166,7 +164,7 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     if paired.of_events:
         method = "tango_cluster" if paired.n_clusters > 1 else "tango"
     both = ((first[key], second[key]) for key in shown)
-    could = [events for events in both if not {event.loss for event in events} & ADDS_NOTHING]
+    could = [each for each in both if not {event.loss for event in each} & ADDS_NOTHING]
     return replace(
         head,
         first=paired.mean(paired.first),

@@ -231,11 +231,8 @@ def edit_invariance_events(
                 or not isinstance(edit.stimulus.expectation, Label)
             )
         ]
-        asked = {
-            metric: criterion_for(probe, protocol, metric, {}, declared.index(metric))
-            for metric in (INVARIANCE, EXCESS_FLIP)
-            if metric in declared
-        }
+        wanted = [metric for metric in (INVARIANCE, EXCESS_FLIP) if metric in declared]
+        asked = {each: criterion_for(probe, protocol, each, {}, declared.index(each)) for each in wanted}
         if kept:
             yield from _items(asked, kept, plain, identity)
 

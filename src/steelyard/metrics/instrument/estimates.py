@@ -132,11 +132,8 @@ def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFi
         RESOLUTION, Sample(*fit.patterns.size, len(fit.patterns.by_cluster), missing), unit="pair", value=None
     )
     few = len(fit.clusters) < SPREAD_FROM
-    scope = [
-        NOT_TESTED if fit.test is None else None,
-        ALIKE if fit.alike else None,
-        ONE_CLUSTER if len(fit.clusters) == 1 else FEW_CLUSTERS if few else None,
-    ]
+    single = ONE_CLUSTER if len(fit.clusters) == 1 else FEW_CLUSTERS if few else None
+    scope = [NOT_TESTED if fit.test is None else None, ALIKE if fit.alike else None, single]
     if fit.refused:
         unread = replace(row, note=join_notes([DOES_NOT_FIT, *scope]))
         parameters = [replace(unread, metric=name.id) for name in NAMES]

@@ -110,10 +110,8 @@ def _saturated(totals: Ints) -> tuple[bool, bool]:
     """Whether, in some cut, only the correction keeps d′ from growing, or from falling."""
     said_1, tied_1, calls_1, said_2, tied_2, calls_2 = (int(count) for count in totals)
     cuts = ((said_1, said_2), (said_1 + tied_1, said_2 + tied_2))
-    return (
-        any(first == calls_1 or second == 0 for first, second in cuts),
-        any(first == 0 or second == calls_2 for first, second in cuts),
-    )
+    grows = any(first == calls_1 or second == 0 for first, second in cuts)
+    return grows, any(first == 0 or second == calls_2 for first, second in cuts)
 
 
 def slot_counts(pairs: Pairs) -> Ints:
