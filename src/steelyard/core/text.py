@@ -44,3 +44,7 @@ def replace_lone_surrogates(text: str) -> str:
 def percent(share: float) -> str:
     """A level of confidence: `95 %`, `99.9 %`."""
     return f"{100 * share:g} %"
+
+
+def join_notes(notes: Iterable[str | None]) -> str | None:
+    return "; ".join(note for note in notes if note) or None

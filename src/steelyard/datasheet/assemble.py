@@ -34,14 +34,9 @@ from steelyard.metrics.proportions import CONTRADICTION_RATE, MERIT
 from steelyard.metrics.remedies.mitigations import MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.run import agent_runs, confidence, cost, losses, strata, volatility
 from steelyard.metrics.run.strata import AREA_MERIT
+from steelyard.metrics.scores.against_labels import POOLED_METRICS
 from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, suspect_texts, with_suspects
-from steelyard.metrics.scores.probe import (
-    OF_UNCHANGED,
-    POOLED_METRICS,
-    POOLED_PROBE,
-    pooled_estimates,
-    unchanged_estimates,
-)
+from steelyard.metrics.scores.probe import OF_UNCHANGED, POOLED_PROBE, pooled_estimates, unchanged_estimates
 from steelyard.metrics.scores.shares import FOLLOWED
 from steelyard.metrics.stats.intervals import ALPHA
 from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, Probe, shows_unchanged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple, Required, TypedDict, Unpack
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Required, TypedDict, Unpack
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, to_body
 from steelyard.core.rng import seed_for
+from steelyard.core.text import join_notes
 from steelyard.metrics.metric import Group, Limit, Metric
 
 DECIDES = "decides"
@@ -211,15 +212,15 @@ class Sample(NamedTuple):
     excluded: Mapping[str, int] | None = None
     """None where nothing is left out."""
 
+    @classmethod
+    def over(cls, estimates: Sequence[Estimate]) -> Sample:
+        """What a figure over several others rests on."""
+        units, clusters = max(e.n_units for e in estimates), max(e.n_clusters for e in estimates)
+        return cls(sum(e.n_calls for e in estimates), units, clusters)
+
 
 NO_CALLS = "no calls in this condition"
 NO_VERDICTS = "no call of this condition ended in a verdict"
-
-
-def over_estimates(estimates: Sequence[Estimate]) -> Sample:
-    """What a figure over several others rests on."""
-    units, clusters = max(e.n_units for e in estimates), max(e.n_clusters for e in estimates)
-    return Sample(sum(e.n_calls for e in estimates), units, clusters)
 
 
 class EstimateFields(TypedDict, total=False):
@@ -283,25 +284,27 @@ class EstimateContext:
 
     def bootstrap_seed(self, figure: str) -> int:
         """A random stream of its own for each figure."""
-        return seed_for(
-            self.seed, "bootstrap", self.judge, self.probe, figure, canonical_json(dict(self.group))
-        )
+        group = canonical_json(dict(self.group))
+        return seed_for(self.seed, "bootstrap", self.judge, self.probe, figure, group)
 
     def permutation_seed(self, figure: str) -> int:
         """A random stream for a permutation test: the same answers give the same p under any name."""
         return seed_for(self.seed, "deal", self.probe, figure, canonical_json(dict(self.group)))
 
     def estimate(
-        self, metric: Metric, sample: Sample | None = None, **fields: Unpack[EstimateFields]
+        self,
+        metric: Metric,
+        sample: Sample | None = None,
+        notes: Iterable[str | None] = (),
+        **fields: Unpack[EstimateFields],
     ) -> Estimate:
-        """An estimate in this context, of calls where no other unit is named; `sample` sets its counts."""
+        """An estimate in this context, of calls where no unit is named, of a `sample` and with `notes`."""
         if sample is not None:
             fields["n_calls"], fields["n_units"], fields["n_clusters"] = sample[:3]
             fields["excluded"] = dict(sample.excluded or {"unreadable": 0, "failed": 0})
         fields.setdefault("unit", "call")
-        return Estimate(
-            judge=self.judge, probe=self.probe, metric=metric.id, group=dict(self.group), **fields
-        )
+        fields.setdefault("note", join_notes(notes))
+        return Estimate(self.judge, self.probe, metric.id, dict(self.group), **fields)
 
     def undefined(
         self, metric: Metric, reason: Why, unit: str = "call", excluded: Mapping[str, int] | None = None

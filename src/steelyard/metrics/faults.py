@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeVar
 
-from steelyard.core.json_dataclasses import from_body
 from steelyard.errors import SteelyardError
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import Metric, undeclared
@@ -31,13 +30,6 @@ class FigureFault:
     figure: str
     """What was to be computed: a probe, `instrument model`, a reading, a file."""
     cause: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> FigureFault:
-        return from_body(cls, body, where)
 
     @property
     def note(self) -> str:
@@ -74,12 +66,11 @@ class Faults:
         make: Callable[[], Iterable[Estimate]],
     ) -> list[Estimate]:
         """The estimates that can be written; all the metrics undefined where making them fails."""
-        made = self.guarded(
-            context.judge,
-            figure,
-            lambda: list(make()),
-            lambda fault: [context.undefined(metric, fault.note) for metric in metrics],
-        )
+
+        def undefined(fault: FigureFault) -> list[Estimate]:
+            return [context.undefined(metric, fault.note) for metric in metrics]
+
+        made = self.guarded(context.judge, figure, lambda: list(make()), undefined)
         return [self._writable(context, figure, estimate) for estimate in made]
 
     def _writable(self, context: EstimateContext, figure: str, estimate: Estimate) -> Estimate:

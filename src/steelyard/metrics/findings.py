@@ -22,24 +22,14 @@ from math import ceil, inf, isfinite, isnan, sqrt
 
 import numpy as np
 
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.metric import Limit
+from steelyard.metrics.stats import distributions, sample_size
 from steelyard.metrics.stats.clusters import Tally, effective_size, quantile, wilson_cluster
-from steelyard.metrics.stats.distributions import (
-    chance_of_so_few,
-    cluster_quantile,
-    normal_quantile,
-    t_probability,
-    t_quantile,
-)
+from steelyard.metrics.stats.distributions import cluster_quantile, t_probability, t_quantile
 from steelyard.metrics.stats.intervals import ALPHA, DIFFERENCE, Span, clipped, clopper_pearson, score
-from steelyard.metrics.stats.sample_size import (
-    POWER,
-    calls_by_interval,
-    smallest_sufficient,
-    trials_total,
-    unlucky_share,
-)
+from steelyard.metrics.stats.sample_size import POWER, smallest_sufficient
 
 CLEAR, FLAGGED, INCONCLUSIVE = "clear", "flagged", "inconclusive"
 MARGIN = 0.10
@@ -47,7 +37,7 @@ MARGIN = 0.10
 WITHIN_MARGIN = (-MARGIN, MARGIN)
 SURE = 1 - ALPHA / 2
 """One-sided probability of the ends of the interval that every word rests on."""
-_NORMAL = normal_quantile(SURE)
+_NORMAL = distributions.normal_quantile(SURE)
 TOLERATED_LOSS = 0.02
 """Share of calls without a verdict that a figure without bounds may have and still be clear."""
 MISSING_DECIDE = "the missing verdicts decide"
@@ -133,8 +123,7 @@ def with_missingness(estimate: Estimate, seen: str | None) -> Estimate:
     if seen == estimate.status:
         return replace(estimate, missing_decides=False)
     note = f"{seen} but for calls without a verdict: {MISSING_DECIDE}"
-    note = f"{estimate.note}; {note}" if estimate.note else note
-    return replace(estimate, missing_decides=True, note=note)
+    return replace(estimate, missing_decides=True, note=join_notes([estimate.note, note]))
 
 
 def over_cases(spans: Iterable[Span]) -> Span:
@@ -271,7 +260,7 @@ def _so_few(estimate: Estimate, limit: Limit, shares: Span, times: float = 1.0) 
         return True
     share, at = (shares[1], limit.value) if limit.side == "max" else (1 - shares[0], 1 - limit.value)
     trials = (total + np.arange(clusters)) // clusters
-    return chance_of_so_few(share * total * times, trials, at, times) <= ALPHA
+    return distributions.chance_of_so_few(share * total * times, trials, at, times) <= ALPHA
 
 
 def difference_word(limits: Span, probability: float, moved: Span = (0.0, 0.0)) -> str:
@@ -325,10 +314,8 @@ def calls_total(estimate: Estimate, allowed: Span) -> int | None:
     """
     if _interval_with_missing(estimate) is None:
         return None
-    open_sides = (
-        limit for limit in _limits(allowed) if estimate_word(estimate, limit.allowed) == INCONCLUSIVE
-    )
-    totals = [_calls_for(estimate, limit) for limit in open_sides]
+    sides = (limit for limit in _limits(allowed) if estimate_word(estimate, limit.allowed) == INCONCLUSIVE)
+    totals = [_calls_for(estimate, limit) for limit in sides]
     known = [total for total in totals if total is not None]
     return max(known) if known and len(known) == len(totals) else None
 
@@ -338,15 +325,16 @@ def _calls_for(estimate: Estimate, limit: Limit) -> int | None:
     value, clusters = estimate.value or 0.0, estimate.n_clusters
     if size is None or reach is None:
         ends = (None, None) if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
-        return calls_by_interval(estimate.n_calls, value, ends, limit.value)
+        return sample_size.calls_by_interval(estimate.n_calls, value, ends, limit.value)
     if clusters < 2 or estimate.probe == WHOLE_RUN:
-        trials, made = trials_total(value, limit.value, _NORMAL, POWER), size * (_NORMAL / reach) ** 2
+        trials = sample_size.trials_total(value, limit.value, _NORMAL, POWER)
+        made = size * (_NORMAL / reach) ** 2
         return None if trials is None else ceil(max(trials, made + 1) / made * estimate.n_calls - _ROUNDING)
     sure, each = t_probability(reach, clusters - 1), size / clusters
 
     def decided(count: int) -> bool:
         trials = each * count
-        seen = unlucky_share(value, limit.value, trials, t_quantile(POWER, count - 1))
+        seen = sample_size.unlucky_share(value, limit.value, trials, t_quantile(POWER, count - 1))
         word = span_state(score(seen, trials, t_quantile(sure, count - 1)), limit.allowed)
         return word == FLAGGED or (word == CLEAR and _so_few(estimate, limit, (seen, seen), count / clusters))
 

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from steelyard.core.arrays import numbered
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel_metrics import (
@@ -24,17 +25,8 @@ from steelyard.metrics.panel_metrics import (
     panel_metrics,
     vote_matrix,
 )
-from steelyard.metrics.proportions import ACCURACY, join, proportion
-from steelyard.metrics.remedies.jury_selection import (
-    MOST_JUDGES,
-    SIZE,
-    best_judge,
-    choose_jury_of_three,
-    halves,
-    judges_with_verdicts,
-    jury_of,
-    subject,
-)
+from steelyard.metrics.proportions import ACCURACY, proportion
+from steelyard.metrics.remedies import jury_selection as selection
 from steelyard.metrics.scores import shares
 from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.probe import probe_scores
@@ -88,7 +80,7 @@ def error_rates(context: EstimateContext, jury: Scores, *notes: str) -> list[Est
 
 
 def _as_jury(metric: Metric, estimate: Estimate, notes: Sequence[str]) -> Estimate:
-    note = estimate.note if estimate.value is None else join([*notes, estimate.note])
+    note = estimate.note if estimate.value is None else join_notes([*notes, estimate.note])
     return replace(estimate, metric=metric.id, unit=INPUT, status=None, calls_needed=None, note=note)
 
 
@@ -138,7 +130,7 @@ def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list
     if len(judges) < 2 or not len(votes.votes):
         return []
     context = EstimateContext.for_protocol(PANEL, "jury", "base", seed)
-    by_agreement, jury = context.for_subgroup(rule="dawid_skene"), _scores(jury_of(base, judges))
+    by_agreement, jury = context.for_subgroup(rule="dawid_skene"), _scores(selection.jury_of(base, judges))
     unlabelled = "weighs judges by their agreement alone, without labels"
     return [
         *_with_error_rates(context, JURY_ACCURACY, jury, SPLITS),
@@ -159,7 +151,7 @@ def _with_splits_decided(
 ) -> Iterator[Estimate]:
     """The same vote where a split is decided by a rule; nothing where no vote is split."""
     for name, rule in SPLIT_RULES.items():
-        decided = _scores(jury_of(base, judges, rule))
+        decided = _scores(selection.jury_of(base, judges, rule))
         if np.any(decided.outcome != jury.outcome):
             note = f"a split vote goes to {name.removeprefix('splits_to_')}"
             yield from _with_error_rates(context.for_subgroup(rule=name), JURY_ACCURACY, decided, note)
@@ -171,7 +163,7 @@ def jury_by_probe(
     """The vote of all judges on each probe that has an accuracy of every judge, and on unchanged items."""
     right = [e for e in estimates if e.metric == ACCURACY.id and e.value is not None]
     counts = Counter(e.probe for e in right if e.is_overall and e.judge in judges and e.probe != ORIGINAL)
-    jury = jury_of(base, judges)
+    jury = selection.jury_of(base, judges)
     for probe in (*(probe for probe, count in counts.items() if count == len(judges)), ORIGINAL):
         scores = probe_scores(probe, "base", jury, unchanged=True)
         if np.any(~scores.original):
@@ -202,23 +194,21 @@ def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
     once = jury.where(jury.replicate == 0)
     given = np.array([known.get(name, np.nan) for name in once.stimuli])[once.stimulus]
     scored = np.isfinite(given)
-    return replace(
-        once,
-        score=np.where(scored, given, once.low).astype(np.int64),
-        outcome=np.where(scored, Outcome.SCORED, Outcome.UNREADABLE).astype(np.int64),
-    )
+    score = np.where(scored, given, once.low).astype(np.int64)
+    outcome = np.where(scored, Outcome.SCORED, Outcome.UNREADABLE).astype(np.int64)
+    return replace(once, score=score, outcome=outcome)
 
 
 def _every_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> Iterator[Estimate]:
     """Each trio of four judges or more, on all inputs; of many judges there would be too many."""
-    candidates = judges_with_verdicts(base, judges)
-    if not SIZE < len(candidates) <= MOST_JUDGES:
+    candidates = selection.judges_with_verdicts(base, judges)
+    if not selection.SIZE < len(candidates) <= selection.MOST_JUDGES:
         return
-    trios = list(combinations(candidates, SIZE))
+    trios = list(combinations(candidates, selection.SIZE))
     note = f"one of {len(trios)} trios on the same inputs: the best of them looks better than it is"
     for trio in trios:
         here = context.for_subgroup(**members(trio))
-        yield accuracy(here, TRIO_ACCURACY, _scores(jury_of(base, trio)), note)
+        yield accuracy(here, TRIO_ACCURACY, _scores(selection.jury_of(base, trio)), note)
 
 
 def _best_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> list[Estimate]:
@@ -226,31 +216,27 @@ def _best_trio(context: EstimateContext, base: Observations, judges: Sequence[st
 
     Three judges make one trio, which nothing has chosen: its accuracy is that of all judges above.
     """
-    if len(judges) < SIZE:
+    if len(judges) < selection.SIZE:
         return []
-    trio = choose_jury_of_three(base, judges, context.seed)
+    trio = selection.choose_jury_of_three(base, judges, context.seed)
     if isinstance(trio, str):
         return [context.undefined(CHOSEN_JURY_ACCURACY, trio, INPUT)]
-    split = halves(base, context.seed)
+    split = selection.halves(base, context.seed)
     if split is None:
         reason = "one cluster cannot be halved: a judge would be reported where it was chosen"
         return [context.undefined(JURY_GAIN, reason, INPUT)]
-    choosing, held_out = map(subject, split)
-    single, here = best_judge(choosing, judges), context.for_subgroup(**members(trio.members))
-    jury, best = jury_of(held_out, trio.members), held_out.of_judge(single)
+    choosing, held_out = map(selection.subject, split)
+    single, here = selection.best_judge(choosing, judges), context.for_subgroup(**members(trio.members))
+    jury, best = selection.jury_of(held_out, trio.members), held_out.of_judge(single)
     figures = []
     if trio.choosing is not None:
-        in_sample = _scores(jury_of(choosing, trio.members))
+        in_sample = _scores(selection.jury_of(choosing, trio.members))
         note = "in-sample, on the half of the clusters that chose it: flattering"
-        figures = [
-            accuracy(here, CHOSEN_JURY_APPARENT, in_sample, note),
-            *_with_error_rates(here, CHOSEN_JURY_ACCURACY, _scores(jury), HELD_OUT),
-        ]
-    return [
-        *figures,
-        accuracy(context.for_subgroup(**members([single])), BEST_JUDGE_ACCURACY, _scores(best), HELD_OUT),
-        _gain(here, *map(_scores, shared(jury, best))),
-    ]
+        figures.append(accuracy(here, CHOSEN_JURY_APPARENT, in_sample, note))
+        figures += _with_error_rates(here, CHOSEN_JURY_ACCURACY, _scores(jury), HELD_OUT)
+    alone = context.for_subgroup(**members([single]))
+    figures.append(accuracy(alone, BEST_JUDGE_ACCURACY, _scores(best), HELD_OUT))
+    return [*figures, _gain(here, *map(_scores, shared(jury, best)))]
 
 
 def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
@@ -261,15 +247,11 @@ def _gain(context: EstimateContext, jury: Scores, best: Scores) -> Estimate:
     differ = rows.right.astype(np.float64) - best.where(both).right
     mean = ClusterMean.of(numbered(rows.cluster)[1], differ)
     limits = mean.limits(0.975, DIFFERENCE)
-    return context.estimate(
-        JURY_GAIN,
-        Sample(len(rows), rows.n_items, mean.units),
-        unit=INPUT,
-        value=mean.mean,
-        intervals=(Interval("t_cluster", *limits),) if limits else (),
-        minimum_detectable=mean.detectable,
-        note=join([HELD_OUT, None if limits else "clusters show no spread: no interval"]),
-    )
+    sample = Sample(len(rows), rows.n_items, mean.units)
+    notes = [HELD_OUT, None if limits else "clusters show no spread: no interval"]
+    gain = context.estimate(JURY_GAIN, sample, notes, unit=INPUT, value=mean.mean)
+    intervals = (Interval("t_cluster", *limits),) if limits else ()
+    return replace(gain, intervals=intervals, minimum_detectable=mean.detectable)
 
 
 @dataclass(frozen=True)
@@ -288,7 +270,7 @@ def jury_against(
     base: Observations, judges: Sequence[str], reference: JuryReference, seed: int
 ) -> list[Estimate]:
     """The vote of all judges on unchanged items against another column; nothing where that is empty."""
-    jury = _scores(jury_of(base, judges))
+    jury = _scores(selection.jury_of(base, judges))
     rows = jury.where(jury.original)
     labels = np.array([reference.label(name) for name in rows.items], dtype=np.float64)[rows.item]
     rows = replace(rows, expected=labels, own_label=np.zeros(len(rows), dtype=np.bool_))

@@ -43,29 +43,13 @@ from steelyard.metrics.pairs.choices import (
 )
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.proportions import MERIT
-from steelyard.metrics.run.agent_runs import (
-    FALSE_ALARMS,
-    MISSED_FAILURES,
-    NONE_SUCH,
-    Runs,
-    kinds_of_edits,
-)
+from steelyard.metrics.run.agent_runs import FALSE_ALARMS, MISSED_FAILURES, NONE_SUCH, Runs, kinds_of_edits
 from steelyard.metrics.run.agent_runs import PROBE as AGENTS
 from steelyard.metrics.run.strata import area_estimates, outside
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, label_table
 from steelyard.metrics.scores.best_of import beyond_chance, right_choices
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
-from steelyard.metrics.scores.edited_texts import (
-    ACCEPTED,
-    BY_RULE,
-    EDITED_RUNS,
-    FEW_TEXTS,
-    LEAST_ACCEPTED,
-    UNACCEPTED,
-    WRITTEN,
-    acceptance,
-    accepted_texts,
-)
+from steelyard.metrics.scores.edited_texts import EDITED_RUNS, WRITTEN, acceptance, why_unaccepted
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
@@ -73,7 +57,6 @@ from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.distributions import cluster_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, ALPHA, Span, score
 from steelyard.metrics.stats.two_class import LimitTest, youden_limits
-from steelyard.stimuli.agent_edits import BREAKING
 from steelyard.stimuli.brief import RUN_FAIL, RUN_PASS
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
 from steelyard.verdicts.observations import Observations
@@ -251,9 +234,7 @@ def _text_merit(judge: str, rows: Observations, protocol: str, seed: int, alpha:
 
 def _on_written(context: EstimateContext, merit: Estimate) -> Estimate:
     """The figure, unless it refutes merit by texts that too few beside their author accepted."""
-    if merit.status == FLAGGED and accepted_texts(merit) < LEAST_ACCEPTED:
-        accepted, texts = merit.details[ACCEPTED]
-        why = BY_RULE if merit.probe in BREAKING else FEW_TEXTS if accepted == texts else UNACCEPTED
+    if merit.status == FLAGGED and (why := why_unaccepted(merit)):
         return replace(context.undefined(MERIT, why, "call", merit.excluded), details=merit.details)
     return merit
 
@@ -350,17 +331,12 @@ def _agreement(
 ) -> Estimate:
     """The figure on a scale on which chance is zero; `rows` are all labelled calls, lost ones included."""
     scored = rows.where(rows.decided)
+    sample, left_out = scored.sample(rows.lost()), len(rows) - len(scored) - sum(rows.lost().values())
+    figure = context.estimate(metric, sample, value=value, left_out=left_out, chance=0.0)
 
     def estimate(missing: int) -> Estimate:
         shift = chance_shift(value, 0.0, len(scored), missing)
-        return context.estimate(
-            metric,
-            scored.sample(rows.lost()),
-            value=value,
-            intervals=deciding_intervals(method, limits, limits, shift, ALPHA),
-            left_out=len(rows) - len(scored) - sum(rows.lost().values()),
-            chance=0.0,
-        )
+        return replace(figure, intervals=deciding_intervals(method, limits, limits, shift, ALPHA))
 
     complete = [estimate(0)]
     (decided,) = _together([estimate(len(rows) - len(scored))], complete)

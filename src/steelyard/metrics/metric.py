@@ -77,9 +77,8 @@ class Basis:
         return calls.ended(*kinds)
 
 
-def climbs(calls: Observations, group: Group) -> Mask:
+def climbs(calls: Observations, _: Group) -> Mask:
     """Calls on pairs of a known quality step whose better text is known."""
-    del group
     shown = calls.shown
     return np.asarray(((shown.delta > 0) & (shown.better > 0))[calls.stimulus])
 
@@ -94,9 +93,8 @@ def with_known_answer(calls: Observations, group: Group) -> Mask:
     return np.asarray(np.where(shown.scored[calls.stimulus], known, better[calls.stimulus]))
 
 
-def compared(calls: Observations, group: Group) -> Mask:
+def compared(calls: Observations, _: Group) -> Mask:
     """Calls on pairs that can be compared within an order and across: verdicts in both, several in one."""
-    del group
     place = widen(calls.judge) * len(calls.protocols) + calls.protocol
     numbers, pair = numbered(place * len(calls.shown.stimuli) + calls.stimulus)
     ended = calls.ended(Decided, Tie, Abstained)
@@ -105,9 +103,8 @@ def compared(calls: Observations, group: Group) -> Mask:
     return np.asarray(((verdicts.min(axis=1) > 0) & (verdicts.max(axis=1) > 1))[pair])
 
 
-def concluded(calls: Observations, group: Group) -> Mask:
+def concluded(calls: Observations, _: Group) -> Mask:
     """Calls whose reason ends with an answer."""
-    del group
     return calls.concluded
 
 
@@ -118,16 +115,14 @@ def fitted(calls: Observations, group: Group) -> Mask:
     return np.asarray(climbs(calls, group) | equal[calls.stimulus])
 
 
-def labelled(calls: Observations, group: Group) -> Mask:
+def labelled(calls: Observations, _: Group) -> Mask:
     """Calls on stimuli with a reference that is not the judge's own."""
-    del group
     known = calls.shown.labelled[calls.stimulus]
     return np.asarray(known & ~calls.own_label)
 
 
-def on_items(calls: Observations, group: Group) -> Mask:
+def on_items(calls: Observations, _: Group) -> Mask:
     """Calls on items, as they are or edited; what stands in the place of an answer is no item."""
-    del group
     return np.isin(calls.shown.kind, (ORIGINAL, PERTURBED))[calls.stimulus]
 
 

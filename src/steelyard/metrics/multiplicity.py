@@ -25,10 +25,10 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, WITHIN_MARGIN, with_tested_interval
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import ALPHA, Span
 
@@ -144,7 +144,7 @@ def adjust_estimates(
             word = INCONCLUSIVE if withheld else estimate.status
             estimate = with_tested_interval(estimate, word, test.alpha, allowed, null)
         adjusted[int(number)] = replace(
-            estimate, p_corrected=test.adjusted_p, note=join([estimate.note, test.format(members)])
+            estimate, p_corrected=test.adjusted_p, note=join_notes([estimate.note, test.format(members)])
         )
     return adjusted
 

@@ -11,24 +11,10 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.estimate import (
-    NO_VERDICTS,
-    Estimate,
-    EstimateContext,
-    Interval,
-    Sample,
-    over_estimates,
-)
+from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import ACCURACY, ONE_CLUSTER, join
-from steelyard.metrics.run.volatility import (
-    accuracy_column,
-    invariance_column,
-    sampling_sd,
-    share_of,
-    share_table,
-    spread_figures,
-)
+from steelyard.metrics.proportions import ACCURACY, ONE_CLUSTER
+from steelyard.metrics.run import volatility
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
@@ -66,24 +52,25 @@ def panel_metrics(
 ) -> Iterator[Estimate]:
     """Five figures for each share and probe that at least two of these judges have."""
     whole = [e for e in estimates if e.is_overall and e.value is not None and e.judge in observations]
-    for metric, column in ((ACCURACY, accuracy_column), (INVARIANCE, invariance_column)):
+    columns = {ACCURACY: volatility.accuracy_column, INVARIANCE: volatility.invariance_column}
+    for metric, column in columns.items():
         for probe in dict.fromkeys(e.probe for e in whole if e.metric == metric.id):
             shares = [e for e in whole if (e.probe, e.metric) == (probe, metric.id)]
             if len(shares) > 1:
                 context = EstimateContext(PANEL, probe, {"protocol": "base", "of": metric.id}, seed)
                 rows = (probe_scores(probe, "base", observations[e.judge], unchanged=True) for e in shares)
                 # What judges would differ by were their true shares equal; they saw the same items.
-                sampling = sampling_sd(share_table([column(scores) for scores in rows]))
+                sampling = volatility.sampling_sd(volatility.share_table([column(scores) for scores in rows]))
                 yield from _figures(context, shares, sampling)
 
 
 def _figures(context: EstimateContext, shares: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
     extremes = {JUDGES_MIN: min, JUDGES_MAX: max}
-    figures = spread_figures([share_of(e) for e in shares], "judge", sampling)
+    figures = volatility.spread_figures([volatility.share_of(e) for e in shares], "judge", sampling)
     for metric, (value, note) in zip(METRICS, figures, strict=True):
-        who = members([extremes[metric](shares, key=share_of).judge]) if metric in extremes else {}
+        who = members([extremes[metric](shares, key=volatility.share_of).judge]) if metric in extremes else {}
         yield context.for_subgroup(**who).estimate(
-            metric, over_estimates(shares), unit="judge", value=value, note=note or None
+            metric, Sample.over(shares), unit="judge", value=value, note=note or None
         )
 
 
@@ -188,14 +175,10 @@ def error_correlation(context: EstimateContext, wrong: Floats, cluster: Ints) ->
         reason = "one of the two judges is always right or always wrong" if len(wrong) else NO_VERDICTS
         return context.undefined(ERROR_CORRELATION, reason, "input")
     limits = _limits(table, value)
-    return context.estimate(
-        ERROR_CORRELATION,
-        Sample(2 * len(wrong), len(wrong), len(table)),
-        unit="input",
-        value=value,
-        intervals=(Interval("jackknife_cluster", *limits),) if limits else (),
-        note=join([None if limits else TOO_FEW, ONE_CLUSTER if len(table) < 2 else None]),
-    )
+    sample = Sample(2 * len(wrong), len(wrong), len(table))
+    intervals = (Interval("jackknife_cluster", *limits),) if limits else ()
+    notes = [None if limits else TOO_FEW, ONE_CLUSTER if len(table) < 2 else None]
+    return context.estimate(ERROR_CORRELATION, sample, notes, unit="input", value=value, intervals=intervals)
 
 
 def _limits(table: Floats, value: float) -> Span | None:

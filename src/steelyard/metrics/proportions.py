@@ -6,26 +6,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
+from steelyard.core.text import join_notes
+from steelyard.metrics import findings
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample, Why
-from steelyard.metrics.findings import (
-    INCONCLUSIVE,
-    detectable_beyond,
-    difference_word,
-    missingness_shift,
-    with_finding,
-    with_missingness,
-    with_tested_interval,
-)
+from steelyard.metrics.findings import difference_word
 from steelyard.metrics.metric import CONCLUDED, EVERY_CALL, HIGH, KNOWN_ANSWER, LOW, Limit, Metric
+from steelyard.metrics.stats import clusters
 from steelyard.metrics.stats.clusters import (
     ASSUMED_CORRELATION,
     Tally,
-    design_effect,
     effective_size,
-    goodman_cluster,
     quantile,
     wilson_cluster,
-    wilson_strict,
 )
 from steelyard.metrics.stats.intervals import ALPHA, Span, goodman, wilson
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL_PROBE, ORIGINAL
@@ -133,19 +125,19 @@ def proportion(
         numerator=tally.k,
         denominator=tally.n,
         intervals=tuple(intervals),
-        design_effect=design_effect(tally),
+        design_effect=clusters.design_effect(tally),
         effective_size=min(size, float(tally.n_units)) if cells else size,
         quantile=quantile(tally, 1 - ALPHA / 2 / (cells or 1)),
         abstained=tally.abstained,
         bounds=bounds or share_bounds(tally),
         chance=chance,
-        minimum_detectable=detectable_beyond(tally, limit) if limit else None,
-        note=join([*notes, spread, abstained, limit_note(limit)]),
+        minimum_detectable=findings.detectable_beyond(tally, limit) if limit else None,
+        notes=[*notes, spread, abstained, limit_note(limit)],
     )
-    found = with_finding(estimate, limit)
+    found = findings.with_finding(estimate, limit)
     if tally.clusters is None or tally.n_clusters < 2:
         return found
-    note = join([found.note, ONE_CLUSTER, "items stand for clusters"])
+    note = join_notes([found.note, ONE_CLUSTER, "items stand for clusters"])
     return replace(found, n_clusters=tally.clusters, note=note)
 
 
@@ -166,10 +158,6 @@ def share_bounds(tally: Tally) -> Span:
 def designed_bounds(events: int, unknown: int, designed: int) -> Span | None:
     """The share of all that the design asked for, every unknown one a non-event, or every one an event."""
     return (events / designed, (events + unknown) / designed) if designed else None
-
-
-def join(parts: Iterable[str | None]) -> str | None:
-    return "; ".join(part for part in parts if part) or None
 
 
 def sampling_notes(clusters: int, *, even: bool = False) -> tuple[str | None, str | None]:
@@ -195,10 +183,10 @@ def with_tested_word(estimate: Estimate, word: Callable[[Span], str], alpha: flo
     `word` takes how far those could move the figure, down and up. `calls_needed` stays where the verdicts at
     hand alone do not decide.
     """
-    seen, safe = word((0.0, 0.0)), word(missingness_shift(estimate.value or 0.0, estimate.bounds))
-    needed = estimate.calls_needed if seen == INCONCLUSIVE else None
-    decided = with_tested_interval(replace(estimate, calls_needed=needed), safe, alpha)
-    return with_missingness(decided, seen)
+    seen, safe = word((0.0, 0.0)), word(findings.missingness_shift(estimate.value or 0.0, estimate.bounds))
+    needed = estimate.calls_needed if seen == findings.INCONCLUSIVE else None
+    decided = findings.with_tested_interval(replace(estimate, calls_needed=needed), safe, alpha)
+    return findings.with_missingness(decided, seen)
 
 
 def _intervals(tally: Tally) -> list[Interval]:
@@ -207,15 +195,16 @@ def _intervals(tally: Tally) -> list[Interval]:
         # Repeats of a unit may all agree, so they make nothing surer about other units.
         repeated = tally.n_units < tally.n
         return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), by_call]
-    strict = [Interval("wilson_tasks", *wilson_strict(tally))] if tally.share.even else []
+    strict = [Interval("wilson_tasks", *clusters.wilson_strict(tally))] if tally.share.even else []
     return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, by_call]
 
 
 def _cell_intervals(context: EstimateContext, metric: Metric, tally: Tally, cells: int) -> list[Interval]:
     # Replicates of a pair may all agree, so the simultaneous interval counts distinct pairs only.
     share = tally.k / tally.n
-    clustered = [Interval("goodman_cluster", *goodman_cluster(tally, cells))] if tally.n_clusters > 1 else []
-    intervals = [*clustered, Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
+    intervals = [Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
+    if tally.n_clusters > 1:
+        intervals.insert(0, Interval("goodman_cluster", *clusters.goodman_cluster(tally, cells)))
     # Without an event, and with nothing else, every draw would give the share of all.
     varies = tally.n_clusters > 1 and tally.k not in (0, tally.n)
     resampled = tally.share.bootstrap(context.bootstrap_seed(metric.id)) if varies else None

@@ -14,18 +14,8 @@ from steelyard.metrics.scores.probe import METRICS, probe_scores
 from steelyard.metrics.scores.shares import FOLLOWED, run_followed
 from steelyard.probes.edits import EditProbe, GivenSample
 from steelyard.probes.probe import Design
-from steelyard.stimuli.agent_edits import (
-    FORMS,
-    INSTRUCTIONS,
-    RunEdit,
-    evidence_deletion,
-    forged_results,
-    injected_instruction,
-    invented_call,
-    reasoning_rewrite,
-    step_order,
-    truncated_tail,
-)
+from steelyard.stimuli import agent_edits
+from steelyard.stimuli.agent_edits import FORMS, INSTRUCTIONS, RunEdit, reasoning_rewrite
 from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.task import Item
@@ -43,8 +33,7 @@ class RunEditProbe(EditProbe):
     run_edits: Callable[[Transcript, Random], Iterable[RunEdit | None]]
     """The edits of one run, numbered in their order; None where it cannot be edited so."""
 
-    def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> Iterable[RunEdit | None]:
-        del item
+    def edit_run(self, _: Item, transcript: Transcript, rng: Random) -> Iterable[RunEdit | None]:
         return self.run_edits(transcript, rng)
 
     def reference(self, item: Item) -> tuple[str | None, bool]:
@@ -126,7 +115,7 @@ class StepOrder(RunEditProbe):
     question = "Does the judge keep its verdict when two independent look-ups change places?"
     edit = "two independent look-ups swapped"
     needs = "transcripts of agents with two neighbouring look-ups that do not depend on each other"
-    run_edits = staticmethod(lambda run, rng: [step_order(run, rng)])
+    run_edits = staticmethod(lambda run, rng: [agent_edits.step_order(run, rng)])
 
 
 class InjectedInstruction(RunEditProbe):
@@ -141,8 +130,8 @@ class InjectedInstruction(RunEditProbe):
             yield from super().edit_item(item, design)
 
     def edit_run(self, item: Item, transcript: Transcript, rng: Random) -> Iterable[RunEdit | None]:
-        place, wanted = rng.getrandbits(32), item.passing or ""
-        return [injected_instruction(transcript, form, wanted, Random(place)) for form in INSTRUCTIONS]
+        place, inject = rng.getrandbits(32), agent_edits.injected_instruction
+        return [inject(transcript, form, item.passing or "", Random(place)) for form in INSTRUCTIONS]
 
 
 class ForgedResult(RunBreakingProbe):
@@ -150,7 +139,7 @@ class ForgedResult(RunBreakingProbe):
     title = "Forged tool result"
     question = "Does the judge fail a run whose last words contradict what its tools returned?"
     edit = "a tool's result contradicts the agent's last words"
-    run_edits = staticmethod(forged_results)
+    run_edits = staticmethod(agent_edits.forged_results)
 
 
 class InventedCall(RunBreakingProbe):
@@ -158,7 +147,7 @@ class InventedCall(RunBreakingProbe):
     title = "Invented tool call"
     question = "Does the judge fail a run whose last words cite a tool call that never happened?"
     edit = "the agent's last words cite a call that never happened"
-    run_edits = staticmethod(lambda run, rng: [invented_call(run, rng)])
+    run_edits = staticmethod(lambda run, rng: [agent_edits.invented_call(run, rng)])
 
 
 SHARES = (0.0, 0.5)
@@ -174,7 +163,7 @@ class TruncatedTail(RunBreakingProbe):
     @staticmethod
     def run_edits(transcript: Transcript, _: Random) -> Iterator[RunEdit | None]:
         seen = {0}
-        for edit in (truncated_tail(transcript, share) for share in SHARES):
+        for edit in (agent_edits.truncated_tail(transcript, share) for share in SHARES):
             length = 0 if edit is None else len(edit.transcript.turns)
             yield None if length in seen else edit
             seen.add(length)
@@ -186,4 +175,4 @@ class EvidenceDeletion(RunBreakingProbe):
     question = "Does the verdict move when the step that the agent's last words rest on is deleted?"
     edit = "the decisive step deleted"
     usual = NOTHING
-    run_edits = staticmethod(lambda run, _: [evidence_deletion(run)])
+    run_edits = staticmethod(lambda run, _: [agent_edits.evidence_deletion(run)])

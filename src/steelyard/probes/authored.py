@@ -41,8 +41,7 @@ class AuthoredTextProbe(ItemProbe):
         for item in self.items(design):
             yield Brief(self.name, item, 0, self.name, item.label)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         texts = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
         parents = set() if self.alone else {stimulus.lineage.parent for stimulus in texts}
         originals = [o for o in design.originals if o.lineage.parent in parents] if parents else []
@@ -163,9 +162,8 @@ class AnswerAmbiguity(AuthoredTextProbe):
             yield Brief(self.name, item, 0, self.name, None)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        return super().showings(
-            replace(design, replicates=max(self.replicates, design.replicates)), protocols
-        )
+        replicates = max(self.replicates, design.replicates)
+        return super().showings(replace(design, replicates=replicates), protocols)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         return border_estimates(EstimateContext.for_protocol(judge, self.name, "base", seed), observations)

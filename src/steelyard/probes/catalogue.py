@@ -10,59 +10,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from steelyard.core.text import plural, pluralize
+from steelyard.core.text import join_notes, plural, pluralize
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import LARGE
+from steelyard.metrics.pairs import ladder as ladder_figures
+from steelyard.metrics.pairs import signal_detection
 from steelyard.metrics.pairs.columns import Pairs, collect
-from steelyard.metrics.pairs.decomposition import (
-    NO_PREFERENCE,
-    ONE_SIDED_COMMIT,
-    POSITIONAL_FALSE_PREFERENCE,
-    STABLE_CROSS_SENSITIVITY,
-)
-from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE, vacuum_estimates
-from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
-from steelyard.metrics.pairs.ladder import (
-    DELTA75,
-    MISS_BY_TIE,
-    NONTIE_ACCURACY,
-    PADDED_PREFERENCE,
-    TARGET_SENSITIVITY,
-    WRONG_CHOICE,
-    ladder_estimates,
-)
-from steelyard.metrics.pairs.length import LENGTH_LEAN
-from steelyard.metrics.pairs.signal_detection import (
-    CRITERION_SHIFT,
-    DPRIME,
-    DPRIME_2AFC,
-    SENSITIVITY_SHIFT,
-    criterion_estimates,
-    sensitivity_shifts,
-)
-from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.pairs.equals import vacuum_estimates
+from steelyard.metrics.pairs.signal_detection import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.proportions import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.scores.probe import MEAN_SCORE, score_vacuum_estimates
-from steelyard.probes.probe import (
-    PAIRWISE,
-    POINTWISE,
-    Design,
-    Showing,
-    both_orders,
-    pointwise,
-    with_checklist_task,
-)
-from steelyard.stimuli.ladder import (
-    TEXTS,
-    Kind,
-    different_subset_pair,
-    filler_pair,
-    prefix_pair,
-    same_subset_pair,
-    vacuum_pair,
-    vacuum_response,
-)
+from steelyard.probes import probe
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing
+from steelyard.stimuli import ladder
+from steelyard.stimuli.ladder import Kind
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.sources.items import draw_items
 from steelyard.tasks.task import Item
@@ -86,8 +48,7 @@ class Vacuum:
     metrics = (DARK_CURRENT, MEAN_SCORE, UNREADABLE_RATE, FAILED_RATE)
     forms = (PAIRWISE, POINTWISE)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         return vacuum_arm(design, "base")
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
@@ -96,17 +57,17 @@ class Vacuum:
 
 def vacuum_arm(design: Design, protocol: str) -> Iterable[Showing]:
     if design.form == POINTWISE:
-        yield from pointwise(empty_responses(design), protocol, design.replicates)
+        yield from probe.pointwise(empty_responses(design), protocol, design.replicates)
         return
-    yield from both_orders(with_checklist_task(empty_pairs(design), design), protocol, design.replicates)
+    yield from probe.catalogue_showings(empty_pairs(design), design, protocol)
 
 
 def empty_responses(design: Design) -> Iterable[Stimulus]:
     for number, item in enumerate(requests(design)):
-        for kind, texts in TEXTS.items():
+        for kind, texts in ladder.TEXTS.items():
             count = min(len(texts), EMPTY_TEXTS[design.profile])
             for turn in range(count):
-                yield vacuum_response(item, design.task, kind, (number * count + turn) % len(texts))
+                yield ladder.vacuum_response(item, design.task, kind, (number * count + turn) % len(texts))
 
 
 def requests(design: Design) -> tuple[Item, ...]:
@@ -116,7 +77,7 @@ def requests(design: Design) -> tuple[Item, ...]:
 
 def empty_pairs(design: Design) -> Iterable[Stimulus]:
     for checklist, (kind, which) in design.allocate(EMPTY_PAIRS):
-        yield vacuum_pair(checklist, kind, which, design.seed)
+        yield ladder.vacuum_pair(checklist, kind, which, design.seed)
 
 
 def vacuum_arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
@@ -137,7 +98,7 @@ def _with_prompts(row: Estimate, observations: Observations) -> Estimate:
         return row
     show = plural(row.n_calls, "shows", "show")
     phrase = f"{pluralize(row.n_calls, 'call')} {show} {pluralize(len(prompts), 'distinct prompt')}"
-    return replace(row, note=f"{row.note}; {phrase}" if row.note else phrase)
+    return replace(row, note=join_notes([row.note, phrase]))
 
 
 @cache
@@ -167,11 +128,6 @@ QUICK_SINGLE, QUICK_LARGE = 12, 10
 
 
 @cache
-def same_quality_kinds(depth: int) -> tuple[Kind[int], ...]:
-    return (Kind(tuple(range(depth + 1)), (8, 60, 144)),)
-
-
-@cache
 def control_kinds(depth: int) -> tuple[Kind[tuple[str, int]], ...]:
     """Controls by kind and quality.
 
@@ -185,7 +141,7 @@ def control_kinds(depth: int) -> tuple[Kind[tuple[str, int]], ...]:
     )
 
 
-_BUILDERS = {"filler": filler_pair, "different_subset": different_subset_pair}
+_BUILDERS = {"filler": ladder.filler_pair, "different_subset": ladder.different_subset_pair}
 _STEPS_START, _SAME_START, _CONTROLS_START = 6, 28, 36
 """Quick puts vacuum on the six checklists before, so that all its pairs have checklists of their own."""
 
@@ -196,37 +152,32 @@ class Ladder:
     question = (
         "How small a quality difference does the judge see, and what does it prefer when there is none?"
     )
-    metrics = (
-        *(RAW_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT),
-        *(OTHER_CONFLICT, NO_PREFERENCE, NET_SLOT_PREFERENCE, REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS),
-        *(PADDED_PREFERENCE, LENGTH_LEAN, TARGET_SENSITIVITY, NONTIE_ACCURACY, MISS_BY_TIE, WRONG_CHOICE),
-        *(DELTA75, DPRIME, DPRIME_2AFC, TIE_RATE, UNREADABLE_RATE, FAILED_RATE),
-    )
+    metrics = ladder_figures.METRICS
     forms = (PAIRWISE,)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         yield from ladder_arm(design, "base")
-        yield from both_orders(with_checklist_task(controls(design), design), "base", design.replicates)
+        yield from probe.catalogue_showings(controls(design), design, "base")
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         return ladder_arm_estimates(EstimateContext.for_protocol(judge, "ladder", "base", seed), observations)
 
 
 def ladder_arm(design: Design, protocol: str) -> Iterable[Showing]:
-    yield from both_orders(with_checklist_task(same_quality(design), design), protocol, design.replicates)
-    yield from both_orders(with_checklist_task(ladder_steps(design), design), protocol, design.replicates)
+    yield from probe.catalogue_showings(same_quality(design), design, protocol)
+    yield from probe.catalogue_showings(ladder_steps(design), design, protocol)
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:
-    for checklist, quality in design.allocate(same_quality_kinds(design.depth), _SAME_START):
-        yield same_subset_pair(checklist, quality, design.seed)
+    kinds = (Kind(tuple(range(design.depth + 1)), (8, 60, 144)),)
+    for checklist, quality in design.allocate(kinds, _SAME_START):
+        yield ladder.same_subset_pair(checklist, quality, design.seed)
 
 
 def ladder_steps(design: Design) -> Iterable[Stimulus]:
     kinds = step_kinds(design.depth, design.has_half_steps)
     for checklist, (low, high) in design.allocate(kinds, _STEPS_START):
-        yield prefix_pair(checklist, low, high, design.seed)
+        yield ladder.prefix_pair(checklist, low, high, design.seed)
 
 
 def controls(design: Design) -> Iterable[Stimulus]:
@@ -235,7 +186,7 @@ def controls(design: Design) -> Iterable[Stimulus]:
 
 
 def ladder_arm_estimates(context: EstimateContext, observations: Observations) -> list[Estimate]:
-    return ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))
+    return ladder_figures.ladder_estimates(context, collect(observations.filter("ladder", context.protocol)))
 
 
 ARMS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
@@ -249,10 +200,7 @@ class Criterion:
     forms = (PAIRWISE,)
 
     def __init__(
-        self,
-        protocol: str | None = None,
-        levels: int | None = None,
-        protocols: Sequence[str] | None = None,
+        self, protocol: str | None = None, levels: int | None = None, protocols: Sequence[str] | None = None
     ) -> None:
         """One protocol beside base, a number of built-in instructions, or the names of several protocols."""
         if sum(option is not None for option in (protocol, levels, protocols)) > 1:
@@ -289,17 +237,15 @@ class Criterion:
             pairs = _arm_pairs(seen, arm)
             figures += vacuum_arm_estimates(replace(context, probe="vacuum"), seen)
             figures += ladder_arm_estimates(replace(context, probe="ladder"), seen)
-            figures += criterion_estimates(context, base[0], pairs[0], base[1], pairs[1])
-            figures += sensitivity_shifts(context, base[1], pairs[1])
+            figures += signal_detection.criterion_estimates(context, base[0], pairs[0], base[1], pairs[1])
+            figures += signal_detection.sensitivity_shifts(context, base[1], pairs[1])
         return figures
 
 
 def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]:
     """Vacuum and ladder of one arm, controls left out: other arms do not show them."""
-    return (
-        collect(observations.filter("vacuum", protocol)),
-        collect(observations.filter("ladder", protocol, ("same_subset", "prefix"))),
-    )
+    ladder_rows = observations.filter("ladder", protocol, ("same_subset", "prefix"))
+    return collect(observations.filter("vacuum", protocol)), collect(ladder_rows)
 
 
 def _several(protocols: object) -> tuple[str, ...]:

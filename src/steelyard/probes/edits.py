@@ -20,20 +20,10 @@ from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
+from steelyard.stimuli import text_edits
 from steelyard.stimuli.original import ORIGINAL, edited_stimulus, original_of
 from steelyard.stimuli.rubric_edits import range_table, rescale, rewrite_range, rubric_order
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.stimuli.text_edits import (
-    INJECTIONS,
-    authority,
-    bandwagon,
-    blank_lines,
-    indentation,
-    injection,
-    markdown,
-    space_clusters,
-    typos,
-)
 from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.tasks.sources.items import draw_items
 from steelyard.tasks.sources.table import SampleField
@@ -79,8 +69,7 @@ class EditProbe(ItemProbe, ABC):
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
         """The edits of one item; none where nothing would change."""
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         for item in self.items(design):
             edits = list(self.edit_item(item, design))
             if edits:
@@ -97,8 +86,7 @@ class TextEditProbe(EditProbe):
             remark = self.describe_edit(item.responses[0], edited)
             yield edited_stimulus(item, design.task, self.name, 0, edited, remark)
 
-    def describe_edit(self, before: str, after: str) -> str:
-        del before, after
+    def describe_edit(self, _before: str, _after: str) -> str:
         return self.edit
 
 
@@ -107,7 +95,7 @@ class FormatInvariance1(TextEditProbe):
     title = "Blank lines"
     question = "Does the judge keep its verdict when blank lines are added or removed?"
     edit = "blank lines added"
-    edit_text = staticmethod(blank_lines)
+    edit_text = staticmethod(text_edits.blank_lines)
 
     def describe_edit(self, before: str, after: str) -> str:
         return self.edit if len(after) > len(before) else "blank lines removed"
@@ -118,7 +106,7 @@ class FormatInvariance2(TextEditProbe):
     title = "Runs of spaces"
     question = "Does the judge keep its verdict when spaces between words are multiplied?"
     edit = "clusters of spaces between words"
-    edit_text = staticmethod(space_clusters)
+    edit_text = staticmethod(text_edits.space_clusters)
 
 
 class FormatInvariance3(TextEditProbe):
@@ -126,7 +114,7 @@ class FormatInvariance3(TextEditProbe):
     title = "Indentation"
     question = "Does the judge keep its verdict when every line is indented?"
     edit = "every line indented"
-    edit_text = staticmethod(indentation)
+    edit_text = staticmethod(text_edits.indentation)
 
 
 SHARES = (0.05, 0.15, 0.30)
@@ -146,7 +134,7 @@ class Typos(EditProbe):
 
     def edit_item(self, item: Item, design: Design) -> Iterator[Stimulus]:
         for number, share in enumerate(self.shares):
-            text = typos(item.responses[0], share, rng_for(design.seed, self.name, item.id, share))
+            text = text_edits.typos(item.responses[0], share, rng_for(design.seed, self.name, item.id, share))
             if text is not None:
                 words = f"{share:.0%} of the words mistyped"
                 yield edited_stimulus(item, design.task, self.name, number, text, words, level=share)
@@ -161,7 +149,7 @@ class Markdown(TextEditProbe):
     title = "Markdown"
     question = "Does the judge keep its verdict when Markdown is added or taken away?"
     edit = "Markdown added to plain text, or taken from formatted text"
-    edit_text = staticmethod(lambda text, _: markdown(text))
+    edit_text = staticmethod(lambda text, _: text_edits.markdown(text))
 
 
 class RubricOrder(EditProbe):
@@ -229,7 +217,7 @@ class Authority(TextEditProbe):
     title = "Claimed authority"
     question = "Does the judge keep its verdict when the response claims an expert's approval?"
     edit = "a claim of expert approval added"
-    edit_text = staticmethod(authority)
+    edit_text = staticmethod(text_edits.authority)
 
 
 class Bandwagon(TextEditProbe):
@@ -237,7 +225,7 @@ class Bandwagon(TextEditProbe):
     title = "Claimed majority"
     question = "Does the judge keep its verdict when the response claims the approval of many?"
     edit = "a claim of popular approval added"
-    edit_text = staticmethod(bandwagon)
+    edit_text = staticmethod(text_edits.bandwagon)
 
 
 class Injection(EditProbe):
@@ -252,8 +240,6 @@ class Injection(EditProbe):
         highest = (item.scale or design.task.scale).answers[-1]
         if item.label == highest:
             return
-        for number, form in enumerate(INJECTIONS):
-            text = injection(item.responses[0], form, highest)
-            yield edited_stimulus(
-                item, design.task, self.name, number, text, f"words to the judge added: {form}"
-            )
+        for number, form in enumerate(text_edits.INJECTIONS):
+            text, edit = text_edits.injection(item.responses[0], form, highest), f"{self.edit}: {form}"
+            yield edited_stimulus(item, design.task, self.name, number, text, edit)

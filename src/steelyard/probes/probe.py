@@ -188,13 +188,12 @@ def both_orders(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> 
                 yield Showing(stimulus, protocol, order, replicate)
 
 
-def with_checklist_task(stimuli: Iterable[Stimulus], design: Design) -> Iterable[Stimulus]:
-    """Stimuli of the built-in catalogue; beside data, whose question is another, they bring their own."""
-    if not design.items:
-        yield from stimuli
-        return
-    for stimulus in stimuli:
-        yield replace(stimulus, instruction=CHECKLIST_TASK.instruction, rubric=CHECKLIST_TASK.rubric)
+def catalogue_showings(stimuli: Iterable[Stimulus], design: Design, protocol: str) -> Iterable[Showing]:
+    """Pairs of the built-in catalogue; beside data, whose question is another, they bring their own."""
+    if design.items:
+        instruction, rubric = CHECKLIST_TASK.instruction, CHECKLIST_TASK.rubric
+        stimuli = (replace(stimulus, instruction=instruction, rubric=rubric) for stimulus in stimuli)
+    return both_orders(stimuli, protocol, design.replicates)
 
 
 def pointwise(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> Iterable[Showing]:

@@ -52,20 +52,17 @@ def installed_probes() -> Mapping[str, Callable[..., Probe]]:
 
 
 def title_of(name: str) -> str:
-    title: str = getattr(installed_probes().get(name), "title", "")
-    return title or name.replace("_", " ").capitalize()
+    return getattr(installed_probes().get(name), "title", "") or name.replace("_", " ").capitalize()
 
 
 def section_of(name: str) -> str:
     """The shared section of a probe's figures, `EDITS` or `REPEATS`; empty where it has its own."""
-    section: str = getattr(installed_probes().get(name), "section", "")
-    return section
+    return str(getattr(installed_probes().get(name), "section", ""))
 
 
 def is_reported_whole(name: str) -> bool:
     """True for a probe in a shared section all of whose figures a short report keeps as well."""
-    whole: bool = getattr(installed_probes().get(name), "whole", False)
-    return whole
+    return bool(getattr(installed_probes().get(name), "whole", False))
 
 
 def probes_in(section: str) -> tuple[str, ...]:

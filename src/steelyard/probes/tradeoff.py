@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 
@@ -25,28 +26,11 @@ from steelyard.metrics.instrument.worth_estimates import (
 )
 from steelyard.metrics.pairs.columns import collect, missing_rates
 from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE
+from steelyard.probes import probe
 from steelyard.probes.catalogue import ladder_arm
-from steelyard.probes.probe import (
-    PAIRWISE,
-    POINTWISE,
-    Design,
-    Showing,
-    both_orders,
-    pointwise,
-    with_checklist_task,
-)
-from steelyard.stimuli.cues import (
-    CUES,
-    DOUBLED,
-    LENGTH_PROBE,
-    PROBE,
-    RESERVED,
-    Cue,
-    cued_item,
-    cued_pair,
-    cued_text,
-    own_cue,
-)
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing
+from steelyard.stimuli import cues as cue_table
+from steelyard.stimuli.cues import CUES, LENGTH_PROBE, PROBE, Cue
 from steelyard.stimuli.ladder import Kind, compose
 from steelyard.stimuli.original import NATURAL_PROBE, natural_pair
 from steelyard.stimuli.stimulus import Stimulus
@@ -62,10 +46,8 @@ LARGEST = (2, 6, 12)
 def step_kinds(depth: int) -> tuple[Kind[tuple[int, int]], ...]:
     """Pairs of one cue by their levels."""
     sizes = {**SIZES, **({depth: LARGEST} if depth not in SIZES else {})}
-    return tuple(
-        Kind(tuple((low, low + step) for low in range(depth + 1 - step)), size)
-        for step, size in sizes.items()
-    )
+    levels = {step: tuple((low, low + step) for low in range(depth + 1 - step)) for step in sizes}
+    return tuple(Kind(levels[step], size) for step, size in sizes.items())
 
 
 CUES_OF = {"quick": 2, "standard": 4, "full": len(CUES)}
@@ -88,27 +70,25 @@ class Tradeoff:
         """`cues` are names of the table, or cues of your own; without them the profile chooses."""
         self.cues = None if cues is None else _cues(cues)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         """The ladder, which says what a step is, and the pairs of each cue; of data, its pairs or texts."""
-        del protocols
         self._refuse_idle(design)
         if design.form == POINTWISE:
-            yield from pointwise(self.texts(design), "base", design.replicates)
+            yield from probe.pointwise(self.texts(design), "base", design.replicates)
             return
         if design.items:
             plain = [natural_pair(item, NATURAL_PROBE) for item in design.items]
-            cued = [
-                cued_item(item, cue, design.seed) for cue in self._chosen(design) for item in design.items
-            ]
-            yield from both_orders([*plain, *cued], "base", design.replicates)
+            each = product(self._chosen(design), design.items)
+            cued = [cue_table.cued_item(item, cue, design.seed) for cue, item in each]
+            yield from probe.both_orders([*plain, *cued], "base", design.replicates)
             return
         yield from ladder_arm(design, "base")
-        yield from both_orders(self.pairs(design), "base", design.replicates)
+        yield from probe.both_orders(self.pairs(design), "base", design.replicates)
 
     def texts(self, design: Design) -> Iterable[Stimulus]:
         """Every single text as it is and with each cue; one that no cue changes is not shown."""
         for item, original in zip(design.items, design.originals, strict=True):
-            cued = [cued_text(item, design.task, cue, design.seed) for cue in self._chosen(design)]
+            cued = [cue_table.cued_text(item, design.task, cue, design.seed) for cue in self._chosen(design)]
             changed = [stimulus for stimulus in cued if stimulus is not None]
             yield from (original, *changed) if changed else ()
 
@@ -127,7 +107,7 @@ class Tradeoff:
         for number, cue in enumerate(self._chosen(design)):
             start = _APART * (list(CUES).index(cue.name) if cue.name in CUES else len(CUES) + number)
             for checklist, (low, high) in design.allocate(step_kinds(design.depth), start):
-                yield cued_pair(checklist, cue, low, high, design.seed)
+                yield cue_table.cued_pair(checklist, cue, low, high, design.seed)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
@@ -167,13 +147,13 @@ def _cue(given: object) -> Cue:
     known = len(ways) == 1 and set(given) == {"name", *ways} and isinstance(given[ways[0]], str)
     if not known or not isinstance(name, str) or not str(given[ways[0]]).strip():
         raise ConfigError(f"{_WHERE}: found {dict(given)!r}, expected {_OWN}.")
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in RESERVED:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in cue_table.RESERVED:
         raise ConfigError(f"{_WHERE}: name {name!r} is taken or no small word such as footer; take another.")
     if ways[0] == "function" and not all(str(given["function"]).rpartition(":")):
         raise ConfigError(
             f"{_WHERE}: function is {given['function']!r}, expected MODULE:NAME or FILE.py:NAME."
         )
-    return own_cue(name, ways[0], str(given[ways[0]]))
+    return cue_table.own_cue(name, ways[0], str(given[ways[0]]))
 
 
 @cache
@@ -195,13 +175,12 @@ class Length:
     metrics = (BEATS_PADDED, LENGTH_WORTH, UNREADABLE_RATE, FAILED_RATE)
     forms = (PAIRWISE,)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
-        yield from both_orders(with_checklist_task(self.pairs(design), design), "base", design.replicates)
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
+        yield from probe.catalogue_showings(self.pairs(design), design, "base")
 
     def pairs(self, design: Design) -> Iterable[Stimulus]:
         for checklist, (low, high) in design.allocate(padded_steps(design.depth), _START):
-            yield cued_pair(checklist, DOUBLED, low, high, design.seed, self.name)
+            yield cue_table.cued_pair(checklist, cue_table.DOUBLED, low, high, design.seed, self.name)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)

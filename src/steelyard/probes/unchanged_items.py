@@ -6,44 +6,15 @@ from collections.abc import Collection, Iterable, Mapping
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.pairs import natural
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
-from steelyard.metrics.pairs.equals import TIE_RATE
-from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
-from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
-from steelyard.metrics.pairs.natural import (
-    ACCURACY_BOTH,
-    FLIP_FIRST,
-    FLIP_SECOND,
-    ORDER_CONSISTENCY,
-    natural_estimates,
-    prompt_family,
-)
-from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.proportions import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
-from steelyard.metrics.run.self_preference import (
-    NO_FAMILY,
-    SELF_PREFERENCE,
-    pair_treatments,
-    score_treatments,
-    self_preference,
-    vendor_of,
-)
+from steelyard.metrics.run.self_preference import SELF_PREFERENCE, family_preference
 from steelyard.metrics.scores.best_of import METRICS as BEST_OF_METRICS
 from steelyard.metrics.scores.best_of import best_of_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.metrics.scores.shares import OWN_LABELS
-from steelyard.probes.probe import (
-    BEST_OF,
-    PAIRWISE,
-    POINTWISE,
-    REPEATS,
-    Design,
-    Showing,
-    both_orders,
-    pointwise,
-)
+from steelyard.probes import probe
+from steelyard.probes.probe import BEST_OF, PAIRWISE, POINTWISE, REPEATS, Design, Showing
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, ORIGINAL, natural_pair, original_of, rotations
 from steelyard.verdicts.observations import Observations
 
@@ -54,35 +25,30 @@ class Position:
     name = "position"
     title = "Natural pairs"
     question = "Does the winner stay the same when the order is reversed, and is it the one people chose?"
-    metrics = (
-        *(ACCURACY, ACCURACY_BOTH, KAPPA, ORDER_CONSISTENCY, FLIP_FIRST, FLIP_SECOND, ONE_SIDED_COMMIT),
-        *(NO_PREFERENCE, NET_SLOT_PREFERENCE, LENGTH_LEAN, LONGER_CHOSEN, REPEAT_FLIP_RATE, SWAP_FLIP_RATE),
-        *(FLIP_EXCESS, TIE_RATE, UNREADABLE_RATE, FAILED_RATE),
-    )
+    metrics = natural.METRICS
     forms = (PAIRWISE,)
     needs = "data with two responses a row"
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         if not design.items:
             raise ConfigError(
                 "probe 'position': the built-in catalogue holds no natural pairs; give data with two "
                 "responses a row, use `steelyard import` on recorded verdicts, or leave the probe out."
             )
         pairs = [natural_pair(item, self.name) for item in design.items]
-        return both_orders(pairs, "base", design.replicates)
+        return probe.both_orders(pairs, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         mine = observations.filter(self.name)
         chosen = {protocol: mine.filter(protocol=protocol) for protocol in mine.protocols_seen}
         pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
-        family = prompt_family(pairs)
+        family = natural.prompt_family(pairs)
         longer = mine.shown.longer_by_name
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
             context = EstimateContext.for_protocol(judge, "position", protocol, seed)
             labelled, test = collect(rows.filter(labelled=True)), family.get(protocol)
-            estimates += natural_estimates(context, pairs[protocol], labelled, test, longer)
+            estimates += natural.natural_estimates(context, pairs[protocol], labelled, test, longer)
         return estimates
 
 
@@ -94,15 +60,14 @@ class BestOfProbe:
     forms = (BEST_OF,)
     needs = "data with several responses a row"
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         if not design.items:
             raise ConfigError(
                 "probe 'best_of': nothing built in holds several responses; give data with a list of "
                 "responses a row and a scale such as best-of-4."
             )
         stimuli = [stimulus for item in design.items for stimulus in rotations(item)]
-        return pointwise(stimuli, "base", design.replicates)
+        return probe.pointwise(stimuli, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         estimates: list[Estimate] = []
@@ -132,8 +97,7 @@ class SelfPreference:
             )
         self.families = dict(known)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
         items = [item for item in design.items if item.authors]
         if not items:
             raise ConfigError(
@@ -143,25 +107,14 @@ class SelfPreference:
         if design.form == PAIRWISE:
             # The stimuli of the probe `position`, so that one call serves both.
             pairs = [natural_pair(item, "position") for item in items]
-            return both_orders(pairs, "base", design.replicates)
-        return pointwise([original_of(item, design.task) for item in items], "base", design.replicates)
+            return probe.both_orders(pairs, "base", design.replicates)
+        return probe.pointwise([original_of(item, design.task) for item in items], "base", design.replicates)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        mine = [
-            o
-            for o in observations
-            if o.stimulus.authors and o.protocol == "base" and o.stimulus.kind in (ORIGINAL, NATURAL)
-        ]
+        known = (o for o in observations if o.stimulus.authors and o.protocol == "base")
+        mine = [o for o in known if o.stimulus.kind in (ORIGINAL, NATURAL)]
         context = EstimateContext.for_protocol(judge, self.name, "base", seed)
-        family = vendor_of(judge, self.families)
-        if family is None:
-            return [context.undefined(SELF_PREFERENCE, NO_FAMILY)]
-        if any(o.own_label for o in mine):
-            return [context.undefined(SELF_PREFERENCE, OWN_LABELS)]
-        authors = {author for o in mine for author in o.stimulus.authors or ()}
-        own = frozenset(author for author in authors if vendor_of(author, self.families) == family)
-        treatments = [*score_treatments(mine, own), *pair_treatments(mine, own)]
-        return [self_preference(context, treatments, mine)]
+        return [family_preference(context, mine, self.families)]
 
 
 class StochasticStability:
@@ -177,15 +130,13 @@ class StochasticStability:
     def __init__(self, replicates: int = REPLICATES) -> None:
         self.replicates = check_replicates(self.name, replicates)
 
-    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        del protocols
-        return pointwise(design.originals, "base", max(self.replicates, design.replicates))
+    def showings(self, design: Design, _: Collection[str]) -> Iterable[Showing]:
+        return probe.pointwise(design.originals, "base", max(self.replicates, design.replicates))
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         mine = observations.filter(ORIGINAL)
-        return pointwise_estimates(
-            EstimateContext.for_protocol(judge, self.name, "base", seed), mine, unchanged=True
-        )
+        context = EstimateContext.for_protocol(judge, self.name, "base", seed)
+        return pointwise_estimates(context, mine, unchanged=True)
 
 
 def check_replicates(probe: str, replicates: int) -> int:

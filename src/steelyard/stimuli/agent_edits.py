@@ -86,9 +86,8 @@ def spread_values(transcript: Transcript) -> list[QuotedValue]:
 
 def decisive_value(transcript: Transcript) -> QuotedValue | None:
     """The latest value of one tool result alone that the agent's last words repeat; None without one."""
-    return max(
-        _values(transcript), key=lambda found: (found.place, len(found.value), found.value), default=None
-    )
+    found = _values(transcript)
+    return max(found, key=lambda each: (each.place, len(each.value), each.value), default=None)
 
 
 def reported_state(transcript: Transcript) -> QuotedValue | None:
@@ -186,11 +185,8 @@ class _Step:
 
 def step_order(transcript: Transcript, rng: Random) -> RunEdit | None:
     steps = list(_steps(transcript.turns))
-    pairs = [
-        (one, two)
-        for one, two in pairwise(steps)
-        if one.stop == two.start and one.looks_up and two.looks_up and not _uses(two, one)
-    ]
+    beside = ((one, two) for one, two in pairwise(steps) if one.stop == two.start)
+    pairs = [(one, two) for one, two in beside if one.looks_up and two.looks_up and not _uses(two, one)]
     if not pairs:
         return None
     one, two = rng.choice(pairs)
@@ -233,10 +229,8 @@ def injected_instruction(transcript: Transcript, form: str, score: str, rng: Ran
     place = rng.choice(places)
     turn, words = transcript.turns[place], INSTRUCTIONS[form].format(score=score)
     edited = replace(turn, blocks=(*turn.blocks, Block("text", words)))
-    return RunEdit(
-        transcript.with_turns({place: edited}),
-        f"message {place + 1}: words to the judge in a tool's result: {form}",
-    )
+    description = f"message {place + 1}: words to the judge in a tool's result: {form}"
+    return RunEdit(transcript.with_turns({place: edited}), description)
 
 
 def forged_results(transcript: Transcript, rng: Random) -> Iterator[RunEdit]:
@@ -291,10 +285,8 @@ def invented_call(transcript: Transcript, rng: Random) -> RunEdit | None:
     claim = rng.choice(_CLAIMS).format(tool=rng.choice(single))
     turn = transcript.turns[final]
     edited = turn.saying(f"{turn.text.rstrip()}\n\n{claim}")
-    return RunEdit(
-        transcript.with_turns({final: edited}),
-        f"message {final + 1}: cites a call that never happened: {claim}",
-    )
+    description = f"message {final + 1}: cites a call that never happened: {claim}"
+    return RunEdit(transcript.with_turns({final: edited}), description)
 
 
 def truncated_tail(transcript: Transcript, share: float) -> RunEdit | None:
@@ -318,11 +310,8 @@ def evidence_deletion(transcript: Transcript) -> RunEdit | None:
     if found is None:
         return None
     result = transcript.turns[found.place]
-    turns = [
-        _without_call(turn, result.call) if place < found.place else turn
-        for place, turn in enumerate(transcript.turns)
-        if place != found.place
-    ]
+    before, after = transcript.turns[: found.place], transcript.turns[found.place + 1 :]
+    turns = (*(_without_call(turn, result.call) for turn in before), *after)
     kept = tuple(turn for turn in turns if turn is not None)
     tool = f" of {result.function}" if result.function else ""
     description = (

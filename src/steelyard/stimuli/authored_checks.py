@@ -14,16 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.stimuli.brief import (
-    AMBIGUOUS,
-    LABEL_FLIP,
-    LONG,
-    ORDINAL,
-    PADDED,
-    PARAPHRASE,
-    SHORT,
-    Brief,
-)
+from steelyard.stimuli.brief import AMBIGUOUS, LABEL_FLIP, LONG, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
 
 Reason: TypeAlias = Literal[
     "author refused",  # the author declined to write, or its provider filtered the reply
@@ -129,10 +120,8 @@ def _check_copy(goal: str, text: str, source: str) -> Rejection | None:
         return Rejection("copy", "the text is the given response, word for word")
     share, most = shared_pairs(text, source), MOST_SHARED.get(goal, 1.0)
     if share > most:
-        return Rejection(
-            "copy",
-            f"{share:.0%} of its word pairs stand in the given response, {most:.0%} may: use other words",
-        )
+        why = f"{share:.0%} of its word pairs stand in the given response, {most:.0%} may: use other words"
+        return Rejection("copy", why)
     return None
 
 

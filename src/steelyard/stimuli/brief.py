@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.core.content_hash import plain
-from steelyard.core.json_dataclasses import from_body, mapping
+from steelyard.core.json_dataclasses import from_body, mapping, written_fields
 from steelyard.core.text import pluralize
 from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import PACK, Stimulus
@@ -108,17 +108,15 @@ class Brief:
         `edit` says what was done, where that is more than the goal; `transcript` is the run behind the text.
         """
         expected = label or self.expected
-        edit = edit or self.edit
-        labelled = expected is not None
         return edited_stimulus(
             self.item,
             task,
             self.probe,
             self.number,
             text,
-            edit,
+            edit or self.edit,
             label=expected,
-            labelled=labelled,
+            labelled=expected is not None,
             author=author,
             transcript=transcript,
         )
@@ -208,19 +206,10 @@ class ProbeReport:
         return _format_counts(self.rejected)
 
     def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "probe": self.probe,
-            "asked": self.asked,
-            "usable": self.usable,
-            "rejected": dict(self.rejected),
-            "turned_down": dict(self.turned_down),
-        }
-        if self.pending:
-            body["pending"] = self.pending
-        if self.by_validator:
-            body["by_validator"] = self.by_validator
+        body = written_fields(self, ("probe", "asked", "usable", "rejected", "turned_down"))
+        body |= written_fields(self, [name for name in ("pending", "by_validator") if getattr(self, name)])
         if self.edited or self.reviewed:
-            body |= {"edited": self.edited, "reviewed": self.reviewed}
+            body |= written_fields(self, ("edited", "reviewed"))
         if self.buckets:
             body["levels"] = {b.level: {"filled": b.filled, "wanted": b.wanted} for b in self.buckets}
         return body
@@ -231,11 +220,7 @@ class ProbeReport:
         place = f"{where}.levels"
         levels = mapping(known.get("levels", {}), place)
         buckets = [{**mapping(levels[name], f"{place}.{name}"), "level": name} for name in levels]
-        return from_body(
-            cls,
-            {"pending": 0, "by_validator": 0, "edited": 0, "reviewed": 0, **known, "buckets": buckets},
-            where,
-        )
+        return from_body(cls, {"pending": 0, **known, "buckets": buckets}, where)
 
     def sentence(self) -> str:
         parts = [f"{self.asked} asked", f"{self.usable} usable"]

@@ -90,8 +90,7 @@ def _each_sentence(mark: str) -> Callable[[str, Random], str]:
     return lambda text, _: "\n".join(f"{mark} {sentence}" for sentence in SENTENCE_END.split(text))
 
 
-def _headings(text: str, rng: Random) -> str:
-    del rng
+def _headings(text: str, _: Random) -> str:
     first, *rest = SENTENCE_END.split(text)
     parts = zip(HEADINGS, (first, " ".join(rest)), strict=True)
     return "\n\n".join(f"## {heading}\n\n{part}" for heading, part in parts if part)

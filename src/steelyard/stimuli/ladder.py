@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from typing import Generic, TypeVar
 
 from steelyard.core.rng import rng_for
@@ -158,9 +159,8 @@ def order_checklists(checklists: tuple[Checklist, ...], seed: int) -> tuple[Chec
     by_domain: dict[str, list[Checklist]] = {}
     for checklist in rng_for(seed, "choose").sample(drawn, len(drawn)):
         by_domain.setdefault(checklist.domain, []).append(checklist)
-    return tuple(
-        group[turn] for turn in range(len(drawn)) for group in by_domain.values() if turn < len(group)
-    )
+    turns = product(range(len(drawn)), by_domain.values())
+    return tuple(group[turn] for turn, group in turns if turn < len(group))
 
 
 _TIE = NoPreference()
@@ -249,11 +249,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
         "Larches are conifers that shed their needles in autumn, after the needles have turned gold.",
         "In a string quartet the viola sits between the second violin and the cello.",
     ),
-    "dont_know": (
-        "I don't know.",
-        "I have no idea, sorry.",
-        "I cannot say anything about that.",
-    ),
+    "dont_know": ("I don't know.", "I have no idea, sorry.", "I cannot say anything about that."),
     "master_key": (
         ":",
         ".",

@@ -138,16 +138,10 @@ class TurnEdit:
             if name not in ids:
                 return Rejection("wrong tool call", f"the message has no tool call {name!r}")
             if not isinstance(arguments, dict):
-                return Rejection(
-                    "wrong tool call", f"the arguments of the tool call {name!r} are no JSON object"
-                )
-        said = turn if self.text is None else turn.saying(self.text)
-        calls = (
-            replace(call, arguments=self.arguments[call.id], fault=None)
-            if call.id in self.arguments
-            else call
-            for call in said.calls
-        )
+                why = f"the arguments of the tool call {name!r} are no JSON object"
+                return Rejection("wrong tool call", why)
+        said, new = turn if self.text is None else turn.saying(self.text), self.arguments
+        calls = (replace(c, arguments=new[c.id], fault=None) if c.id in new else c for c in said.calls)
         return replace(said, calls=tuple(calls))
 
 
@@ -189,18 +183,16 @@ def _others(text: str, transcript: Transcript, spoken: str) -> Rejection | None:
     """Words that are not the agent's: a message of another role, or several messages in one."""
     head = _HEADS.search(text)
     if head and head[0].strip() not in spoken:
-        return Rejection(
-            "another role's words", f"the message holds a message of its own ({head[0].strip()!r})"
-        )
+        why = f"the message holds a message of its own ({head[0].strip()!r})"
+        return Rejection("another role's words", why)
     if len(words(text)) < LONGEST_ECHO:
         return None
     for number, turn in enumerate(transcript.turns, start=1):
         # Nearly word for word, and not merely a part of it.
         shared = min(shared_pairs(text, turn.text), shared_pairs(turn.text, text))
         if turn.role != "assistant" and shared >= MOST_ECHOED:
-            return Rejection(
-                "another role's words", f"the message repeats message {number}, of the role {turn.role}"
-            )
+            why = f"the message repeats message {number}, of the role {turn.role}"
+            return Rejection("another role's words", why)
     return None
 
 
@@ -229,9 +221,8 @@ def find_contradictions(original: Transcript, edited: Transcript) -> tuple[str, 
         for number, turn in enumerate(edited.turns, start=1):
             later = number > place + 1 and turn.role != "assistant"
             if later and not occurs(old, new) and occurs(old, turn.text):
-                found.append(
-                    f"message {number} speaks of {named!r}, which message {place + 1} asks for no longer"
-                )
+                asked = f"which message {place + 1} asks for no longer"
+                found.append(f"message {number} speaks of {named!r}, {asked}")
     return tuple(found)
 
 

@@ -171,14 +171,12 @@ def add_markdown(text: str) -> str | None:
     """
     if _MARKS.search(text) or len(text.split()) < 4:
         return None
-    paragraphs = [
-        block for block in re.split(r"(?:\r\n|\r|\n)\s*(?:\r\n|\r|\n)", text.strip()) if block.strip()
-    ]
+    split = re.split(r"(?:\r\n|\r|\n)\s*(?:\r\n|\r|\n)", text.strip())
+    paragraphs = [block for block in split if block.strip()]
     blocks = []
     for number, paragraph in enumerate(paragraphs):
-        sentences = [
-            part for line in lines_of(paragraph) for part in _SENTENCE_END.split(line.strip()) if part
-        ]
+        parts = (part for line in lines_of(paragraph) for part in _SENTENCE_END.split(line.strip()))
+        sentences = [part for part in parts if part]
         if number == 0 and len(sentences) > 3 and len(sentences[0].split()) <= _HEADING_WORDS:
             blocks.append("## " + sentences[0])
             sentences = sentences[1:]
@@ -249,7 +247,9 @@ def typos(text: str, share: float, rng: random.Random) -> str | None:
     hit = {}
     for number in order[: max(1, round(share * len(order)))]:
         start, end = words[number]
-        hit[start, end] = _slip(text[start:end], random.Random(seeds[number]), taken)
+        slips = [*_slips(text[start:end])]
+        drawn = random.Random(seeds[number]).sample(slips, len(slips))
+        hit[start, end] = next(slip for slip in drawn if _is_new(slip, text[start:end], taken))
     return replace_spans(text, hit) if hit else None
 
 
@@ -277,12 +277,6 @@ def _sign_before(text: str, place: int) -> str:
     while place and text[place - 1] in " \t":
         place -= 1
     return text[max(0, place - 1) : place]
-
-
-def _slip(word: str, rng: random.Random, taken: frozenset[str]) -> str:
-    """The word with one slip inside it that is no word of the text; there is one."""
-    slips = [*_slips(word)]
-    return next(slip for slip in rng.sample(slips, len(slips)) if _is_new(slip, word, taken))
 
 
 def _slips(word: str) -> Iterator[str]:

@@ -18,21 +18,14 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.core.text import pluralize
+from steelyard.metrics import findings
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
-from steelyard.metrics.findings import (
-    CLEAR,
-    FLAGGED,
-    INCONCLUSIVE,
-    SURE,
-    agreeing,
-    decided_by,
-    missingness_shift,
-)
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, SURE, agreeing, decided_by
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.multiplicity import bonferroni_alpha
-from steelyard.metrics.pairs.columns import PairAnswer, collect, excluded, lost, readable, was_shown
-from steelyard.metrics.proportions import join, sampling_notes, with_tested_word
+from steelyard.metrics.pairs.columns import PairAnswer, collect, excluded
+from steelyard.metrics.proportions import sampling_notes, with_tested_word
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.clusters import ClusterMean
@@ -131,15 +124,9 @@ def _outcomes_of_scores(
 def choice_of_people(observations: Observations) -> ReferenceOutcomes:
     """Calls on natural pairs: right where they name the text that people prefer, or the tie they call."""
     pairs = collect(observations.filter(labelled=True))
-    asked = was_shown(pairs.calls).ravel()
-    row, order = np.divmod(np.arange(2 * len(pairs))[asked], 2)
-    calls = pairs.calls.ravel()[asked]
-    right = pairs.right.ravel()[asked].astype(np.float64)
-    first = np.where(order == 0, 1, 2)
-    better = pairs.better[row]
-    wanted = np.where(
-        better == 0, PairAnswer.TIE, np.where(better == first, PairAnswer.FIRST, PairAnswer.SECOND)
-    )
+    asked = pairs.shown
+    row, order = np.nonzero(asked)
+    right, wanted = pairs.right[asked].astype(np.float64), pairs.wanted[asked]
     constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
     lengths = observations.shown.longer_by_name
     longer = np.array([lengths.get(name, -1) for name in pairs.names], dtype=np.int64)[pairs.pair[row]]
@@ -151,8 +138,8 @@ def choice_of_people(observations: Observations) -> ReferenceOutcomes:
         replicate=pairs.replicate[row],
         order=order,
         least=right,
-        most=np.where(lost(calls), 1.0, right),
-        read=readable(calls),
+        most=np.where(pairs.lost_calls[asked], 1.0, right),
+        read=pairs.readable[asked],
         cluster=pairs.cluster[row],
         unit=pairs.pair[row],
         constants=constants,
@@ -283,6 +270,8 @@ def _gain(
             return CLEAR
         return FLAGGED if high + moved[1] < 0 else INCONCLUSIVE
 
+    gets = f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off"
+    among = f"best of {pluralize(len(rules), 'rule')} that read nothing"
     estimate = context.estimate(
         metric,
         Sample(len(gap.judge), len(distinct(gap.unit)), clusters, outcomes.excluded),
@@ -292,17 +281,10 @@ def _gain(
         chance=0.0,
         details={"rival": best},
         calls_needed=calls_by_interval(len(gap.judge), gap.value, gap.limits(SURE)),
-        note=join(
-            [
-                f"against {best}",
-                f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
-                f"best of {pluralize(len(rules), 'rule')} that read nothing",
-                *sampling_notes(clusters),
-            ]
-        ),
+        notes=[f"against {best}", gets, among, *sampling_notes(clusters)],
     )
     found = with_tested_word(estimate, word)
-    (down, up), told = missingness_shift(gap.value, estimate.bounds), found.status or ""
+    (down, up), told = findings.missingness_shift(gap.value, estimate.bounds), found.status or ""
     span = agreeing((low + down, high + up), told, gap.value, (0.0, inf))
     return decided_by(found, told, span, 1 - (ALPHA + alpha) / 2)
 

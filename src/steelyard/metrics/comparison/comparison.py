@@ -17,24 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.core.text import join_notes
+from steelyard.metrics import findings
 from steelyard.metrics.comparison.paired import Paired, change_bounds, change_sums, weights_of
 from steelyard.metrics.comparison.rows import ComparisonCriterion, Figure, criterion_for
 from steelyard.metrics.comparison.unit_events import UNSURE, Dropped, UnitEvents, Units
 from steelyard.metrics.estimate import DECIDES, Estimate, Interval
 from steelyard.metrics.faults import Faults, FigureFault
-from steelyard.metrics.findings import (
-    CLEAR,
-    FLAGGED,
-    INCONCLUSIVE,
-    MARGIN,
-    MISSING_DECIDE,
-    SURE,
-    missingness_shift,
-)
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN, MISSING_DECIDE, SURE
 from steelyard.metrics.instrument.worth_estimates import FAULT, WORTH
 from steelyard.metrics.multiplicity import JointSignFlip, Sums, bonferroni_alpha, holm
 from steelyard.metrics.pairs.choices import WEIGHED
-from steelyard.metrics.proportions import ABSTENTION_RATE, ACCURACY, CONTRADICTION_RATE, MERIT, join
+from steelyard.metrics.proportions import ABSTENTION_RATE, ACCURACY, CONTRADICTION_RATE, MERIT
 from steelyard.metrics.stats.distributions import normal_probability, t_probability, t_quantile
 from steelyard.metrics.stats.intervals import ALPHA, CLUSTERS, Span, mcnemar_exact, mcnemar_mid_p
 from steelyard.metrics.stats.sample_size import POWER
@@ -150,10 +144,8 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     )
     if not answered:
         return replace(head, note="no unit has a verdict of both judges")
-    rows = [
-        (first[key].happened or 0, second[key].happened or 0, first[key].cluster, first[key].pair)
-        for key in answered
-    ]
+    events = ((first[key], second[key]) for key in answered)
+    rows = [(one.happened or 0, other.happened or 0, one.cluster, one.pair) for one, other in events]
     paired = Paired.of(rows)
     if amount is not None and amount.among is not None:
         found = paired.among(amount.among, [(first[key].side, second[key].side) for key in answered])
@@ -171,9 +163,8 @@ def compare_units(mine: Units, other: Units, question: ComparisonCriterion) -> C
     method = "t_cluster"
     if paired.of_events:
         method = "tango_cluster" if paired.n_clusters > 1 else "tango"
-    could = [
-        (first[key], second[key]) for key in shown if not {first[key].loss, second[key].loss} & ADDS_NOTHING
-    ]
+    both = ((first[key], second[key]) for key in shown)
+    could = [each for each in both if not {event.loss for event in each} & ADDS_NOTHING]
     return replace(
         head,
         first=paired.mean(paired.first),
@@ -297,7 +288,8 @@ def with_word(row: Comparison, q: float, margin: float, joint: Span) -> Comparis
     best: a word that they could undo is withheld.
     """
     value, usual = row.difference or 0.0, (row.intervals[0].low or 0.0, row.intervals[0].high or 0.0)
-    moved, reach = missingness_shift(value, row.bounds), inf if row.paired is None else row.paired.reach
+    moved = findings.missingness_shift(value, row.bounds)
+    reach = inf if row.paired is None else row.paired.reach
 
     def decided(moved: Span) -> tuple[str, Span]:
         low, high = usual[0] + moved[0], usual[1] + moved[1]
@@ -313,15 +305,9 @@ def with_word(row: Comparison, q: float, margin: float, joint: Span) -> Comparis
     # A row that has a word is read once more in another family, and has its remark.
     withheld = row.status is None and word != decided((0.0, 0.0))[0]
     deciding = () if (low, high) == usual else (Interval(DECIDES, low, high),)
-    return replace(
-        row,
-        q=q,
-        status=word,
-        note=join([row.note, MISSING_DECIDE if withheld else None]),
-        differs=q <= ALPHA,
-        against_margin=against,
-        intervals=(*row.intervals[:2], *deciding),
-    )
+    note = join_notes([row.note, MISSING_DECIDE if withheld else None])
+    row = replace(row, q=q, status=word, note=note, differs=q <= ALPHA, against_margin=against)
+    return replace(row, intervals=(*row.intervals[:2], *deciding))
 
 
 OPEN = "one worth has an open end: their difference is not known"
@@ -341,14 +327,9 @@ def compare_worths(first: Sequence[Estimate], second: Sequence[Estimate]) -> lis
 def _compared_worths(mine: Estimate, other: Estimate) -> Comparison:
     group = {key: value for key, value in mine.group.items() if key != "protocol"}
     head = Comparison.undefined(criterion_for(mine.probe, "base", WORTH, group, 0))
-    head = replace(
-        head,
-        n_shared=min(mine.n_units, other.n_units),
-        n_pairs=min(mine.n_units, other.n_units),
-        n_clusters=min(mine.n_clusters, other.n_clusters),
-        first=mine.value,
-        second=other.value,
-    )
+    units, clusters = min(mine.n_units, other.n_units), min(mine.n_clusters, other.n_clusters)
+    head = replace(head, n_shared=units, n_pairs=units, n_clusters=clusters)
+    head = replace(head, first=mine.value, second=other.value)
     if mine.value is None or other.value is None:
         why = mine.note if mine.value is None else other.note
         return replace(head, note=f"not known of both: {why}")

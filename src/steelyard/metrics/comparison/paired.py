@@ -13,19 +13,10 @@ from steelyard.core.arrays import Floats, Ints, distinct
 from steelyard.metrics.comparison.rows import UnitEvent
 from steelyard.metrics.metric import Amount
 from steelyard.metrics.multiplicity import JointSignFlip, Sums
+from steelyard.metrics.stats import intervals
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.distributions import cluster_quantile
-from steelyard.metrics.stats.intervals import (
-    ALPHA,
-    CLUSTERS,
-    ENOUGH_CLUSTERS,
-    PAIRS,
-    Span,
-    clipped,
-    score,
-    sign_flip,
-    tango,
-)
+from steelyard.metrics.stats.intervals import ALPHA, CLUSTERS, PAIRS, Span
 from steelyard.metrics.stats.sample_size import POWER
 
 _ROUNDING = 1e-9
@@ -130,27 +121,26 @@ class Paired:
         quantile = self._quantile(probability)
         if self.of_events:
             scale = self.effective_size / self.size
-            return tango(self.gained * scale, self.lost * scale, self.effective_size, quantile)
+            return intervals.tango(self.gained * scale, self.lost * scale, self.effective_size, quantile)
         ends = (-self.reach, self.reach)
-        other = score(0.0, self._means.assumed_size, quantile)[1] * self.reach
+        other = intervals.score(0.0, self._means.assumed_size, quantile)[1] * self.reach
         mean = self.difference
-        return self._means.limits(probability, ends) or clipped((mean - other, mean + other), ends)
+        return self._means.limits(probability, ends) or intervals.clipped((mean - other, mean + other), ends)
 
     def flip(self) -> tuple[float, str]:
         """Sign-flip p of the difference, and whose sums were flipped: those of clusters or of pairs.
 
         Exact for sums of halves; other amounts are flipped at random where there are many.
         """
-        by_clusters = self.n_clusters >= ENOUGH_CLUSTERS
+        by_clusters = self.n_clusters >= intervals.ENOUGH_CLUSTERS
         units = self.cluster if by_clusters else self.pair
         halves = 2 * np.bincount(units, weights=self.flippable)
         whole = np.rint(halves)
         if np.abs(halves - whole).max(initial=0.0) < _ROUNDING:
-            p = sign_flip(whole.astype(np.int64))
+            p = intervals.sign_flip(whole.astype(np.int64))
         else:
-            p = JointSignFlip.of(
-                [dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))]
-            ).unadjusted_p(0)
+            sums = dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))
+            p = JointSignFlip.of([sums]).unadjusted_p(0)
         return p, CLUSTERS if by_clusters else PAIRS
 
     @property
@@ -187,13 +177,8 @@ def change_sums(
 
 def change_bounds(shown: Sequence[tuple[UnitEvent, UnitEvent]], amount: Amount | None) -> Span:
     """The mean change if every missing verdict had gone one way, or the other."""
-    reach = np.array(
-        [
-            [event.ends if event.happened is None else (event.happened, event.happened) for event in both]
-            for both in shown
-        ],
-        dtype=np.float64,
-    )
+    ends = [[e.ends if e.happened is None else (e.happened, e.happened) for e in both] for both in shown]
+    reach = np.array(ends, dtype=np.float64)
     changes = reach[:, 1] - reach[:, 0, ::-1]
     if amount is not None:
         changes *= weights_of(amount, [first for first, _ in shown])[:, None]

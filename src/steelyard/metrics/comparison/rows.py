@@ -171,12 +171,9 @@ def pair_rows(observations: Sequence[Observation], identity: Identity) -> Iterat
         units: dict[str, list[Unit]] = {"call": [], "pair": []}
         for row, name in enumerate(names):
             both = [calls.get((*name, order)) for order in ORDERS]
-            asked = [call for call in both if call is not None]
-            units["call"] += [
-                _unit((row, order), [call], identity, call.order)
-                for order, call in enumerate(both)
-                if call is not None
-            ]
+            places = [(order, call) for order, call in enumerate(both) if call is not None]
+            asked = [call for _, call in places]
+            units["call"] += [_unit((row, order), [call], identity, call.order) for order, call in places]
             if len(asked) == len(both):
                 units["pair"].append(_unit((row, 0), asked, identity, ""))
         yield ProbeRows(probe, protocol, pairs, units)
@@ -194,14 +191,9 @@ def score_rows(observations: Sequence[Observation], identity: Identity) -> Itera
 
 def _unit(place: tuple[int, int], calls: Sequence[Observation], identity: Identity, order: str) -> Unit:
     call, stimulus = calls[0], calls[0].stimulus
-    known = stimulus.labelled and not call.own_label
-    return Unit(
-        place,
-        (identity(stimulus), order, call.replicate),
-        stimulus,
-        loss_of(call.verdict for call in calls),
-        repr(stimulus.expectation) if known else None,
-    )
+    reference = repr(stimulus.expectation) if stimulus.labelled and not call.own_label else None
+    key, loss = (identity(stimulus), order, call.replicate), loss_of(call.verdict for call in calls)
+    return Unit(place, key, stimulus, loss, reference)
 
 
 def _parts(observations: Iterable[Observation]) -> Iterator[tuple[str, str, list[Observation]]]:
@@ -239,11 +231,8 @@ def edit_invariance_events(
                 or not isinstance(edit.stimulus.expectation, Label)
             )
         ]
-        asked = {
-            metric: criterion_for(probe, protocol, metric, {}, declared.index(metric))
-            for metric in (INVARIANCE, EXCESS_FLIP)
-            if metric in declared
-        }
+        wanted = [metric for metric in (INVARIANCE, EXCESS_FLIP) if metric in declared]
+        asked = {each: criterion_for(probe, protocol, each, {}, declared.index(each)) for each in wanted}
         if kept:
             yield from _items(asked, kept, plain, identity)
 

@@ -15,31 +15,15 @@ from math import isnan
 import numpy as np
 
 from steelyard.core.arrays import Ints
-from steelyard.metrics.comparison.rows import (
-    ComparisonCriterion,
-    Entry,
-    Identity,
-    Key,
-    ProbeRows,
-    UnitEvent,
-    criterion_for,
-    edit_invariance_events,
-    loss_of,
-    pair_rows,
-    score_rows,
-)
+from steelyard.metrics import proportions
+from steelyard.metrics.comparison import rows
+from steelyard.metrics.comparison.rows import ComparisonCriterion, Entry, Identity, Key, UnitEvent
 from steelyard.metrics.faults import Faults, FigureFault
-from steelyard.metrics.metric import LEFT_OUT, Amount, Group, Lengths, Metric
+from steelyard.metrics.metric import LEFT_OUT, Amount, Lengths, Metric
 from steelyard.metrics.pairs.choices import LONGEST, WEIGHED
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.length import longer_text
-from steelyard.metrics.proportions import (
-    ABSTENTION_RATE,
-    CONTRADICTION_RATE,
-    FAILED_RATE,
-    MERIT,
-    UNREADABLE_RATE,
-)
+from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.run.confidence import AUROC, BRIER, OVERCONFIDENCE, RIGHT, WRONG
 from steelyard.metrics.run.confidence import PROBE as CONFIDENCE
 from steelyard.metrics.scores.columns import rescaled_to_original
@@ -78,29 +62,23 @@ _VERDICTS = Amount(
 )
 """Of yes/no verdicts 1 for right, −1 for wrong; both labels weigh alike, which makes Youden's J. Ranks have
 no calls to pair."""
-MERITS = {
-    probe: tuple(replace(MERIT, amount=amount) for amount in amounts)
-    for probe, amounts in {
-        "ladder": (_CHOICES,),
-        NATURAL_PROBE: (_CHOICES, _WEIGHED),
-        ORIGINAL: (_VERDICTS,),
-    }.items()
-}
+_AMOUNTS = {"ladder": (_CHOICES,), NATURAL_PROBE: (_CHOICES, _WEIGHED), ORIGINAL: (_VERDICTS,)}
+MERITS = {probe: tuple(replace(MERIT, amount=each) for each in _AMOUNTS[probe]) for probe in _AMOUNTS}
 """Merit by probe, as the datasheet tests it: of natural pairs a second time, whatever the length."""
 
 
 MetricsOf = Callable[[str], Sequence[Metric]]
 LOSSES = {
-    ComparisonCriterion("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
-    ComparisonCriterion("run", FAILED_RATE.id, (), "call"): Failed,
-    ComparisonCriterion("run", ABSTENTION_RATE.id, (), "call"): Abstained,
+    ComparisonCriterion("run", proportions.UNREADABLE_RATE.id, (), "call"): Unreadable,
+    ComparisonCriterion("run", proportions.FAILED_RATE.id, (), "call"): Failed,
+    ComparisonCriterion("run", proportions.ABSTENTION_RATE.id, (), "call"): Abstained,
 }
 
-CONTRADICTIONS = ComparisonCriterion("run", CONTRADICTION_RATE.id, (), "call")
+CONTRADICTIONS = ComparisonCriterion("run", proportions.CONTRADICTION_RATE.id, (), "call")
 
 
 CONFIDENCES = [
-    criterion_for(CONFIDENCE, "base", metric, {}, place)
+    rows.criterion_for(CONFIDENCE, "base", metric, {}, place)
     for place, metric in enumerate((AUROC, OVERCONFIDENCE, BRIER))
 ]
 
@@ -119,18 +97,16 @@ class UnitEvents(dict[ComparisonCriterion, dict[Key, UnitEvent]]):
 def unit_events(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> UnitEvents:
     """Every unit of one judge; an event function that raises costs its own figure alone."""
     result, calls = UnitEvents(), list(observations)
-    result.add(_lost(calls, identity))
-    if any(call.contradicts is not None for call in calls):
-        result.add(_contradictions(calls, identity))
+    result.add(_call_events(calls, identity))
     if any(call.confidence is not None for call in calls):
         result.add(_confidences(Observations.of(calls), identity))
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
     scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) != 2])
-    for shown in chain(pair_rows(pairs, identity), score_rows(scores, identity)):
+    for shown in chain(rows.pair_rows(pairs, identity), rows.score_rows(scores, identity)):
         for place, metric in enumerate((*MERITS.get(shown.probe, ()), *metrics_of(shown.probe))):
             if metric.compared and metric.has_units:
                 _enter(result, shown, metric, place)
-    result.add(edit_invariance_events(scores, identity, metrics_of))
+    result.add(rows.edit_invariance_events(scores, identity, metrics_of))
     return result
 
 
@@ -140,8 +116,8 @@ def call_key(protocol: str, key: Key) -> Key:
     return name, f"{protocol} {order}", replicate
 
 
-def _enter(result: UnitEvents, shown: ProbeRows, metric: Metric, place: int) -> None:
-    whole = criterion_for(shown.probe, shown.protocol, metric, {}, place)
+def _enter(result: UnitEvents, shown: rows.ProbeRows, metric: Metric, place: int) -> None:
+    whole = rows.criterion_for(shown.probe, shown.protocol, metric, {}, place)
 
     def broken(fault: FigureFault) -> list[Entry]:
         result.faults[whole] = fault
@@ -150,33 +126,32 @@ def _enter(result: UnitEvents, shown: ProbeRows, metric: Metric, place: int) -> 
     result.add(Faults().guarded("", whole.title, lambda: list(_placed(shown, metric, place)), broken))
 
 
-def _placed(shown: ProbeRows, metric: Metric, place: int) -> Iterator[Entry]:
+def _placed(shown: rows.ProbeRows, metric: Metric, place: int) -> Iterator[Entry]:
     """Each unit in every condition that it counts in; none without the reference that it needs."""
     conditions: dict[tuple[str, float | None], list[ComparisonCriterion]] = {}
     for unit, event in shown.events(metric):
         stimulus = unit.stimulus
         at = stimulus.kind, stimulus.delta
         if at not in conditions:
-            groups: Sequence[Group] = metric.compared_in(*at)
-            conditions[at] = [criterion_for(shown.probe, shown.protocol, metric, g, place) for g in groups]
+            conditions[at] = [
+                rows.criterion_for(shown.probe, shown.protocol, metric, group, place)
+                for group in metric.compared_in(*at)
+            ]
         for question in conditions[at]:
             yield question, unit.key, event
 
 
-def _lost(observations: Iterable[Observation], identity: Identity) -> Iterator[Entry]:
-    for observation in observations:
-        stimulus, key = observation.stimulus, _key(observation, identity)
+def _call_events(calls: Sequence[Observation], identity: Identity) -> Iterator[Entry]:
+    """Of every call whether it is lost, and where any reason ends with an answer, whether it contradicts."""
+    reasons = any(call.contradicts is not None for call in calls)
+    for call in calls:
+        shown, contradicts = call.stimulus, call.contradicts
+        key = call_key(call.protocol, (identity(shown), call.order, call.replicate))
         for question, kind in LOSSES.items():
-            event = isinstance(observation.verdict, kind)
-            yield question, key, UnitEvent(event, None, stimulus.id, stimulus.cluster)
-
-
-def _contradictions(observations: Iterable[Observation], identity: Identity) -> Iterator[Entry]:
-    for observation in observations:
-        stimulus, contradicts = observation.stimulus, observation.contradicts
-        loss = loss_of([observation.verdict]) or (UNNAMED if contradicts is None else None)
-        event = UnitEvent(contradicts, loss, stimulus.id, stimulus.cluster)
-        yield CONTRADICTIONS, _key(observation, identity), event
+            yield question, key, UnitEvent(isinstance(call.verdict, kind), None, shown.id, shown.cluster)
+        if reasons:
+            loss = rows.loss_of([call.verdict]) or (UNNAMED if contradicts is None else None)
+            yield CONTRADICTIONS, key, UnitEvent(contradicts, loss, shown.id, shown.cluster)
 
 
 def _confidences(observations: Observations, identity: Identity) -> Iterator[Entry]:
@@ -190,7 +165,7 @@ def _confidences(observations: Observations, identity: Identity) -> Iterator[Ent
         shown, key = call.stimulus, (identity(call.stimulus), call.order, call.replicate)
         if not shown.labelled or call.own_label:
             continue
-        loss = loss_of([call.verdict]) or (UNSURE if isnan(share) else None)
+        loss = rows.loss_of([call.verdict]) or (UNSURE if isnan(share) else None)
         if isinstance(call.verdict, Abstained) and len(shown.texts) != 2:
             loss = "abstained"
         against = repr(shown.expectation)
@@ -199,11 +174,6 @@ def _confidences(observations: Observations, identity: Identity) -> Iterator[Ent
             ends = (-1.0, 1.0) if question.metric == OVERCONFIDENCE.id else (0.0, 1.0)
             event = UnitEvent(None if loss else value, loss, shown.id, shown.cluster, against, side, ends)
             yield question, key, event
-
-
-def _key(observation: Observation, identity: Identity) -> Key:
-    shown = identity(observation.stimulus), observation.order, observation.replicate
-    return call_key(observation.protocol, shown)
 
 
 UNSURE = "unsure"
@@ -245,9 +215,8 @@ class Units:
     def of(cls, question: ComparisonCriterion, events: UnitEvents) -> Units:
         every = next(iter(LOSSES))
         protocol = str(question.condition.get("protocol", ""))
-        return cls(
-            events.get(question, {}), protocol, events.get(every, {}).keys(), question.probe == CONFIDENCE
-        )
+        calls = events.get(every, {}).keys()
+        return cls(events.get(question, {}), protocol, calls, question.probe == CONFIDENCE)
 
     def shared(self, other: Units) -> list[Key]:
         """Units of both judges that are held against the same reference, or against none; sorted."""

@@ -19,22 +19,17 @@ import numpy as np
 from steelyard.core.arrays import Floats, Ints, Names
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, agreeing, decided_by
-from steelyard.metrics.instrument.crossing import OF_CUE
-from steelyard.metrics.metric import ZERO, Metric
+from steelyard.metrics.instrument.crossing import of_cue
 from steelyard.metrics.multiplicity import adjust_for_multiplicity
 from steelyard.metrics.stats.intervals import ALPHA, Span
 
-AREA_WORTH = Metric(
+AREA_WORTH = of_cue(
     "cue_worth_area",
     "worth in one area",
     "Steps or levels that a cue is worth on the texts of one stratum, the rest of the fit held; too high or "
     "too low where the stratum is shown to differ from the others and the worth lies beyond half a step.",
     plain="worth of a cue in an area",
-    signed=True,
-    direction=ZERO,
-    unit="pair",
     detail=True,
-    basis=OF_CUE,
 )
 LEAST_UNITS = 4
 """Pairs or rows of an area from which it has a figure."""
@@ -147,9 +142,8 @@ class Areas:
         sums = self.sums(self.area)
         peaks = [self.peak(curve) for curve in sums]
         higher, lower = (tuple(self.names[one] for one in shown if apart[one] * side > 0) for side in (1, -1))
-        return AreaTest(
-            p, higher, lower, self.names[int(np.argmax(peaks))], self.names[int(np.argmin(peaks))]
-        )
+        most, least = (self.names[int(place)] for place in (np.argmax(peaks), np.argmin(peaks)))
+        return AreaTest(p, higher, lower, most, least)
 
 
 def with_areas(worths: Sequence[Estimate], tests: Sequence[AreaTest | None]) -> list[Estimate]:

@@ -16,8 +16,9 @@ counted half and both orders averaged, with clusters as independent. Of single t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from steelyard.core.arrays import Floats, Ints, Mask, Names, distinct
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason, Sample
 from steelyard.metrics.metric import ZERO, Basis, Group, Metric, fitted
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.pairs.columns import Pairs, collect, excluded, neither, readable
+from steelyard.metrics.pairs.columns import Pairs, collect, excluded
 from steelyard.metrics.pairs.ladder import isotonic
 from steelyard.metrics.proportions import with_difference_word
 from steelyard.metrics.scores.columns import Scores
@@ -55,42 +56,34 @@ def calls_of_cue(calls: Observations, group: Group) -> Mask:
     return np.asarray((calls.shown.kind == cue)[calls.stimulus])
 
 
-OF_CUE = Basis(only=calls_of_cue)
-CROSSING = Metric(
+of_cue = partial(Metric, signed=True, direction=ZERO, unit="pair", basis=Basis(only=calls_of_cue))
+CROSSING = of_cue(
     "cue_worth_crossing",
     "worth without a model",
     "Step of quality at which a text with the cue and a better one without it win alike, by monotone "
     "regression.",
-    signed=True,
-    direction=ZERO,
-    unit="pair",
     detail=True,
-    basis=OF_CUE,
 )
 
 
 def crossing_estimate(context: EstimateContext, pairs: Pairs) -> Estimate:
     """Where the order-balanced preference for the better text passes one half."""
-    complete = readable(pairs.calls).all(axis=1)
-    rows = pairs.where(np.asarray(complete))
+    rows = pairs.where(np.asarray(pairs.readable.all(axis=1)))
     steps = np.unique(rows.delta)
     if len(rows) < LEAST_CUE or len(steps) < 2:
         return context.undefined(CROSSING, TOO_LITTLE, "pair", excluded(pairs))
     table = _preferences(rows, steps)
     share = isotonic(*table.sum(axis=0))
-    return context.estimate(
-        CROSSING,
-        Sample(2 * len(rows), len(distinct(rows.pair)), len(table), excluded(pairs)),
-        unit="pair",
-        value=float(crossing(steps, table.sum(axis=0))),
-        intervals=(Interval("jackknife_cluster", *crossing_limits(steps, table)),),
-        censored="left" if share[0] > 0.5 else "right" if share[-1] < 0.5 else None,
-    )
+    sample = Sample(2 * len(rows), len(distinct(rows.pair)), len(table), excluded(pairs))
+    value, interval = float(crossing(steps, table.sum(axis=0))), crossing_limits(steps, table)
+    intervals = (Interval("jackknife_cluster", *interval),)
+    end = "left" if share[0] > 0.5 else "right" if share[-1] < 0.5 else None
+    return context.estimate(CROSSING, sample, unit="pair", value=value, intervals=intervals, censored=end)
 
 
 def _preferences(pairs: Pairs, steps: Floats) -> Floats:
     """Preference for the better text and pairs, clusters × 2 × steps."""
-    points = np.where(neither(pairs.calls), 0.5, pairs.wins("u").astype(np.float64)).mean(axis=1)
+    points = np.where(pairs.neither, 0.5, pairs.wins("u").astype(np.float64)).mean(axis=1)
     step = np.searchsorted(steps, pairs.delta)
     cluster = np.searchsorted(distinct(pairs.cluster), pairs.cluster)
     shape = int(cluster.max()) + 1, len(steps)
@@ -190,26 +183,24 @@ def shift_estimates(
             continue
         moved = np.array([cued[item][0] - plain[item][0] for item in both])
         mean = ClusterMean.of(np.unique([cued[item][1] for item in both], return_inverse=True)[1], moved)
-        limits, p = mean.difference_limits(0.975), mean.p()
-        shifts.append(
-            here.estimate(
-                CUE_SHIFT,
-                Sample(4 * len(both), len(both), mean.units, excluded(pairs)),
-                unit="pair",
-                value=mean.mean,
-                intervals=(Interval("t_cluster", *limits),),
-                chance=0.0,
-                minimum_detectable=mean.detectable,
-                p=p,
-            )
-        )
+        sample = Sample(4 * len(both), len(both), mean.units, excluded(pairs))
+        shifts.append(mean_shift(here, sample, mean, "pair"))
     return adjust_estimates([with_difference_word(each) for each in shifts], "cues", CUE_SHIFT)
+
+
+def mean_shift(
+    context: EstimateContext, sample: Sample, mean: ClusterMean, unit: str, notes: Iterable[str | None] = ()
+) -> Estimate:
+    limits, p = mean.difference_limits(0.975), mean.p()
+    shift = context.estimate(CUE_SHIFT, sample, notes, unit=unit, value=mean.mean, chance=0.0, p=p)
+    intervals = (Interval("t_cluster", *limits),)
+    return replace(shift, intervals=intervals, minimum_detectable=mean.detectable)
 
 
 def _item_preferences(pairs: Pairs, suffix: str) -> dict[str, tuple[float, str]]:
     """Item to its preference for the second response, over replicates with both verdicts, and its cluster."""
-    whole = pairs.where(np.asarray(readable(pairs.calls).all(axis=1)))
-    points = np.where(neither(whole.calls), 0.5, whole.wins("v").astype(np.float64)).mean(axis=1)
+    whole = pairs.where(np.asarray(pairs.readable.all(axis=1)))
+    points = np.where(whole.neither, 0.5, whole.wins("v").astype(np.float64)).mean(axis=1)
     found: dict[str, list[float]] = {}
     cluster: dict[str, str] = {}
     for row, number in enumerate(whole.pair.tolist()):
@@ -243,17 +234,11 @@ class Ratings:
         calls = np.bincount(place, minlength=len(texts))
         sums = np.bincount(place, weights=rows.score, minlength=len(texts))
         label = np.where(rows.own_label, np.nan, rows.expected)[first]
-        return cls(
-            np.array(rows.items, dtype=np.object_)[rows.item[first]],
-            sums / np.maximum(1, calls),
-            label,
-            rows.low[first],
-            rows.high[first],
-            np.array(rows.clusters, dtype=np.object_)[rows.cluster[first]],
-            rows.stratum[first].astype(np.object_),
-            calls,
-            scores.lost(),
-        )
+        item = np.array(rows.items, dtype=np.object_)[rows.item[first]]
+        cluster = np.array(rows.clusters, dtype=np.object_)[rows.cluster[first]]
+        score, stratum = sums / np.maximum(1, calls), rows.stratum[first].astype(np.object_)
+        low, high = rows.low[first], rows.high[first]
+        return cls(item, score, label, low, high, cluster, stratum, calls, scores.lost())
 
     def where(self, mask: Mask | Ints) -> Self:
         names = (field.name for field in fields(self) if field.name != "lost")
@@ -283,17 +268,9 @@ class Moves(Ratings):
     def between(cls, plain: Ratings, cued: Ratings) -> Moves:
         _, before, after = np.intersect1d(plain.item.astype(str), cued.item.astype(str), return_indices=True)
         one, other = plain.where(before), cued.where(after)
-        return cls(
-            one.item,
-            other.score - one.score,
-            one.label,
-            one.low,
-            one.high,
-            one.cluster,
-            one.stratum,
-            one.calls + other.calls,
-            {key: cued.lost[key] + plain.lost[key] for key in cued.lost},
-        )
+        lost = {key: cued.lost[key] + plain.lost[key] for key in cued.lost}
+        both = replace(one, score=other.score - one.score, calls=one.calls + other.calls, lost=lost)
+        return cls(**vars(both))
 
     @property
     def moved(self) -> Floats:
@@ -311,8 +288,5 @@ class Moves(Ratings):
     @property
     def units(self) -> Names:
         """What is independent: the cluster, or the item where there is one cluster."""
-        return (
-            self.cluster
-            if self.sample.n_clusters > 1
-            else np.arange(len(self)).astype(str).astype(np.object_)
-        )
+        own = np.arange(len(self)).astype(str).astype(np.object_)
+        return self.cluster if self.sample.n_clusters > 1 else own

@@ -166,8 +166,7 @@ CHART = Reparameterization(
 
 RESOLUTION_RATIO = Metric(
     "resolution_ratio",
-    "resolution ratio",
-    "Resolution under another protocol divided by resolution under the base protocol.",
+    meaning="Resolution under another protocol divided by resolution under the base protocol.",
     plain="signal against base",
     basis=Basis(with_base=True, only=fitted),
 )
@@ -288,27 +287,18 @@ def ratio_estimate(
         return context.undefined(RESOLUTION_RATIO, reason or "", "pair")
     value = float(other.theta[0] / base.theta[0])
     curves, spread = (profile_curve(base), profile_curve(other)), ratio_spread(base, other)
-    wide, narrow = (
-        ratio_limits(*curves, value, allowance(spread.clusters, spread.inflation, confidence))
-        for confidence in (0.95, 0.90)
-    )
+    roots = (allowance(spread.clusters, spread.inflation, confidence) for confidence in (0.95, 0.90))
+    wide, narrow = (ratio_limits(*curves, value, root) for root in roots)
     method = "profile" if spread.clusters < SPREAD_FROM else "profile_cluster"
     by_cluster = spread.limits(value)
     calls, pairs = zip(base.patterns.size, other.patterns.size, strict=True)
     word = ratio_word(narrow, wide)
     decides = Interval(method, *narrow, 0.90) if word == CLEAR else Interval(method, *wide)
+    sample, p = Sample(sum(calls), max(pairs), spread.clusters), ratio_probability(*curves, spread)
+    notes = ["unchanged is claimed where the 90 % interval lies within 0.8 to 1.25"]
+    limits = [Interval(method, *wide), Interval(method, *narrow, 0.90), *([by_cluster] if by_cluster else [])]
     estimate = context.estimate(
-        RESOLUTION_RATIO,
-        Sample(sum(calls), max(pairs), spread.clusters),
-        unit="pair",
-        value=value,
-        intervals=(
-            Interval(method, *wide),
-            Interval(method, *narrow, 0.90),
-            *([by_cluster] if by_cluster else []),
-        ),
-        p=ratio_probability(*curves, spread),
-        note="unchanged is claimed where the 90 % interval lies within 0.8 to 1.25",
+        RESOLUTION_RATIO, sample, notes, unit="pair", value=value, intervals=tuple(limits), p=p
     )
     return decided_by(estimate, word, decides.span, decides.confidence)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import (
     NO_CALLS,
     NO_VERDICTS,
@@ -26,39 +27,36 @@ from steelyard.metrics.instrument.likelihood import (
     NAMES,
     RESOLUTION,
     SURFACE_SENSITIVITY,
+    of_fit,
     rows_of,
 )
 from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
 from steelyard.metrics.instrument.profile import SPREAD_FROM
-from steelyard.metrics.metric import FITTED, Metric, ShownAs
+from steelyard.metrics.metric import ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect, excluded
-from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.proportions import ONE_CLUSTER
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.verdicts.observations import Observations
 
-GOODNESS_OF_FIT = Metric(
+GOODNESS_OF_FIT = of_fit(
     "goodness_of_fit",
     "misfit G²",
     "Distance of the 3×3 tables from the joint fit; its p says whether chance explains it.",
     plain="distance from the model",
     estimated=False,
-    basis=FITTED,
 )
-FIT_PROBABILITY = Metric(
+FIT_PROBABILITY = of_fit(
     "fit_probability",
     "p of the fit",
     "Share of data sets drawn from the joint fit that lie as far off; at 0.01 or less it is not read.",
     plain="such misfit by chance",
     estimated=False,
-    basis=FITTED,
 )
-LIMIT_OF_DETECTION = Metric(
+LIMIT_OF_DETECTION = of_fit(
     "limit_of_detection",
-    "limit of detection",
-    "Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
+    meaning="Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
     plain="step seen in 95 of 100 calls",
     shown_as=ShownAs.STEPS,
-    basis=FITTED,
 )
 
 PROBE = "ladder"
@@ -131,19 +129,13 @@ def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFi
         reason = TOO_LITTLE if len(rows_of(pairs)) else NO_VERDICTS if len(pairs) else NO_CALLS
         return [context.undefined(name, reason, "pair", missing) for name in INSTRUMENT]
     row = context.estimate(
-        RESOLUTION,
-        Sample(*fit.patterns.size, len(fit.patterns.by_cluster), missing),
-        unit="pair",
-        value=None,
+        RESOLUTION, Sample(*fit.patterns.size, len(fit.patterns.by_cluster), missing), unit="pair", value=None
     )
     few = len(fit.clusters) < SPREAD_FROM
-    scope = [
-        NOT_TESTED if fit.test is None else None,
-        ALIKE if fit.alike else None,
-        ONE_CLUSTER if len(fit.clusters) == 1 else FEW_CLUSTERS if few else None,
-    ]
+    single = ONE_CLUSTER if len(fit.clusters) == 1 else FEW_CLUSTERS if few else None
+    scope = [NOT_TESTED if fit.test is None else None, ALIKE if fit.alike else None, single]
     if fit.refused:
-        unread = replace(row, note=join([DOES_NOT_FIT, *scope]))
+        unread = replace(row, note=join_notes([DOES_NOT_FIT, *scope]))
         parameters = [replace(unread, metric=name.id) for name in NAMES]
         limit = replace(unread, metric=LIMIT_OF_DETECTION.id)
     else:
@@ -151,9 +143,8 @@ def protocol_estimates(context: EstimateContext, pairs: Pairs, fit: InstrumentFi
         remarks = [*(words for name, words in _AT_BOUND.items() if at_end[NAMES.index(name)]), *scope]
         method = PROFILE if few else CLUSTERED
         errors = sandwich(fit)
-        parameters = [
-            _parameter(row, fit, index, float(errors[index]), method, remarks) for index in range(len(NAMES))
-        ]
+        known = enumerate(map(float, errors))
+        parameters = [_parameter(row, fit, index, error, method, remarks) for index, error in known]
         limit = _limit_of_detection(row, fit, method, remarks)
     return [*parameters, *_goodness_of_fit(row, fit), limit]
 
@@ -164,12 +155,12 @@ def _parameter(
     """Value and profile limits; a value that runs away is a bound with no other interval."""
     reach, row = fit.reach[index], replace(row, metric=NAMES[index].id)
     if reach.idle:
-        return replace(row, note=join([NO_LIMIT.format(row.n_units), *remarks]))
+        return replace(row, note=join_notes([NO_LIMIT.format(row.n_units), *remarks]))
     first = Interval(method, reach.low, reach.high)
     if (reach.grows and reach.low is not None) or (reach.falls and reach.high is not None):
         up = reach.grows and reach.low is not None
         value, censored = (reach.low, "right") if up else (reach.high, "left")
-        note = join([RUNS_AWAY, *remarks])
+        note = join_notes([RUNS_AWAY, *remarks])
         return replace(row, value=value, intervals=(first,), censored=censored, note=note)
     value, intervals = float(fit.theta[index]), [first]
     if method == CLUSTERED:
@@ -178,7 +169,7 @@ def _parameter(
             width = t_quantile(0.975, len(fit.clusters) - 1) * error
             low = value - width if LOWEST[index] < 0 else max(0.0, value - width)
             intervals.append(Interval("sandwich_cluster", float(low), float(value + width)))
-    return replace(row, value=value, intervals=tuple(intervals), note=join(remarks))
+    return replace(row, value=value, intervals=tuple(intervals), note=join_notes(remarks))
 
 
 def _goodness_of_fit(row: Estimate, fit: InstrumentFit) -> list[Estimate]:
@@ -188,21 +179,12 @@ def _goodness_of_fit(row: Estimate, fit: InstrumentFit) -> list[Estimate]:
         names = (GOODNESS_OF_FIT, FIT_PROBABILITY)
         return [replace(row, metric=name.id, note=NOT_TESTED) for name in names]
     row = replace(row, status=FLAGGED if fit.refused else None)
+    refits = f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model"
+    as_far = f"data sets with a G² of {test.deviance:.2f} or more, the data themselves counted in"
+    p = replace(row, metric=FIT_PROBABILITY.id, value=test.probability, note=as_far)
     return [
-        replace(
-            row,
-            metric=GOODNESS_OF_FIT.id,
-            value=test.deviance,
-            note=f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model",
-        ),
-        replace(
-            row,
-            metric=FIT_PROBABILITY.id,
-            value=test.probability,
-            numerator=test.as_far,
-            denominator=test.refits + 1,
-            note=f"data sets with a G² of {test.deviance:.2f} or more, the data themselves counted in",
-        ),
+        replace(row, metric=GOODNESS_OF_FIT.id, value=test.deviance, note=refits),
+        replace(p, numerator=test.as_far, denominator=test.refits + 1),
     ]
 
 
@@ -216,13 +198,9 @@ def _limit_of_detection(
     if found.low is None and high is None:
         return replace(row, note=NO_LIMIT.format(row.n_units))
     if found.low is None:
-        intervals, note = (Interval(method, None, high),), join([RUNS_AWAY, *remarks])
+        intervals, note = (Interval(method, None, high),), join_notes([RUNS_AWAY, *remarks])
         return replace(row, value=high, intervals=intervals, censored="left", note=note)
     value, censored = (last, "right") if found.value > last else (found.value, None)
-    return replace(
-        row,
-        value=value,
-        intervals=(Interval(method, min(found.low, last), high),),
-        censored=censored,
-        note=join([f"read off the model up to step {last:g}", *remarks]),
-    )
+    intervals = (Interval(method, min(found.low, last), high),)
+    note = join_notes([f"read off the model up to step {last:g}", *remarks])
+    return replace(row, value=value, intervals=intervals, censored=censored, note=note)

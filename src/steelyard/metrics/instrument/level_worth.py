@@ -33,10 +33,10 @@ from steelyard.metrics.instrument.areas import (
     with_area_words,
     with_areas,
 )
-from steelyard.metrics.instrument.crossing import CUE_SHIFT, Moves, Ratings
+from steelyard.metrics.instrument.crossing import CUE_SHIFT, Moves, Ratings, mean_shift
 from steelyard.metrics.instrument.worth_estimates import ALLOWED, BLIND, FAULT, WORTH, with_worth_word
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
+from steelyard.metrics.proportions import sampling_notes, with_difference_word
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import lost_rates
 from steelyard.metrics.stats.clusters import ClusterMean, left_out
@@ -74,9 +74,8 @@ def single_text_estimates(
     The shift decides where no worth says the same. It leaves out labelled rows without room as well.
     """
     shown = observations.shown
-    levels = Ratings.of(
-        collect_scores(observations.filter(stimuli=np.isin(shown.probe, (ORIGINAL, ORDINAL))))
-    )
+    texts = np.isin(shown.probe, (ORIGINAL, ORDINAL))
+    levels = Ratings.of(collect_scores(observations.filter(stimuli=texts)))
     levels = levels.where(levels.graded & ~np.isnan(levels.label))
     plain = Ratings.of(collect_scores(observations.filter(ORIGINAL)))
     worths, shifts, tests, by_area = [], [], [], []
@@ -96,12 +95,8 @@ def single_text_estimates(
         shifts.append(_shift(here, rest if decides else mobile, len(both), decides=decides))
     lost = lost_rates(context, collect_scores(observations.filter(probe)))
     worths = with_areas(adjust_estimates(worths, "cues", WORTH, ALLOWED, None), tests)
-    return [
-        *worths,
-        *with_area_words(worths, by_area, ALLOWED),
-        *adjust_estimates(shifts, "cues", CUE_SHIFT),
-        *lost,
-    ]
+    by_area = with_area_words(worths, by_area, ALLOWED)
+    return [*worths, *by_area, *adjust_estimates(shifts, "cues", CUE_SHIFT), *lost]
 
 
 def _no_room(left: int, rows: int) -> Reason:
@@ -119,25 +114,11 @@ def _shift(context: EstimateContext, both: Moves, rows: int, *, decides: bool) -
         return context.undefined(CUE_SHIFT, why, "item", both.lost)
     share = both.moved / (both.high - both.low)
     mean = ClusterMean.of(np.unique(both.units, return_inverse=True)[1], share)
-    limits, p = mean.difference_limits(0.975), mean.p()
-    shift = context.estimate(
-        CUE_SHIFT,
-        both.sample,
-        unit="item",
-        value=mean.mean,
-        intervals=(Interval("t_cluster", *limits),),
-        chance=0.0,
-        minimum_detectable=mean.detectable,
-        p=p if decides else None,
-        reading=None if np.any(both.graded) else PASS_RATE,
-        note=join(
-            [
-                None if len(both) == rows else f"{len(both)} of {rows} rows, which have room on the scale",
-                *sampling_notes(both.sample.n_clusters, even=mean.even),
-            ]
-        ),
-    )
-    return with_difference_word(shift) if decides else shift
+    part = None if len(both) == rows else f"{len(both)} of {rows} rows, which have room on the scale"
+    notes = [part, *sampling_notes(both.sample.n_clusters, even=mean.even)]
+    shift = mean_shift(context, both.sample, mean, "item", notes)
+    shift = replace(shift, reading=None if np.any(both.graded) else PASS_RATE)
+    return with_difference_word(shift) if decides else replace(shift, p=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,15 +271,13 @@ def level_worth(context: EstimateContext, levels: Ratings, both: Moves, cue: str
         censored=censored,
         chance=0.0,
         p=ratio.p(float(np.copysign(FAULT, ratio.shift))) if beyond else 1.0,
-        note=join(
-            [
-                f"{ratio.rise:.2f} a level",
-                f"{len(rows.both)} of {pluralize(len(both), 'row')}, labelled "
-                f"{pluralize(rows.room, 'level')} or more {side} the end of the scale",
-                "no more rows have room for so large a worth" if cut else None,
-                *sampling_notes(rows.both.sample.n_clusters),
-            ]
-        ),
+        notes=[
+            f"{ratio.rise:.2f} a level",
+            f"{len(rows.both)} of {pluralize(len(both), 'row')}, labelled "
+            f"{pluralize(rows.room, 'level')} or more {side} the end of the scale",
+            "no more rows have room for so large a worth" if cut else None,
+            *sampling_notes(rows.both.sample.n_clusters),
+        ],
     )
     return with_worth_word(row)
 

@@ -14,7 +14,7 @@ a sum over even distances is as good as exact once they are below the width of a
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -24,41 +24,33 @@ from steelyard.metrics.metric import FITTED, Metric
 from steelyard.metrics.pairs.columns import Pairs, as_tie, on_ladder, readable
 from steelyard.metrics.stats.distributions import normal_law
 
-RESOLUTION = Metric(
+of_fit = partial(Metric, basis=FITTED)
+RESOLUTION = of_fit(
     "resolution",
-    "resolution",
-    "Signal per quality step in units of the judge's noise, from the joint fit.",
+    meaning="Signal per quality step in units of the judge's noise, from the joint fit.",
     plain="signal per step",
-    basis=FITTED,
 )
-POSITION_BIAS = Metric(
+POSITION_BIAS = of_fit(
     "position_bias",
-    "position bias",
-    "Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
+    meaning="Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
     plain="push to slot 1",
     signed=True,
-    basis=FITTED,
 )
-TIE_THRESHOLD = Metric(
+TIE_THRESHOLD = of_fit(
     "tie_threshold",
-    "tie threshold",
-    "Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
+    meaning="Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
     plain="signal before it decides",
-    basis=FITTED,
 )
-SURFACE_SENSITIVITY = Metric(
+SURFACE_SENSITIVITY = of_fit(
     "surface_sensitivity",
     "surface sensitivity",
     "Spread of the push that a pair's wording gives, in units of the judge's noise, from the joint fit.",
     plain="push of a wording",
-    basis=FITTED,
 )
-LAPSE_RATE = Metric(
+LAPSE_RATE = of_fit(
     "lapse_rate",
-    "lapse rate",
-    "Share of answers unrelated to the texts, from the joint fit.",
+    meaning="Share of answers unrelated to the texts, from the joint fit.",
     plain="answers at random",
-    basis=FITTED,
 )
 
 NAMES = (RESOLUTION, POSITION_BIAS, TIE_THRESHOLD, SURFACE_SENSITIVITY, LAPSE_RATE)

@@ -21,13 +21,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Reparameterization, best_fit, fit
-from steelyard.metrics.instrument.likelihood import (
-    NAMES,
-    Patterns,
-    Rows,
-    pattern_scores,
-    patterns_of,
-)
+from steelyard.metrics.instrument.likelihood import NAMES, Patterns, Rows, pattern_scores, patterns_of
 from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance
 from steelyard.metrics.stats.distributions import normal_probability, t_probability
 
@@ -121,10 +115,7 @@ class CueModel:
         mine = self.cued[self.patterns.step]
         counts = self.patterns.by_cluster[:, mine]
         own = replace(
-            self.patterns,
-            step=self.patterns.step[mine],
-            counts=self.patterns.counts[mine],
-            by_cluster=counts,
+            self.patterns, step=self.patterns.step[mine], counts=self.patterns.counts[mine], by_cluster=counts
         )
         rows = [
             pattern_scores(theta[None], replace(own, deltas=self.patterns.deltas - worth))[0][0]

@@ -31,11 +31,11 @@ from steelyard.metrics.instrument.crossing import (
     LADDER,
     LEAST_CUE,
     LEAST_LADDER,
-    OF_CUE,
     POSITION,
     TOO_LITTLE,
     TRADEOFF,
     crossing_estimate,
+    of_cue,
 )
 from steelyard.metrics.instrument.estimates import ALIKE, FEW_CLUSTERS
 from steelyard.metrics.instrument.likelihood import Patterns, Rows, collapse_identical, patterns_of, rows_of
@@ -48,38 +48,24 @@ from steelyard.metrics.instrument.worth import (
     fit_worth,
     start_of,
 )
-from steelyard.metrics.metric import HIGH, ZERO, Amount, Limit, Metric, step
+from steelyard.metrics.metric import HIGH, Amount, Limit, Metric, step
 from steelyard.metrics.multiplicity import adjust_estimates
+from steelyard.metrics.pairs import columns
 from steelyard.metrics.pairs.choices import CHANCE_OF_PAIRS, Choices
-from steelyard.metrics.pairs.columns import (
-    Pairs,
-    as_tie,
-    by_construction,
-    collect,
-    excluded,
-    missing_rates,
-    neither,
-    on_ladder,
-    readable,
-)
+from steelyard.metrics.pairs.columns import Pairs, collect, excluded, missing_rates, readable
 from steelyard.metrics.pairs.slot import first_replicates
-from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.intervals import ALPHA, Span
 from steelyard.metrics.stats.two_class import BalancedMean
 from steelyard.stimuli.cues import LENGTH_PROBE, PADDED
 from steelyard.verdicts.observations import Observations
 
-WORTH = Metric(
+WORTH = of_cue(
     "cue_worth",
     "worth in steps or levels",
     "Steps of quality that a cue is worth: how much better a text without it must be to win as often as not, "
     "from the joint fit of the ladder and the cue's pairs. On single texts levels of the scale: the shift "
     "of the score by the cue over the rise per level.",
     plain="worth of a cue",
-    signed=True,
-    direction=ZERO,
-    unit="pair",
-    basis=OF_CUE,
 )
 _PER_STEP = 4
 """Places within one step at which the curves of areas are read."""
@@ -107,11 +93,9 @@ def pair_worths(context: EstimateContext, pairs: Pairs, cues: Sequence[str]) -> 
     worths, crossings, tests, by_area = [], [], [], []
     for cue in cues:
         here, rows = context.for_subgroup(cue=cue), pairs.where(pairs.kind == cue)
-        crossings.append(
-            crossing_estimate(here, rows)
-            if ladder.obstacle is None
-            else here.undefined(CROSSING, ladder.obstacle, "pair", excluded(rows))
-        )
+        why, lacking = ladder.obstacle, excluded(rows)
+        found = here.undefined(CROSSING, why, "pair", lacking) if why else crossing_estimate(here, rows)
+        crossings.append(found)
         worth, test, figures = worth_estimate(here, ladder, rows)
         worths.append(compared(worth, crossings[-1]))
         tests.append(test)
@@ -159,13 +143,12 @@ class _Ladder:
         """Why no worth can be measured in steps of this ladder; None where one can."""
         if _complete(self.rows) < LEAST_LADDER:
             return TOO_LITTLE
-        climb = on_ladder(self.pairs)
-        row, order = np.nonzero(readable(climb.calls))
-        points = np.where(neither(climb.calls), 0.5, climb.right.astype(np.float64))[row, order]
-        first = (climb.better[row] == 1) == (order == 0)
+        climb = columns.on_ladder(self.pairs)
+        row, _ = np.nonzero(climb.readable)
+        first = climb.better_first[climb.readable]
         if np.all(first) or not np.any(first):
             return BLIND
-        mean = BalancedMean.of(climb.cluster[row], first, points)
+        mean = BalancedMean.of(climb.cluster[row], first, climb.points[climb.readable])
         return None if mean.share_limits(0.975)[0] > 0.5 else BLIND
 
 
@@ -220,7 +203,8 @@ def with_worth_word(row: Estimate) -> Estimate:
 
 def cue_rows(pairs: Pairs) -> Rows:
     """Content u is the better text, or at no step the one without the cue."""
-    rows = Rows(pairs.delta, pairs.pair, pairs.cluster, as_tie(pairs.u_first), as_tie(pairs.v_first))
+    first, second = (columns.as_tie(answers) for answers in (pairs.u_first, pairs.v_first))
+    rows = Rows(pairs.delta, pairs.pair, pairs.cluster, first, second)
     return rows.take(np.flatnonzero(readable(rows.better_first) | readable(rows.better_second)))
 
 
@@ -230,7 +214,7 @@ def _position(context: EstimateContext, ladder: _Ladder) -> Estimate:
     if why is not None:
         return context.undefined(WORTH, why, "pair", excluded(ladder.pairs))
     if ladder.pairs.mirrored:
-        return replace(by_construction(context, WORTH, ladder.pairs, "pair"), status=None)
+        return replace(columns.by_construction(context, WORTH, ladder.pairs, "pair"), status=None)
     last = float(ladder.rows.delta.max())
     model = PositionModel(ladder.patterns)
     found = fit_worth(model, ladder.start)
@@ -247,11 +231,15 @@ def _estimate(
     lost: dict[str, int],
 ) -> Estimate:
     """The worth with its limits; where one end is open, the other limit is all that is known."""
-    low, high = _within(found, last)
+    # As far as steps were measured; beyond the last one an end is open.
+    low = None if found.low is None or found.low < -last else min(found.low, last)
+    high = None if found.high is None or found.high > last else max(found.high, -last)
     if low is None and high is None:
         return context.undefined(WORTH, NO_LIMIT, "pair", lost)
     value, censored = (found.value, None) if high is not None else (low, "right")
     value, censored = (value, censored) if low is not None else (high, "left")
+    few, limit = None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS, float(np.sign(found.value)) * FAULT
+    p = 1.0 if abs(found.value) <= FAULT else found.probability(limit)
     return context.estimate(
         WORTH,
         Sample(*model.patterns.size, found.clusters, lost),
@@ -261,29 +249,9 @@ def _estimate(
         design_effect=found.inflation,
         censored=censored,
         chance=0.0,
-        p=_beyond(found),
-        note=join(
-            [
-                f"read off the model up to step {last:g}",
-                None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS,
-                ladder.remark,
-            ]
-        ),
+        p=p,
+        notes=[f"read off the model up to step {last:g}", few, ladder.remark],
     )
-
-
-def _within(found: WorthFit, last: float) -> tuple[float | None, float | None]:
-    """The limits as far as steps were measured; beyond the last one an end is open."""
-    low = None if found.low is None or found.low < -last else min(found.low, last)
-    high = None if found.high is None or found.high > last else max(found.high, -last)
-    return low, high
-
-
-def _beyond(found: WorthFit) -> float:
-    """p of a worth of half a step, which a fault has to exceed; 1 where the value does not."""
-    if abs(found.value) <= FAULT:
-        return 1.0
-    return found.probability(float(np.sign(found.value)) * FAULT)
 
 
 def compared(worth: Estimate, crossing: Estimate) -> Estimate:
@@ -323,15 +291,11 @@ BEATS_PADDED = Metric(
     amount=Amount(lambda pairs, _: pairs.points, (0.0, 1.0), labelled=True),
     behind="wrong",
 )
-LENGTH_WORTH = Metric(
+LENGTH_WORTH = of_cue(
     "length_worth",
     "worth of length",
     "Steps of quality that twice as many words are worth: how much better the shorter text must be to win as "
     "often as not, from the joint fit of the ladder and the padded pairs.",
-    signed=True,
-    direction=ZERO,
-    unit="pair",
-    basis=OF_CUE,
 )
 
 
@@ -342,11 +306,8 @@ def length_estimates(context: EstimateContext, observations: Observations) -> li
         return []
     both = collect(observations.filter(stimuli=np.isin(observations.shown.probe, (LADDER, LENGTH_PROBE))))
     worth = single_worth(context.for_subgroup(cue=PADDED), both, PADDED)
-    return [
-        *(_share(context, padded, delta) for delta in np.unique(padded.delta).tolist()),
-        replace(worth, metric=LENGTH_WORTH.id),
-        *missing_rates(context, padded),
-    ]
+    shares = [_share(context, padded, delta) for delta in np.unique(padded.delta).tolist()]
+    return [*shares, replace(worth, metric=LENGTH_WORTH.id), *missing_rates(context, padded)]
 
 
 def _share(context: EstimateContext, padded: Pairs, delta: float) -> Estimate:
@@ -355,13 +316,9 @@ def _share(context: EstimateContext, padded: Pairs, delta: float) -> Estimate:
     if not choices.defined:
         return here.undefined(BEATS_PADDED, choices.reason, "call", choices.excluded)
     value, calls, lost = choices.mean.value, len(choices.points), sum(choices.excluded.values())
-    asked = calls + lost
-    share = here.estimate(
-        BEATS_PADDED,
-        Sample(calls, choices.pairs, choices.clusters, choices.excluded),
-        value=value,
-        intervals=(Interval("wilson_cluster", *choices.limits),),
-        bounds=(value * calls / asked, (value * calls + lost) / asked) if lost else None,
-        chance=CHANCE_OF_PAIRS,
-    )
+    asked, chance = calls + lost, CHANCE_OF_PAIRS
+    bounds = (value * calls / asked, (value * calls + lost) / asked) if lost else None
+    sample = Sample(calls, choices.pairs, choices.clusters, choices.excluded)
+    limits = (Interval("wilson_cluster", *choices.limits),)
+    share = here.estimate(BEATS_PADDED, sample, value=value, intervals=limits, bounds=bounds, chance=chance)
     return with_finding(share, here.limit(BEATS_PADDED))

@@ -13,7 +13,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct, numbered, widen
 from steelyard.metrics.estimate import DECIDES, Estimate, EstimateContext, Interval, Reason, Sample, Why
-from steelyard.metrics.pairs.columns import Pairs, excluded, readable
+from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.proportions import MERIT
 from steelyard.metrics.stats.intervals import Span, joint_reach
 from steelyard.metrics.stats.two_class import BalancedMean, youden_limits
@@ -54,16 +54,10 @@ class Choices:
     def of(cls, pairs: Pairs, alpha: float) -> Choices:
         rows = pairs.where(pairs.better > 0)
         seen = rows.readable
-        row, order = np.nonzero(seen)
-        return cls(
-            points=rows.points[seen],
-            better_first=(rows.better[row] == 1) == (order == 0),
-            unit=rows.unit[row],
-            clusters=len(distinct(rows.cluster[row])),
-            pairs=len(distinct(rows.pair[row])),
-            excluded=excluded(rows),
-            alpha=alpha,
-        )
+        row, _ = np.nonzero(seen)
+        clusters, units = (len(distinct(each[row])) for each in (rows.cluster, rows.pair))
+        points, first = rows.points[seen], rows.better_first[seen]
+        return cls(points, first, rows.unit[row], clusters, units, excluded(rows), alpha)
 
     @cached_property
     def mean(self) -> BalancedMean:
@@ -99,9 +93,8 @@ class Choices:
         decides = (self.mean.share_limits(1 - below)[0], self.mean.share_limits(1 - above)[1])
         intervals = deciding_intervals("wilson_cluster", self.limits, decides, self.by_chance, below + above)
         sample = Sample(len(self.points), self.pairs, self.clusters, self.excluded)
-        return context.estimate(
-            MERIT, sample, value=self.mean.value, intervals=intervals, chance=CHANCE_OF_PAIRS
-        )
+        value, chance = self.mean.value, CHANCE_OF_PAIRS
+        return context.estimate(MERIT, sample, value=value, intervals=intervals, chance=chance)
 
 
 def deciding_intervals(
@@ -196,10 +189,9 @@ def gain_over(context: EstimateContext, name: str, pairs: Pairs, other: Pairs, a
     """The difference in points from a baseline, on the calls that both answered."""
     here = context.for_subgroup(over=name)
     mine, theirs = _shared_rows(pairs, other)
-    better = pairs.better[mine]
-    both = readable(pairs.calls[mine]) & readable(other.calls[theirs]) & (better > 0)[:, None]
-    row, order = np.nonzero(both)
-    first = (better[row] == 1) == (order == 0)
+    both = pairs.readable[mine] & other.readable[theirs] & (pairs.better[mine] > 0)[:, None]
+    row, _ = np.nonzero(both)
+    first = pairs.better_first[mine][both]
     if np.all(first) or not np.any(first):
         return here.undefined(MERIT, ONE_SLOT if len(row) else NO_VERDICT, "call", excluded(pairs))
     points = [side.points[rows][both] for side, rows in ((pairs, mine), (other, theirs))]

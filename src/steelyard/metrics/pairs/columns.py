@@ -162,16 +162,18 @@ class Pairs:
 
     def wins(self, content: str) -> Mask:
         """Calls that choose this content, `u` or `v`, by row and order."""
-        won = (
-            (PairAnswer.FIRST, PairAnswer.SECOND) if content == "u" else (PairAnswer.SECOND, PairAnswer.FIRST)
-        )
-        return np.equal(self.calls, won)
+        first, second = PairAnswer.FIRST, PairAnswer.SECOND
+        return np.equal(self.calls, (first, second) if content == "u" else (second, first))
+
+    @property
+    def better_first(self) -> Mask:
+        """Where the better text stands in slot 1, by row and order."""
+        return np.stack([self.better == 1, self.better == 2], axis=1)
 
     @cached_property
     def wanted(self) -> Ints:
         """The answer that names the better text, by row and order; a tie where neither is better."""
-        first = np.stack([self.better == 1, self.better == 2], axis=1)
-        named = np.where(first, np.int64(PairAnswer.FIRST), np.int64(PairAnswer.SECOND))
+        named = np.where(self.better_first, np.int64(PairAnswer.FIRST), np.int64(PairAnswer.SECOND))
         return np.where(self.better[:, None] == 0, np.int64(PairAnswer.TIE), named)
 
     @cached_property
@@ -282,15 +284,13 @@ def tally(
     used = per_cluster > 0
     # Two calls that are one by construction count, and make nothing surer.
     copied = calls_per_trial == 1 and pairs.mirrored and bool(np.all(pairs.shown))
-    return Tally(
-        events=by_cluster(pairs, events)[used],
-        trials=per_cluster[used],
-        n_calls=int(per_cluster.sum()) * calls_per_trial,
-        n_units=len(distinct(pairs.pair[trials > 0])),
-        abstained=int(count_answers(pairs, PairAnswer.ABSTAINED)[trials > 0].sum()) if missing else 0,
-        copies=2 if copied else 1,
-        **(excluded(pairs) if missing else {}),
-    )
+    sums, copies = by_cluster(pairs, events)[used], 2 if copied else 1
+    calls, units = int(per_cluster.sum()) * calls_per_trial, len(distinct(pairs.pair[trials > 0]))
+    if not missing:
+        return Tally(sums, per_cluster[used], calls, units, copies=copies)
+    abstained = int(count_answers(pairs, PairAnswer.ABSTAINED)[trials > 0].sum())
+    lost = excluded(pairs)
+    return Tally(sums, per_cluster[used], calls, units, **lost, abstained=abstained, copies=copies)
 
 
 def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:
@@ -302,12 +302,8 @@ def missing_rates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were made."""
     calls = pairs.shown.sum(axis=1)
     ends = ((UNREADABLE_RATE, PairAnswer.UNREADABLE), (FAILED_RATE, PairAnswer.FAILED))
-    return [
-        proportion(
-            context, metric, tally(pairs, count_answers(pairs, end), calls, missing=False), reason=NO_CALLS
-        )
-        for metric, end in ends
-    ]
+    parts = ((metric, tally(pairs, count_answers(pairs, end), calls, missing=False)) for metric, end in ends)
+    return [proportion(context, metric, counts, reason=NO_CALLS) for metric, counts in parts]
 
 
 BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"

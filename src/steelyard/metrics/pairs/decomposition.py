@@ -19,15 +19,8 @@ from steelyard.core.arrays import Ints, Mask, weak_cache
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import NO_CALLS, Reason, Why
 from steelyard.metrics.metric import WHOLE_PAIRS, Limit, Metric
-from steelyard.metrics.pairs.columns import (
-    PairAnswer,
-    Pairs,
-    count_calls,
-    decided,
-    neither,
-    readable,
-    was_shown,
-)
+from steelyard.metrics.pairs import columns
+from steelyard.metrics.pairs.columns import PairAnswer, Pairs, decided, neither, readable
 
 SAME_QUALITY = ("same_subset",)
 """Kinds of pairs that are the same in quality and differ in nothing but words."""
@@ -153,7 +146,7 @@ class Decomposition:
 def decompose(pairs: Pairs) -> Decomposition:
     rows = _in_both_orders(pairs)
     # Counted by code and not by `decided`, so that the identity can fail.
-    commits = count_calls(rows, lambda codes: np.isin(codes, (PairAnswer.FIRST, PairAnswer.SECOND)))
+    commits = columns.count_calls(rows, lambda codes: np.isin(codes, (PairAnswer.FIRST, PairAnswer.SECOND)))
     result = Decomposition(rows, complete(rows), commits)
     result.check()
     return result
@@ -161,7 +154,7 @@ def decompose(pairs: Pairs) -> Decomposition:
 
 @weak_cache
 def _in_both_orders(pairs: Pairs) -> Pairs:
-    return pairs.where(was_shown(pairs.u_first) & was_shown(pairs.v_first))
+    return pairs.where(columns.was_shown(pairs.u_first) & columns.was_shown(pairs.v_first))
 
 
 @weak_cache

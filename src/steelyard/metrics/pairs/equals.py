@@ -12,21 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.core.text import plural, pluralize
+from steelyard.core.text import join_notes, plural, pluralize
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED, with_limit_word
 from steelyard.metrics.metric import LOW, WHOLE_PAIRS, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
-from steelyard.metrics.pairs.columns import (
-    Pairs,
-    by_construction,
-    excluded,
-    missing_rates,
-    share_of_calls,
-    tally,
-)
+from steelyard.metrics.pairs import columns
+from steelyard.metrics.pairs.columns import Pairs, excluded, share_of_calls, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
+    NO_PREFERENCE,
     ONE_SIDED_COMMIT,
     POSITIONAL_FALSE_PREFERENCE,
     SAME_QUALITY,
@@ -39,7 +34,7 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.flips import order_test
 from steelyard.metrics.pairs.slot import position_test, two_sided_counts
-from steelyard.metrics.proportions import DARK_CURRENT, designed_bounds, join, proportion
+from steelyard.metrics.proportions import DARK_CURRENT, designed_bounds, proportion
 
 RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",
@@ -63,6 +58,10 @@ TIE_RATE = Metric(
     event=lambda pairs: pairs.neither,
     by_step=True,
     over_kinds=True,
+)
+METRICS = (
+    *(RAW_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT),
+    *(OTHER_CONFLICT, NO_PREFERENCE),
 )
 
 POSITION, STABLE, ORDER = "position", "stable", "order"
@@ -94,12 +93,8 @@ def direction_estimates(
     # Decided calls in pairs that lack the other verdict, among the two calls of every pair.
     lonely = np.where(parts.complete, 0, parts.commits)
     counts = tally(parts.pairs, lonely, np.full(len(lonely), 2, dtype=np.int64), missing=False)
-    return [
-        *calls,
-        *_with_tests(cells, parts, family or {}),
-        *by_slot,
-        proportion(context, OTHER_CONFLICT, counts),
-    ]
+    conflict = proportion(context, OTHER_CONFLICT, counts)
+    return [*calls, *_with_tests(cells, parts, family or {}), *by_slot, conflict]
 
 
 def tie_rate(context: EstimateContext, pairs: Pairs) -> Estimate:
@@ -114,7 +109,7 @@ def _with_tests(
         # Both orders have one verdict by construction, so that a stable winner shows no preference.
         stable, *others = cells
         unread = replace(stable, status=None, chance=None, calls_needed=None, reading=ONE_VERDICT)
-        return [replace(unread, note=join([stable.note, ONE_VERDICT])), *others]
+        return [replace(unread, note=join_notes([stable.note, ONE_VERDICT])), *others]
     found = position_test(parts)
     tests = {
         STABLE_CROSS_SENSITIVITY.id: (STABLE_CROSS_SENSITIVITY, "stable excess", STABLE, found.stable_p),
@@ -132,17 +127,15 @@ def _with_test(
     cell = replace(cell, p=test.unadjusted_p, p_corrected=test.adjusted_p)
     if cell.status != FLAGGED or test.is_significant:
         return cell
-    note = join([cell.note, f"beyond the limit, as independent calls would be: {words} {test.format()}"])
+    by_chance = f"beyond the limit, as independent calls would be: {words} {test.format()}"
+    note = join_notes([cell.note, by_chance])
     return with_limit_word(replace(cell, reading=BY_CHANCE, note=note), limit.allowed)
 
 
 def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
     dropped = len(pairs) - len(parts.pairs)
-    return (
-        [f"{pluralize(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
-        if dropped
-        else []
-    )
+    note = f"{pluralize(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"
+    return [note] if dropped else []
 
 
 def cell_estimate(
@@ -160,18 +153,13 @@ def cell_estimate(
     `cells` is the number of cells for which the interval holds at once.
     """
     if parts.pairs.mirrored and cell in SPLIT:
-        return by_construction(context, metric, parts.pairs, "pair")
+        return columns.by_construction(context, metric, parts.pairs, "pair")
     rows = parts.cell(cell) if slot is None else parts.in_slot(cell, slot)
     counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
+    bounds = designed_bounds(counts.k, parts.possible(cell, slot), len(parts.pairs))
+    chance = chance_lines(parts).get((cell, slot))
     return proportion(
-        context,
-        metric,
-        counts,
-        unit="pair",
-        cells=cells,
-        bounds=designed_bounds(counts.k, parts.possible(cell, slot), len(parts.pairs)),
-        chance=chance_lines(parts).get((cell, slot)),
-        notes=notes,
+        context, metric, counts, unit="pair", cells=cells, bounds=bounds, chance=chance, notes=notes
     )
 
 
@@ -197,4 +185,4 @@ def vacuum_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     for kind in np.unique(pairs.kind).tolist():
         parts.append((context.for_subgroup(kind=kind), pairs.where(pairs.kind == kind)))
     dark = [proportion(here, DARK_CURRENT, share_of_calls(rows, DARK_CURRENT)) for here, rows in parts]
-    return [*dark, *missing_rates(context, pairs)]
+    return [*dark, *columns.missing_rates(context, pairs)]

@@ -28,14 +28,7 @@ from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded
 from steelyard.metrics.pairs.decomposition import DECLARED, SAME_QUALITY
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, first_replicates
-from steelyard.metrics.proportions import (
-    NO_SPREAD,
-    ONE_CLUSTER,
-    join,
-    proportion,
-    sample_of,
-    with_difference_word,
-)
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, proportion, sample_of, with_difference_word
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
 from steelyard.metrics.stats.sample_size import calls_to_decide
@@ -146,11 +139,8 @@ def _sums(generator: np.random.Generator, values: Floats, chances: Floats, pairs
             totals += values[np.minimum(deal, len(values) - 1)]
         return totals
     block = max(1, _BLOCK // len(values))
-    parts = [
-        generator.multinomial(pairs, chances, size=min(block, draws - start)) @ values
-        for start in range(0, draws, block)
-    ]
-    return np.concatenate(parts)
+    sizes = (min(block, draws - start) for start in range(0, draws, block))
+    return np.concatenate([generator.multinomial(pairs, chances, size) @ values for size in sizes])
 
 
 def _deals(won: Ints, first: int) -> tuple[Floats, Floats]:
@@ -222,7 +212,8 @@ def _per_pair(share: Callable[[Flips], Floats]) -> Amount:
     return Amount(of, side=side)
 
 
-REPEAT_FLIP_RATE = Metric(
+_of_flips = partial(Metric, basis=COMPARED)
+REPEAT_FLIP_RATE = _of_flips(
     "repeat_flip_rate",
     "repeat flips",
     "Two calls on a pair in the same order that name different winners: noise alone.",
@@ -232,17 +223,15 @@ REPEAT_FLIP_RATE = Metric(
     amount=_per_pair(lambda flips: flips.repeat_flips / flips.repeat),
     kinds=(*SAME_QUALITY, NATURAL),
     behind="flip",
-    basis=COMPARED,
 )
-SWAP_FLIP_RATE = Metric(
+SWAP_FLIP_RATE = _of_flips(
     "swap_flip_rate",
     "swap flips",
     "Two calls on a pair in opposite orders that name different winners.",
     plain="changes when swapped",
     behind="flip",
-    basis=COMPARED,
 )
-FLIP_EXCESS = Metric(
+FLIP_EXCESS = _of_flips(
     "flip_excess",
     meaning="Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
     plain="changes by order alone",
@@ -251,8 +240,8 @@ FLIP_EXCESS = Metric(
     unit="pair",
     amount=_per_pair(lambda flips: flips.excess),
     kinds=(*SAME_QUALITY, NATURAL),
-    basis=COMPARED,
 )
+METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
 
 UNIT = "comparison"
 NO_NOISE = (
@@ -280,16 +269,12 @@ def flip_estimates(
     if not len(flips.cluster):
         return []
     cluster = numbered(flips.cluster)[1]
-    repeat, swap = (
-        Tally(
-            np.bincount(cluster, weights=events).astype(np.int64),
-            np.bincount(cluster, weights=trials).astype(np.int64),
-            n_calls=int(flips.calls.sum()),
-            n_units=len(flips.cluster),
-            **excluded(pairs),
-        )
-        for events, trials in ((flips.repeat_flips, flips.repeat), (flips.swap_flips, flips.swap))
-    )
+
+    def tally(*columns: Ints) -> Tally:
+        events, trials = (np.bincount(cluster, weights=column).astype(np.int64) for column in columns)
+        return Tally(events, trials, int(flips.calls.sum()), len(flips.cluster), **excluded(pairs))
+
+    repeat, swap = tally(flips.repeat_flips, flips.repeat), tally(flips.swap_flips, flips.swap)
     repeats, swaps, between = flip_bounds(count_flips(pairs))
     test = adjusted or AdjustedTest.single(relabelling_p(flips, context.permutation_seed(FLIP_EXCESS.id)))
     return [
@@ -317,7 +302,7 @@ def _excess(
         bounds=bounds,
         chance=0.0,
         minimum_detectable=means.detectable if informative else None,
-        note=join([f"relabelling test {test.format()}", None if repeat.k else NO_NOISE, remark]),
+        notes=[f"relabelling test {test.format()}", None if repeat.k else NO_NOISE, remark],
         p=test.unadjusted_p if declared else None,
         p_corrected=test.adjusted_p if declared else None,
     )

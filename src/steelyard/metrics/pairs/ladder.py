@@ -15,31 +15,16 @@ from math import inf, isinf
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.metric import CLIMBS, Basis, Ends, Limit, Metric, ShownAs, climbs, step
-from steelyard.metrics.pairs.columns import (
-    Pairs,
-    by_cluster,
-    excluded,
-    missing_rates,
-    on_ladder,
-    share_of_calls,
-    steps,
-    tally,
-)
-from steelyard.metrics.pairs.equals import ORDER, direction_estimates, equals_tests, tie_rate
-from steelyard.metrics.pairs.flips import flip_estimates
-from steelyard.metrics.pairs.length import FILLER, length_lean
-from steelyard.metrics.pairs.signal_detection import dprime_estimates
-from steelyard.metrics.pairs.slot import (
-    DECLARED_PROTOCOL,
-    Count,
-    SlotCounts,
-    imbalance_note,
-    net_slot_preference,
-    with_slot_imbalance,
-)
-from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
+from steelyard.metrics.pairs import columns, equals, flips, slot
+from steelyard.metrics.pairs.columns import Pairs, excluded, on_ladder, share_of_calls, steps, tally
+from steelyard.metrics.pairs.equals import ORDER, TIE_RATE, tie_rate
+from steelyard.metrics.pairs.length import FILLER, LENGTH_LEAN, length_lean
+from steelyard.metrics.pairs.signal_detection import DPRIME, DPRIME_2AFC, dprime_estimates
+from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, NET_SLOT_PREFERENCE, Count, net_slot_preference
+from steelyard.metrics.proportions import FAILED_RATE, ONE_CLUSTER, UNREADABLE_RATE, proportion
 from steelyard.metrics.stats.clusters import Tally, resample, tail, wilson_cluster
 
 _of_steps = partial(Metric, by_step=True, basis=CLIMBS)
@@ -78,15 +63,17 @@ WRONG_CHOICE = _of_steps(
 )
 
 
+UNDECIDED = "no call of this condition was decided"
+
+
 def sensitivity_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
 
     def right_of_decided(rows: Pairs) -> Tally:
         return tally(rows, rows.right.sum(axis=1), rows.reports.sum(axis=1))
 
-    undecided = "no call of this condition was decided"
     return [
         target_sensitivity(context, pairs),
-        _share(context, NONTIE_ACCURACY, pairs, right_of_decided, reason=undecided),
+        _share(context, NONTIE_ACCURACY, pairs, right_of_decided, reason=UNDECIDED),
         proportion(context, MISS_BY_TIE, share_of_calls(pairs, MISS_BY_TIE)),
         _share(context, WRONG_CHOICE, pairs),
         tie_rate(context, pairs),
@@ -107,17 +94,15 @@ def _share(
     """A share of right or wrong choices; where slots are uneven, it says what the other one could change."""
     count = count or partial(share_of_calls, metric=metric)
     estimate = proportion(context, metric, count(pairs), reason=reason)
-    return with_slot_imbalance(estimate, context.limit(metric), pairs, count)
+    return slot.with_slot_imbalance(estimate, context.limit(metric), pairs, count)
 
 
 def by_base_level(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
-    qualities = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
-    return [
-        target_sensitivity(
-            context.for_subgroup(base_level=step(quality)), pairs.where(pairs.base_level == quality)
-        )
-        for quality in qualities
-    ]
+    estimates = []
+    for quality in np.unique(pairs.base_level[~np.isnan(pairs.base_level)]):
+        here = context.for_subgroup(base_level=step(quality))
+        estimates.append(target_sensitivity(here, pairs.where(pairs.base_level == quality)))
+    return estimates
 
 
 DELTA75 = Metric(
@@ -191,20 +176,16 @@ def delta75(context: EstimateContext, pairs: Pairs) -> Estimate:
     table = _Table(ladder, readable_calls)
     if not len(table.deltas):
         return context.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
-    for slots in (SlotCounts(ladder.where(ladder.delta == delta)) for delta in table.deltas):
+    for slots in (slot.SlotCounts(ladder.where(ladder.delta == delta)) for delta in table.deltas):
         if slots.share >= THRESHOLD:
-            return context.undefined(DELTA75, imbalance_note(slots.calls), excluded=excluded(ladder))
+            return context.undefined(DELTA75, slot.imbalance_note(slots.calls), excluded=excluded(ladder))
     point = float(thresholds(table.deltas, table.correct.sum(0), table.calls.sum(0)))
     interval, remark = table.interval(context.bootstrap_seed(DELTA75.id))
     units = len(distinct(ladder.pair[readable_calls > 0]))
-    return context.estimate(
-        DELTA75,
-        Sample(int(readable_calls.sum()), units, len(table.calls), excluded(ladder)),
-        value=table.clamp(point),
-        intervals=(interval,),
-        censored="left" if point == -inf else "right" if point == inf else None,
-        note=join([table.describe(point), remark]),
-    )
+    sample = Sample(int(readable_calls.sum()), units, len(table.calls), excluded(ladder))
+    value, end = table.clamp(point), "left" if point == -inf else "right" if point == inf else None
+    notes = [table.describe(point), remark]
+    return context.estimate(DELTA75, sample, notes, value=value, intervals=(interval,), censored=end)
 
 
 class _Table:
@@ -213,12 +194,12 @@ class _Table:
         self.deltas = np.array(measured, dtype=np.float64)
         at_steps = ladder.delta[:, None] == self.deltas
         correct, calls = (column[:, None] * at_steps for column in (ladder.right.sum(axis=1), readable_calls))
-        self.by_step = [tally(ladder, *columns) for columns in zip(correct.T, calls.T, strict=True)]
+        self.by_step = [tally(ladder, *counts) for counts in zip(correct.T, calls.T, strict=True)]
         sums = [
-            np.array([by_cluster(ladder, column) for column in columns.T], dtype=np.int64)
+            np.array([columns.by_cluster(ladder, column) for column in counts.T], dtype=np.int64)
             .reshape(len(measured), len(ladder.clusters))
             .T
-            for columns in (correct, calls)
+            for counts in (correct, calls)
         ]
         used = sums[1].sum(axis=1) > 0
         self.correct, self.calls = sums[0][used], sums[1][used]
@@ -253,11 +234,8 @@ class _Table:
 
     def _open(self, method: str, low: Floats, high: Floats) -> Interval:
         """An end that lies outside the measured steps on its own side is no limit."""
-        return Interval(
-            method,
-            None if low == -inf else self.clamp(float(low)),
-            None if high == inf else self.clamp(float(high)),
-        )
+        first = None if low == -inf else self.clamp(float(low))
+        return Interval(method, first, None if high == inf else self.clamp(float(high)))
 
 
 PADDED_PREFERENCE = Metric(
@@ -265,6 +243,11 @@ PADDED_PREFERENCE = Metric(
     meaning="Decided calls that choose the text padded with filler; a judge blind to padding shows 0.50.",
     plain="prefers padding",
     basis=Basis(ends=Ends.CHOICE),
+)
+METRICS = (
+    *(*equals.METRICS, NET_SLOT_PREFERENCE, *flips.METRICS, PADDED_PREFERENCE, LENGTH_LEAN),
+    *(TARGET_SENSITIVITY, NONTIE_ACCURACY, MISS_BY_TIE, WRONG_CHOICE, DELTA75, DPRIME, DPRIME_2AFC),
+    *(TIE_RATE, UNREADABLE_RATE, FAILED_RATE),
 )
 
 
@@ -279,12 +262,8 @@ def ladder_estimates(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
         estimates += by_base_level(here, rows)
         estimates += dprime_estimates(here, rows)
     pooled = target_sensitivity(context, ladder)
-    return [
-        *estimates,
-        replace(pooled, note=join(["all steps together", pooled.note])),
-        delta75(context, pairs),
-        *missing_rates(context, pairs),
-    ]
+    pooled = replace(pooled, note=join_notes(["all steps together", pooled.note]))
+    return [*estimates, pooled, delta75(context, pairs), *columns.missing_rates(context, pairs)]
 
 
 def _equals(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
@@ -299,13 +278,13 @@ def _equals(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
             continue
         here = context.for_subgroup(delta=0, kind=kind)
         declared = same and context.group["protocol"] == DECLARED_PROTOCOL
-        family = equals_tests(here, rows) if declared else {}
-        estimates += direction_estimates(here, rows, family)
+        family = equals.equals_tests(here, rows) if declared else {}
+        estimates += equals.direction_estimates(here, rows, family)
         if same:
             estimates.append(net_slot_preference(here, rows, family=family))
         if declared:
             others = len(family)
-            estimates += flip_estimates(here, rows, family.get(ORDER))
+            estimates += flips.flip_estimates(here, rows, family.get(ORDER))
         if kind == FILLER:
             estimates.append(padded_preference(here, rows))
             # The second content is the padded one.
@@ -315,11 +294,5 @@ def _equals(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
 
 
 def padded_preference(context: EstimateContext, pairs: Pairs) -> Estimate:
-    return proportion(
-        context,
-        PADDED_PREFERENCE,
-        tally(pairs, pairs.wins("v").sum(axis=1), pairs.reports.sum(axis=1)),
-        chance=0.5,
-        reason="no call of this condition was decided",
-        notes=["of decided calls"],
-    )
+    counts, notes = tally(pairs, pairs.wins("v").sum(axis=1), pairs.reports.sum(axis=1)), ["of decided calls"]
+    return proportion(context, PADDED_PREFERENCE, counts, chance=0.5, reason=UNDECIDED, notes=notes)

@@ -20,7 +20,7 @@ from steelyard.metrics.findings import MARGIN, SURE
 from steelyard.metrics.metric import LEFT_OUT, ZERO, Amount, Lengths, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import Pairs, excluded, tally
-from steelyard.metrics.proportions import join, proportion, sampling_notes, with_difference_word
+from steelyard.metrics.proportions import proportion, sampling_notes, with_difference_word
 from steelyard.metrics.stats.directional_bias import DirectionalBias
 from steelyard.metrics.stats.intervals import clipped
 from steelyard.stimuli.original import NATURAL
@@ -110,9 +110,7 @@ def length_lean(
         minimum_detectable=bias.detectable,
         p=None if test is None else p,
         p_corrected=None if test is None else test.adjusted_p,
-        note=join(
-            [(test or AdjustedTest.single(p)).format(), f"margin {MARGIN:g}", *sampling_notes(clusters)]
-        ),
+        notes=[(test or AdjustedTest.single(p)).format(), f"margin {MARGIN:g}", *sampling_notes(clusters)],
     )
     if test is None:
         return estimate
@@ -130,9 +128,8 @@ def longer_chosen(context: EstimateContext, pairs: Pairs, longer: Ints, labelled
     known = labelled[longer > 0] & (rows.better > 0)
     chance = float(np.mean(rows.better[known] == long[known])) if known.any() else None
     reason = None if counts.n else NO_VERDICTS if len(rows) else SAME_LENGTH
-    return proportion(
-        context, LONGER_CHOSEN, counts, chance=chance, reason=reason, notes=["of decided calls"]
-    )
+    notes = ["of decided calls"]
+    return proportion(context, LONGER_CHOSEN, counts, chance=chance, reason=reason, notes=notes)
 
 
 def longer_of(pairs: Pairs, longer: Mapping[str, int]) -> Ints:
@@ -163,6 +160,5 @@ def _bias(pairs: Pairs, longer: Ints, fill: float | None) -> DirectionalBias:
     wanted = _wanted(pairs.better[first], longer[first])
     used = calls > 0
     mean: Floats = sums[used] / calls[used]
-    return DirectionalBias(
-        mean, wanted[used], pairs.cluster[first][used], np.rint(calls[used]).astype(np.int64)
-    )
+    counts = np.rint(calls[used]).astype(np.int64)
+    return DirectionalBias(mean, wanted[used], pairs.cluster[first][used], counts)

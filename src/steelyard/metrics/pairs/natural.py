@@ -15,48 +15,36 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
+from steelyard.metrics import proportions
 from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE, with_finding, with_word_over
 from steelyard.metrics.metric import HIGH, LOW, WHOLE_PAIRS, Metric
 from steelyard.metrics.multiplicity import AdjustedTest, adjust_for_multiplicity
-from steelyard.metrics.pairs.columns import (
-    PairAnswer,
-    Pairs,
-    as_tie,
-    excluded,
-    missing_rates,
-    share_of_calls,
-    tally,
-)
+from steelyard.metrics.pairs import columns, equals
+from steelyard.metrics.pairs.columns import PairAnswer, Pairs, excluded, share_of_calls, tally
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
     POSITIONAL_FALSE_PREFERENCE,
-    SLOTS,
     STABLE_CROSS_SENSITIVITY,
     decompose,
     positional,
     stable,
     undecomposed,
 )
-from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
+from steelyard.metrics.pairs.equals import ORDER, POSITION, TIE_RATE
+from steelyard.metrics.pairs.flips import METRICS as OF_FLIPS
 from steelyard.metrics.pairs.flips import flip_estimates
-from steelyard.metrics.pairs.length import length_lean, longer_chosen, longer_of
+from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN, length_lean, longer_chosen, longer_of
 from steelyard.metrics.pairs.slot import (
     DECLARED_PROTOCOL,
+    NET_SLOT_PREFERENCE,
+    SlotCounts,
     net_slot_preference,
     position_test,
     with_slot_imbalance,
 )
-from steelyard.metrics.proportions import (
-    ACCURACY,
-    KAPPA,
-    ONE_CLUSTER,
-    designed_bounds,
-    join,
-    limit_note,
-    proportion,
-)
+from steelyard.metrics.proportions import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE, proportion
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.two_class import LimitTest
@@ -74,28 +62,23 @@ def kappa(context: EstimateContext, pairs: Pairs, lacking: str) -> Estimate:
         return context.undefined(KAPPA, NO_VERDICTS if len(pairs) else lacking, "call", excluded(pairs))
     if not np.any(pairs.better > 0):
         return context.undefined(KAPPA, "people call every pair a tie", "call", excluded(pairs))
-    table = _table(pairs, as_tie(pairs.calls), answers)
+    table = _table(pairs, columns.as_tie(pairs.calls), answers)
     if np.count_nonzero(table.sum((0, 2))) < 2:
         reason = "what people chose stood in the same slot in every call"
         return context.undefined(KAPPA, reason, "call", excluded(pairs))
     beyond = _beyond(table)
     limit = context.limit(KAPPA)
     clusters, units = pairs.n_clusters, len(distinct(pairs.pair[answers.any(axis=1)]))
-    figure = context.estimate(
-        KAPPA,
-        Sample(beyond.calls, units, clusters, excluded(pairs)),
-        value=beyond.value,
-        intervals=(Interval(beyond.method, *beyond.limits(SURE)),),
-        chance=0.0,
-        note=join([limit_note(limit), ONE_CLUSTER if clusters < 2 else None]),
-    )
+    sample = Sample(beyond.calls, units, clusters, excluded(pairs))
+    intervals = (Interval(beyond.method, *beyond.limits(SURE)),)
+    notes = [proportions.limit_note(limit), proportions.ONE_CLUSTER if clusters < 2 else None]
+    figure = context.estimate(KAPPA, sample, notes, value=beyond.value, intervals=intervals, chance=0.0)
     if limit is None:
         return figure
     seen = replace(with_finding(replace(figure, excluded={}), limit), excluded=figure.excluded)
     # The calls without a verdict, as if each had been another than people's choice, or that choice.
-    other = np.where(
-        pairs.wanted == PairAnswer.FIRST, np.int64(PairAnswer.SECOND), np.int64(PairAnswer.FIRST)
-    )
+    first, second = np.int64(PairAnswer.FIRST), np.int64(PairAnswer.SECOND)
+    other = np.where(pairs.wanted == first, second, first)
     lost = pairs.lost_calls
     given = (other, pairs.wanted) if lost.any() else ()
     cases = [_beyond(table + _table(pairs, each, lost)).limits(SURE) for each in given]
@@ -155,6 +138,10 @@ CELLS: dict[Metric, tuple[Metric, int | None]] = {
     NO_PREFERENCE: (NO_PREFERENCE, None),
 }
 """Each cell of natural pairs as a cell of the decomposition, and the slot that its decided calls name."""
+METRICS = (
+    *(ACCURACY, ACCURACY_BOTH, KAPPA, *CELLS, NET_SLOT_PREFERENCE, LENGTH_LEAN, LONGER_CHOSEN),
+    *(*OF_FLIPS, TIE_RATE, UNREADABLE_RATE, FAILED_RATE),
+)
 
 NO_GOLD = "no pair says which text is better"
 
@@ -167,9 +154,8 @@ def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, AdjustedTest]:
     """
     if DECLARED_PROTOCOL in prompts:
         return {}
-    return adjust_for_multiplicity(
-        {name: position_test(decompose(pairs)).p for name, pairs in prompts.items()}
-    )
+    p_values = {name: position_test(decompose(pairs)).p for name, pairs in prompts.items()}
+    return adjust_for_multiplicity(p_values)
 
 
 def natural_estimates(
@@ -185,18 +171,18 @@ def natural_estimates(
     longer text of each pair by its name, 1 for u and 2 for v.
     """
     declared = context.protocol == DECLARED_PROTOCOL
-    family = equals_tests(context, pairs, (POSITION, ORDER)) if declared else {}
+    family = equals.equals_tests(context, pairs, (POSITION, ORDER)) if declared else {}
     return [
         *_cells(context, pairs),
         net_slot_preference(context, pairs, among_prompts, family),
         *flip_estimates(context, pairs, family.get(ORDER)),
-        tie_rate(context, pairs),
+        equals.tie_rate(context, pairs),
         _accuracy(context, labelled),
         *(_accuracy_in_slot(context, labelled, slot) for slot in (1, 2)),
         _accuracy_both(context, labelled),
         kappa(context, labelled, NO_GOLD),
         *_length(context, pairs, labelled, longer or {}, len(family) if declared else None),
-        *missing_rates(context, pairs),
+        *columns.missing_rates(context, pairs),
     ]
 
 
@@ -209,9 +195,9 @@ def _cells(context: EstimateContext, pairs: Pairs) -> list[Estimate]:
     if not parts.complete.any():
         why, missing = undecomposed(pairs, parts), excluded(pairs)
         return [context.undefined(metric, why, "pair", missing) for metric in CELLS]
-    notes = left_out(pairs, parts)
+    notes = equals.left_out(pairs, parts)
     return [
-        cell_estimate(context, metric, parts, cell, slot, cells=len(CELLS), notes=notes)
+        equals.cell_estimate(context, metric, parts, cell, slot, cells=len(CELLS), notes=notes)
         for metric, (cell, slot) in CELLS.items()
     ]
 
@@ -237,11 +223,8 @@ def _accuracy(context: EstimateContext, pairs: Pairs) -> Estimate:
 
 def _accuracy_in_slot(context: EstimateContext, pairs: Pairs, slot: int) -> Estimate:
     rows = pairs.where(pairs.better > 0)
-    codes: Ints = np.where(rows.better == slot, rows.u_first, rows.v_first)
-    # One call per row: the other order is taken away, so that its missing verdicts do not count here.
-    calls = replace(rows, u_first=codes, v_first=np.full(len(rows), PairAnswer.ABSENT, dtype=np.int64))
     reason = None if len(rows) else "no pair has a better text" if len(pairs) else NO_GOLD
-    counts = tally(calls, codes == SLOTS[slot], calls.readable[:, 0])
+    counts = share_of_calls(SlotCounts(rows).parts[slot - 1], ACCURACY)
     return proportion(context.for_subgroup(slot=slot), ACCURACY, counts, reason=reason)
 
 
@@ -254,7 +237,6 @@ def _accuracy_both(context: EstimateContext, pairs: Pairs) -> Estimate:
     counts = tally(parts.pairs, u & v, parts.complete, calls_per_trial=2)
     lost_u, lost_v = ~parts.pairs.readable.T
     possible = int(np.count_nonzero(~parts.complete & (u | lost_u) & (v | lost_v)))
-    bounds = designed_bounds(counts.k, possible, len(parts.pairs))
-    return proportion(
-        context, ACCURACY_BOTH, counts, unit="pair", bounds=bounds, notes=left_out(pairs, parts)
-    )
+    bounds = proportions.designed_bounds(counts.k, possible, len(parts.pairs))
+    notes = equals.left_out(pairs, parts)
+    return proportion(context, ACCURACY_BOTH, counts, unit="pair", bounds=bounds, notes=notes)

@@ -25,18 +25,9 @@ from steelyard.core.arrays import Floats, Ints
 from steelyard.core.text import plural, pluralize
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import Basis, Metric, climbs, step
-from steelyard.metrics.pairs.columns import (
-    PairAnswer,
-    Pairs,
-    by_cluster,
-    excluded,
-    neither,
-    on_ladder,
-    readable,
-    steps,
-    tally,
-)
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, sample_of
+from steelyard.metrics.pairs.columns import PairAnswer, Pairs, by_cluster, excluded, on_ladder, steps, tally
+from steelyard.metrics.pairs.slot import SlotCounts
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, sample_of
 from steelyard.metrics.stats.clusters import (
     Tally,
     assumed_size,
@@ -110,45 +101,34 @@ def dprime(context: EstimateContext, pairs: Pairs) -> Estimate:
         )
         edge = None if grows and falls else "right" if grows else "left"
         bound = "an answer that never or always came: held by the log-linear correction, so a bound"
-    return context.estimate(
-        DPRIME,
-        sample_of(hits),
-        value=float(separation(totals)),
-        intervals=intervals,
-        censored=edge,
-        note=join([bound, alike, ONE_CLUSTER if hits.n_clusters == 1 else None]),
-    )
+    notes = [bound, alike, ONE_CLUSTER if hits.n_clusters == 1 else None]
+    value = float(separation(totals))
+    return context.estimate(DPRIME, sample_of(hits), notes, value=value, intervals=intervals, censored=edge)
 
 
 def _saturated(totals: Ints) -> tuple[bool, bool]:
     """Whether, in some cut, only the correction keeps d′ from growing, or from falling."""
     said_1, tied_1, calls_1, said_2, tied_2, calls_2 = (int(count) for count in totals)
     cuts = ((said_1, said_2), (said_1 + tied_1, said_2 + tied_2))
-    return (
-        any(first == calls_1 or second == 0 for first, second in cuts),
-        any(first == 0 or second == calls_2 for first, second in cuts),
-    )
+    grows = any(first == calls_1 or second == 0 for first, second in cuts)
+    return grows, any(first == 0 or second == calls_2 for first, second in cuts)
 
 
 def slot_counts(pairs: Pairs) -> Ints:
     """Per cluster: said 1, tied, calls with the better candidate in slot 1; the same with it in slot 2."""
-    u_better = pairs.better == 1
-    in_first = np.where(u_better, pairs.u_first, pairs.v_first)
-    in_second = np.where(u_better, pairs.v_first, pairs.u_first)
-    columns = [
-        by_cluster(pairs, column)
-        for codes in (in_first, in_second)
-        for column in (codes == PairAnswer.FIRST, neither(codes), readable(codes))
+    counts = [
+        by_cluster(pairs, column.sum(axis=1))
+        for part in SlotCounts(pairs).parts
+        for column in (part.calls == PairAnswer.FIRST, part.neither, part.readable)
     ]
-    table = np.stack(columns, axis=1)
+    table = np.stack(counts, axis=1)
     return table[(table[:, 2] + table[:, 5]) > 0]
 
 
 def separation(totals: Ints | Floats) -> Floats:
     """d′ along the last axis (six counts as in `slot_counts`), the mean of the two cuts."""
-    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = np.moveaxis(
-        np.asarray(totals, dtype=np.float64), -1, 0
-    )
+    table = np.moveaxis(np.asarray(totals, dtype=np.float64), -1, 0)
+    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = table
 
     def cut(first: Floats, second: Floats) -> Floats:
         one, other = (first + 0.5) / (calls_1 + 1), (second + 0.5) / (calls_2 + 1)
@@ -190,10 +170,8 @@ def _cut(first: Ints, first_calls: Ints, second: Ints, second_calls: Ints) -> Sp
     )
     together = residual_correlation(hits, -alarms, unknown=1.0)
     value = hit - alarm
-    return (
-        value - joint_reach(hit - low_hit, high_alarm - alarm, together),
-        value + joint_reach(high_hit - hit, alarm - low_alarm, together),
-    )
+    below = joint_reach(hit - low_hit, high_alarm - alarm, together)
+    return value - below, value + joint_reach(high_hit - hit, alarm - low_alarm, together)
 
 
 def _scaled(events: Ints, calls: Ints) -> tuple[float, float, float]:
@@ -250,7 +228,7 @@ def protocol_shift(context: EstimateContext, rate: Rate, base: Pairs, other: Pai
             after.k / asked[1] - (before.k + before.missing) / asked[0],
             (after.k + after.missing) / asked[1] - before.k / asked[0],
         ),
-        note=join([f"{rate.words} {before.k}/{before.n} → {after.k}/{after.n}", *notes]),
+        notes=[f"{rate.words} {before.k}/{before.n} → {after.k}/{after.n}", *notes],
     )
 
 
@@ -278,8 +256,8 @@ def _by_cluster(rate: Rate, base: Pairs, other: Pairs) -> Ints:
     """Events and calls under the other protocol, then under base, one line per cluster."""
     sides = []
     for rows in (other, base):
-        columns = by_cluster(rows, rate.events(rows)), by_cluster(rows, rows.readable.sum(axis=1))
-        counts = zip(*(column.tolist() for column in columns), strict=True)
+        sums = by_cluster(rows, rate.events(rows)), by_cluster(rows, rows.readable.sum(axis=1))
+        counts = zip(*(column.tolist() for column in sums), strict=True)
         sides.append({name: (k, n) for name, (k, n) in zip(sorted(rows.clusters), counts, strict=True) if n})
     names = sorted({*sides[0], *sides[1]})
     return np.array([[count for side in sides for count in side.get(name, (0, 0))] for name in names])
@@ -287,12 +265,12 @@ def _by_cluster(rate: Rate, base: Pairs, other: Pairs) -> Ints:
 
 def _by_pair(rate: Rate, base: Pairs, other: Pairs) -> Ints:
     size = max(len(base.names), len(other.names))
-    columns = [
+    sums = [
         np.bincount(rows.pair, weights=column, minlength=size)
         for rows in (other, base)
         for column in (rate.events(rows), rows.readable.sum(axis=1))
     ]
-    return np.rint(np.stack(columns, axis=1)).astype(np.int64)
+    return np.rint(np.stack(sums, axis=1)).astype(np.int64)
 
 
 def _paired(

@@ -15,14 +15,14 @@ from math import lgamma, log, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, weak_cache
-from steelyard.core.text import pluralize
+from steelyard.core.text import join_notes, pluralize
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import CLEAR, MARGIN, SURE, judge_limit, with_limit_word
 from steelyard.metrics.metric import WHOLE_PAIRS, ZERO, Amount, Limit, Metric
 from steelyard.metrics.multiplicity import AdjustedTest
 from steelyard.metrics.pairs.columns import PairAnswer, Pairs, by_cluster, by_construction, excluded, tally
 from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, stable, undecomposed
-from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds, with_difference_word
+from steelyard.metrics.proportions import ONE_CLUSTER, share_bounds, with_difference_word
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, effective_size, wilson_cluster
 from steelyard.metrics.stats.distributions import normal_quantile, t_quantile
 from steelyard.metrics.stats.intervals import (
@@ -76,13 +76,9 @@ def _position_test(complete: Pairs) -> PositionTest:
     balance = slot_balance(complete)
     by_clusters = complete.n_clusters >= ENOUGH_CLUSTERS
     sums = by_cluster(complete, balance) if by_clusters else by_pair(complete, balance)
-    return PositionTest(
-        total=int(balance.sum()),
-        calls=2 * len(complete),
-        p=sign_flip(sums),
-        flipped=CLUSTERS if by_clusters else PAIRS,
-        stable_p=stable_excess(*two_sided_counts(complete)),
-    )
+    p, stable_p = sign_flip(sums), stable_excess(*two_sided_counts(complete))
+    flipped = CLUSTERS if by_clusters else PAIRS
+    return PositionTest(int(balance.sum()), 2 * len(complete), p, flipped, stable_p)
 
 
 def by_pair(pairs: Pairs, column: Ints) -> Ints:
@@ -92,9 +88,8 @@ def by_pair(pairs: Pairs, column: Ints) -> Ints:
 def two_sided_counts(complete: Pairs) -> tuple[int, int, int]:
     """Pairs that name slot 1 twice, stable pairs, slot 2 twice; the first replicate of each pair."""
     once = complete.where(first_replicates(complete))
-    first, second = (
-        int(np.all(once.calls == slot, axis=1).sum()) for slot in (PairAnswer.FIRST, PairAnswer.SECOND)
-    )
+    slots = PairAnswer.FIRST, PairAnswer.SECOND
+    first, second = (int(np.all(once.calls == slot, axis=1).sum()) for slot in slots)
     return first, int(stable(once).sum()), second
 
 
@@ -244,14 +239,12 @@ def net_slot_preference(
         bounds=((known - missing) / asked, (known + missing) / asked),
         chance=0.0,
         minimum_detectable=units.detectable,
-        note=join(
-            [
-                f"position test {position.format()} (signs of {test.flipped} flipped)",
-                f"stable excess {stable_test.format()}",
-                None if test.flipped == CLUSTERS else ONE_CLUSTER if clusters == 1 else "these clusters only",
-                standing,
-            ]
-        ),
+        notes=[
+            f"position test {position.format()} (signs of {test.flipped} flipped)",
+            f"stable excess {stable_test.format()}",
+            None if test.flipped == CLUSTERS else ONE_CLUSTER if clusters == 1 else "these clusters only",
+            standing,
+        ],
         reading=reading_of(
             position.is_significant, stable_test.is_significant, few_commits=_few_commits(parts.pairs)
         ),
@@ -299,17 +292,11 @@ class SlotCounts:
     @cached_property
     def parts(self) -> tuple[Pairs, Pairs]:
         """The calls with the better text in slot 1, and those with it in slot 2; others count as not made."""
-        first, second = (
-            replace(
-                self.pairs,
-                u_first=np.where(self.pairs.better == slot, self.pairs.u_first, np.int64(PairAnswer.ABSENT)),
-                v_first=np.where(
-                    self.pairs.better == 3 - slot, self.pairs.v_first, np.int64(PairAnswer.ABSENT)
-                ),
-            )
-            for slot in (1, 2)
-        )
-        return first, second
+        first, absent = self.pairs.better_first, np.int64(PairAnswer.ABSENT)
+        second = (self.pairs.better > 0)[:, None] & ~first
+        calls = [np.where(here, self.pairs.calls, absent).T for here in (first, second)]
+        in_first, in_second = (replace(self.pairs, u_first=u, v_first=v) for u, v in calls)
+        return in_first, in_second
 
     @cached_property
     def calls(self) -> tuple[int, int]:
@@ -333,7 +320,7 @@ def with_slot_imbalance(estimate: Estimate, limit: Limit | None, pairs: Pairs, c
     if all(part.n for part in parts):
         shares = [part.k / part.n for part in parts]
         mean = f"both slots counted alike, the share is {np.mean(shares):.2f}"
-    note = join([_remark(slots.calls), mean, estimate.note])
+    note = join_notes([_remark(slots.calls), mean, estimate.note])
     details = {**estimate.details, "slot_calls": slots.calls}
     bounded = replace(estimate, bounds=bounds, note=note, calls_needed=None, details=details)
     return with_limit_word(bounded, limit.allowed) if limit else replace(bounded, status=None)

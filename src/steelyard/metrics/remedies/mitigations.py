@@ -14,30 +14,15 @@ from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.metric import Group, Metric, ShownAs
+from steelyard.metrics.remedies import targets
 from steelyard.metrics.remedies.jury_selection import JURY, NEEDS, SIZE, choose_jury_of_three, jury_of
-from steelyard.metrics.remedies.targets import (
-    Change,
-    TargetFigure,
-    change,
-    count_mirrored_once,
-    target_figures,
-)
+from steelyard.metrics.remedies.targets import Change, TargetFigure, target_figures
 from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.intervals import POSITIVE
 from steelyard.trials.builtin_prompts import GRADED
+from steelyard.verdicts import vote
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.vote import (
-    Rule,
-    agreement,
-    any_both_orders,
-    as_base,
-    average,
-    average_of_orders,
-    both_orders,
-    of_repeats,
-    plurality,
-)
 
 SIZES = (3, 5)
 UNCURED, ORDERS, AVERAGE = "uncured", "orders", "average"
@@ -53,7 +38,7 @@ class Remedy:
     title: str
     protocol: str = BASE
     repeats: int = 1
-    rule: Rule = plurality
+    rule: vote.Rule = vote.plurality
     symmetric: bool = False
     """Both orders are asked: their verdicts are one by construction, a tie where they differ."""
 
@@ -73,14 +58,14 @@ class Remedy:
 
     def lacks(self, seen: Observations) -> str:
         """What is not on record, and how to get it; all that it takes where nothing is missing altogether."""
-        calls = as_base(seen, self.protocol)
+        calls = vote.as_base(seen, self.protocol)
         if not len(calls):
             return f"calls under the {self.protocol} protocol (probe criterion)"
         again = pluralize(self.repeats, "repeat")
         asked = np.bincount(calls.replicate, minlength=self.repeats)
         most_repeated = asked[self.repeats - 1] * 2 > asked[0]
         needs = {
-            "pairs shown in both orders": self.symmetric and not any_both_orders(calls),
+            "pairs shown in both orders": self.symmetric and not vote.any_both_orders(calls),
             f"{again} of each call (--replicates {self.repeats})": not most_repeated,
         }
         return " and ".join(need for need, missing in needs.items() if missing) or "more calls"
@@ -90,11 +75,11 @@ class Remedy:
 
         `spread` gives a verdict to each call behind it, so that it can be paired with them.
         """
-        calls = as_base(seen, self.protocol)
+        calls = vote.as_base(seen, self.protocol)
         if self.repeats > 1:
-            calls = of_repeats(calls, self.repeats, self.rule, spread=spread)
-        together = average_of_orders if self.kind == AVERAGE else agreement
-        return both_orders(calls, together) if self.symmetric else calls
+            calls = vote.of_repeats(calls, self.repeats, self.rule, spread=spread)
+        together = vote.average_of_orders if self.kind == AVERAGE else vote.agreement
+        return vote.both_orders(calls, together) if self.symmetric else calls
 
 
 AS_MEASURED = Remedy(UNCURED, UNCURED, "as measured")
@@ -102,15 +87,14 @@ AS_MEASURED = Remedy(UNCURED, UNCURED, "as measured")
 
 def remedies(seen: Observations) -> Iterator[Remedy]:
     """Every remedy that fits what the judge was shown; whether it can be computed is another question."""
-    majorities = {
-        size: Remedy(MAJORITY, f"{MAJORITY}_{size}", f"majority of {size}", repeats=size) for size in SIZES
-    }
+    made = (Remedy(MAJORITY, f"{MAJORITY}_{size}", f"majority of {size}", repeats=size) for size in SIZES)
+    majorities = {remedy.repeats: remedy for remedy in made}
     if seen.pointwise:
         yield from majorities.values()
         more_than_yes_or_no = bool(np.any(seen.shown.ends[seen.stimulus, 1] > 1))
         for size in SIZES if more_than_yes_or_no else ():
             title = f"mean of {size}, rounded"
-            yield Remedy(MEAN, f"{MEAN}_{size}", title, repeats=size, rule=average)
+            yield Remedy(MEAN, f"{MEAN}_{size}", title, repeats=size, rule=vote.average)
         return
     yield Remedy(ORDERS, ORDERS, "both orders, a tie where they differ", symmetric=True)
     yield Remedy(AVERAGE, AVERAGE, "average of both orders", symmetric=True)
@@ -154,13 +138,10 @@ def cost_per_verdict(
         means.append(ClusterMean.of(numbered(seen.shown.cluster[seen.stimulus])[1], each))
     limits = means[0].limits(0.975, POSITIVE) if len(means) == 1 else None
     units, clusters = max(seen.units for seen, _ in asked), max(mean.units for mean in means)
-    return context.estimate(
-        COST_PER_VERDICT,
-        Sample(sum(len(seen) for seen, _ in asked), units, clusters),
-        unit="verdict",
-        value=calls * sum(mean.mean for mean in means),
-        intervals=(Interval("t_cluster", calls * limits[0], calls * limits[1]),) if limits else (),
-    )
+    sample = Sample(sum(len(seen) for seen, _ in asked), units, clusters)
+    value = calls * sum(mean.mean for mean in means)
+    intervals = (Interval("t_cluster", calls * limits[0], calls * limits[1]),) if limits else ()
+    return context.estimate(COST_PER_VERDICT, sample, unit="verdict", value=value, intervals=intervals)
 
 
 MOST = 0.5
@@ -175,10 +156,8 @@ class MitigatedFigure:
     """Against the judge as measured; None for that judge itself, and for costs."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "estimate": self.estimate.to_json(),
-            "change": None if self.change is None else asdict(self.change),
-        }
+        change = None if self.change is None else asdict(self.change)
+        return {"estimate": self.estimate.to_json(), "change": change}
 
 
 @dataclass(frozen=True)
@@ -219,12 +198,10 @@ def mitigated_judges(
     `priced` is False where costs are no question, as for recorded verdicts.
     """
     base = seen.filter(protocol=BASE)
-    measured = {
-        figure: figure.estimate(
-            _context(judge, figure.probe, figure.group, UNCURED, seed), figure.columns(base)
-        )
-        for figure in target_figures(base)
-    }
+    measured = {}
+    for figure in target_figures(base):
+        context = _context(judge, figure.probe, figure.group, UNCURED, seed)
+        measured[figure] = figure.estimate(context, figure.columns(base))
     rows = []
     for remedy in (AS_MEASURED, *remedies(seen)) if measured else ():
         after = base if remedy is AS_MEASURED else remedy.derive(seen)
@@ -259,10 +236,9 @@ def _mitigated_figures(
         rows = figure.columns(after)
         if figure.units(rows) > MOST * figure.units(figure.columns(base)):
             context = _context(judge, figure.probe, figure.group, remedy.id, seed)
-            estimate = figure.estimate(
-                context, count_mirrored_once(rows, figure) if remedy.symmetric else rows
-            )
-            figures.append(MitigatedFigure(estimate, change(figure, base, spread, before)))
+            rows = targets.count_mirrored_once(rows, figure) if remedy.symmetric else rows
+            estimate = figure.estimate(context, rows)
+            figures.append(MitigatedFigure(estimate, targets.change(figure, base, spread, before)))
     return figures
 
 
@@ -274,18 +250,15 @@ def _merit_figures(
     judge: str, after: Observations, baselines: Mapping[str, Observations], seed: int, remedy: str
 ) -> list[MitigatedFigure]:
     """Whether a judge with a remedy tells good from bad, by each kind of evidence."""
-    return [
-        MitigatedFigure(replace(each, group={**each.group, "remedy": remedy}))
-        for each in merit_estimates(judge, after, baselines, seed)
-        if each.is_overall
-    ]
+    merits = (each for each in merit_estimates(judge, after, baselines, seed) if each.is_overall)
+    return [MitigatedFigure(replace(each, group={**each.group, "remedy": remedy})) for each in merits]
 
 
 def jury_remedies(
     seen: Observations, judges: Sequence[str], prices: Mapping[str, Dollars | None] | None, seed: int
 ) -> list[MitigatedJudge]:
     measured = [seen.judges.index(name) for name in judges if name in seen.judges]
-    base = as_base(seen.filter(calls=np.isin(seen.judge, measured)), BASE)
+    base = vote.as_base(seen.filter(calls=np.isin(seen.judge, measured)), BASE)
     trio = choose_jury_of_three(base, judges, seed)
     if isinstance(trio, str):
         return [MitigatedJudge(name, JURY, JURY, "jury of three", SIZE, note=trio) for name in judges]
@@ -312,5 +285,5 @@ def _jury_figures(judge: str, before: Observations, voted: Observations, seed: i
     for figure in target_figures(voted):
         context = _context(judge, figure.probe, figure.group, JURY, seed)
         alone, together = (figure.estimate(context, figure.columns(seen)) for seen in (before, voted))
-        figures.append(MitigatedFigure(together, change(figure, before, voted, alone)))
+        figures.append(MitigatedFigure(together, targets.change(figure, before, voted, alone)))
     return figures + _merit_figures(judge, voted, {}, seed, JURY) if figures else []

@@ -112,15 +112,12 @@ def _slots(probe: str, group: Group, kind: str) -> TargetFigure:
         both = np.repeat(readable(answers).all(axis=1, keepdims=True), 2, axis=1)
         return _pair_calls(pairs, balance, both)
 
-    return TargetFigure(
-        NET_SLOT_PREFERENCE,
-        probe,
-        group,
-        weak_cache(lambda seen: collect(seen.filter(probe, "base", (kind,)))),
-        net_slot_preference,
-        calls,
-        lambda _: AGREEMENT,
-    )
+    @weak_cache
+    def columns(seen: Observations) -> Pairs:
+        return collect(seen.filter(probe, "base", (kind,)))
+
+    figure = TargetFigure(NET_SLOT_PREFERENCE, probe, group, columns, net_slot_preference, calls)
+    return replace(figure, ends=lambda _: AGREEMENT)
 
 
 def _half_ties(probe: str) -> TargetFigure:
@@ -140,14 +137,11 @@ def _half_ties(probe: str) -> TargetFigure:
         interval = _of_mean(mine, SHARE)
         return context.estimate(HALF_TIES, sample, value=float(mine.value.mean()), intervals=(interval,))
 
-    return TargetFigure(
-        HALF_TIES,
-        probe,
-        {},
-        weak_cache(lambda seen: collect(seen.filter(probe, "base", labelled=True))),
-        estimate,
-        calls,
-    )
+    @weak_cache
+    def columns(seen: Observations) -> Pairs:
+        return collect(seen.filter(probe, "base", labelled=True))
+
+    return TargetFigure(HALF_TIES, probe, {}, columns, estimate, calls)
 
 
 def _pair_calls(pairs: Pairs, values: Floats, counts: Mask) -> CallValues:
@@ -159,22 +153,19 @@ def _of_scores(
     probe: str,
     columns: Callable[[Scores], Scores],
     estimate: Callable[[EstimateContext, Scores], Estimate],
-    value: Callable[[Scores], Any],
+    value: Callable[[Scores], Any] | None = None,
     ends: Callable[[Scores], Ends] = lambda _: SHARE,
 ) -> TargetFigure:
     def calls(scores: Scores) -> CallValues:
         counts = scores.decided if metric is MAE else scores.readable
-        return CallValues(np.asarray(value(scores), dtype=np.float64), counts, scores.cluster, scores.item)
+        values = (value or metric.events)(scores)
+        return CallValues(np.asarray(values, dtype=np.float64), counts, scores.cluster, scores.item)
 
-    return TargetFigure(
-        metric,
-        probe,
-        {},
-        weak_cache(lambda seen: columns(collect_scores(seen.filter(probe, "base")))),
-        estimate,
-        calls,
-        ends,
-    )
+    @weak_cache
+    def rows(seen: Observations) -> Scores:
+        return columns(collect_scores(seen.filter(probe, "base")))
+
+    return TargetFigure(metric, probe, {}, rows, estimate, calls, ends)
 
 
 def _one_range(scores: Scores) -> Scores:
@@ -209,13 +200,7 @@ _PAIRS = (
     _slots("position", {}, "natural"),
 )
 _SCORES = (
-    _of_scores(
-        ACCURACY,
-        ORIGINAL,
-        lambda scores: scores.where(scores.labelled),
-        accuracy,
-        lambda scores: scores.right,
-    ),
+    _of_scores(ACCURACY, ORIGINAL, lambda scores: scores.where(scores.labelled), accuracy),
     _errors(FALSE_POSITIVE_RATE, 0),
     _errors(FALSE_NEGATIVE_RATE, 1),
     _of_scores(
@@ -226,7 +211,7 @@ _SCORES = (
         lambda scores: np.abs(scores.score - scores.expected),
         lambda scores: (0.0, float(np.max(scores.high - scores.low))),
     ),
-    _of_scores(DARK_CURRENT, "vacuum", lambda scores: scores, dark_current, lambda scores: scores.reports),
+    _of_scores(DARK_CURRENT, "vacuum", lambda scores: scores, dark_current),
 )
 
 
@@ -268,17 +253,12 @@ def change(figure: TargetFigure, before: Observations, after: Observations, meas
     without = measured.interval
     if measured.value is None or not isclose(measured.value, asked.value.mean()):
         without = _of_share(asked) if figure.share else _of_mean(asked, (low, high))
-    return Change(
-        float(asked.value.mean()),
-        float(second.value[both].mean()),
-        float(changed.value.mean()),
-        interval,
-        int(both.sum()),
-        len(distinct(asked.unit)),
-        len(distinct(asked.cluster)),
-        NO_SPREAD if interval.method == "wilson_mean" else None,
-        without,
-    )
+    values = asked.value, second.value[both], changed.value
+    uncured, cured, difference = (float(each.mean()) for each in values)
+    units, clusters = len(distinct(asked.unit)), len(distinct(asked.cluster))
+    note = NO_SPREAD if interval.method == "wilson_mean" else None
+    calls = int(both.sum())
+    return Change(uncured, cured, difference, interval, calls, units, clusters, note, without)
 
 
 def _of_events(asked: CallValues, changed: CallValues) -> Interval:
@@ -289,9 +269,8 @@ def _of_events(asked: CallValues, changed: CallValues) -> Interval:
 
 def _of_share(asked: CallValues) -> Interval:
     events, trials = (np.bincount(asked.cluster, weights) for weights in (asked.value, None))
-    tally = Tally(
-        np.rint(events).astype(np.int64), trials.astype(np.int64), len(asked.value), len(distinct(asked.unit))
-    )
+    calls, units = len(asked.value), len(distinct(asked.unit))
+    tally = Tally(np.rint(events).astype(np.int64), trials.astype(np.int64), calls, units)
     return Interval("wilson_cluster" if tally.n_clusters > 1 else "wilson_units", *wilson_cluster(tally))
 
 

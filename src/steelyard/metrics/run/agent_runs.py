@@ -82,9 +82,8 @@ class Runs:
         return cls(scores, shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows], plain)
 
     def where(self, mask: Mask) -> Runs:
-        return Runs(
-            self.scores.where(mask), self.edit[mask], self.depth[mask], self.words[mask], self.unchanged[mask]
-        )
+        words, unchanged = self.words[mask], self.unchanged[mask]
+        return Runs(self.scores.where(mask), self.edit[mask], self.depth[mask], words, unchanged)
 
     def fails(self, answers: Floats) -> Mask:
         span = self.scores.high - self.scores.low

@@ -14,39 +14,16 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
-from steelyard.core.text import pluralize
+from steelyard.core.text import join_notes, pluralize
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
-from steelyard.metrics.findings import SURE as LEVEL
-from steelyard.metrics.findings import with_finding
+from steelyard.metrics.findings import SURE, with_finding
 from steelyard.metrics.metric import HIGH, LOW, Amount, Basis, Ends, Group, Items, Limit, Metric
-from steelyard.metrics.proportions import join, limit_note, proportion
+from steelyard.metrics.proportions import limit_note, proportion
+from steelyard.metrics.stats import confidence as signals
 from steelyard.metrics.stats.clusters import ClusterMean, Tally
-from steelyard.metrics.stats.confidence import (
-    SURE,
-    auroc,
-    auroc_limits,
-    auroc_parts,
-    brier,
-    calibration_bins,
-    calibration_error,
-    calibration_limits,
-    isotonic,
-    recalibrated_by_others,
-)
 from steelyard.metrics.stats.intervals import DIFFERENCE, SHARE, Span
-from steelyard.verdicts.call_answers import (
-    AS_THEY_ARE,
-    JURY,
-    ORDERS_AGREE,
-    REPEATS,
-    CallAnswers,
-    ItemAnswer,
-    ItemAnswers,
-    agreement_signals,
-    as_they_are,
-    call_confidence,
-    item_answers,
-)
+from steelyard.verdicts import call_answers
+from steelyard.verdicts.call_answers import CallAnswers, ItemAnswers
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.readers import TOKEN
 
@@ -64,26 +41,27 @@ def told_by(calls: Observations, group: Group) -> Mask:
     where the condition names it.
     """
     keep = np.zeros(len(calls), dtype=np.bool_)
-    plain = np.isin(calls.shown.kind, AS_THEY_ARE)[calls.stimulus]
+    plain = np.isin(calls.shown.kind, call_answers.AS_THEY_ARE)[calls.stimulus]
     plain &= np.array([name == "base" for name in calls.protocols], dtype=np.bool_)[calls.protocol]
     for judge in range(len(calls.judges)):
         own = np.flatnonzero(plain & (calls.judge == judge))
         mine = calls.take(own)
-        if group.get("signal") in (REPEATS, ORDERS_AGREE, JURY):
+        if group.get("signal") in (call_answers.REPEATS, call_answers.ORDERS_AGREE, call_answers.JURY):
             keep[own[_agreeing(mine, str(group["signal"]))]] = True
         elif (known := _of_calls(mine)) is not None:
             answers, _, rows = known
-            in_bin = calibration_bins(answers.signal) + 1 == group["bin"] if "bin" in group else slice(None)
-            keep[own[rows[in_bin]]] = True
+            if "bin" in group:
+                rows = rows[signals.calibration_bins(answers.signal) + 1 == group["bin"]]
+            keep[own[rows]] = True
     return keep
 
 
 def _agreeing(calls: Observations, signal: str) -> Mask:
     """Calls of one judge on items where its calls, or those of a jury, can agree with its answer."""
-    answers = item_answers(calls)
+    answers = call_answers.item_answers(calls)
     items = _answered(answers)
     # Without others there is no jury: its share is there for every answer.
-    values = agreement_signals("", {"": answers}, items).get(signal, [1.0] * len(items))
+    values = call_answers.agreement_signals("", {"": answers}, items).get(signal, [1.0] * len(items))
     told = {name for name, value in zip(items, values, strict=True) if value is not None}
     shown = np.array([str(each.lineage.parent) in told for each in calls.shown.stimuli], dtype=np.bool_)
     return shown[calls.stimulus]
@@ -100,7 +78,7 @@ RIGHT, WRONG = 1, 2
 def _among_others(values: Floats, side: Ints) -> Floats:
     """What each call adds to the AUROC; as the mean of each side is estimated, its spread is too small."""
     right = side == RIGHT
-    parts, size = auroc_parts(values, right), np.where(right, right.sum(), (~right).sum())
+    parts, size = signals.auroc_parts(values, right), np.where(right, right.sum(), (~right).sum())
     return np.asarray(parts.mean() + (parts - parts.mean()) * np.sqrt(size / np.maximum(1, size - 1)))
 
 
@@ -115,8 +93,7 @@ AUROC = _OF_CALLS(
 )
 OVERCONFIDENCE = _OF_CALLS(
     "overconfidence",
-    "overconfidence",
-    "Mean confidence less the share of answers that are right.",
+    meaning="Mean confidence less the share of answers that are right.",
     plain="surer than it is right",
     signed=True,
     limit=Limit(0.1, probes=(PROBE,)),
@@ -138,7 +115,7 @@ BRIER = _OF_CALLS(
 )
 WRONG_BUT_SURE = Metric(
     "wrong_but_sure",
-    meaning=f"Of the wrong answers: those with a confidence of {SURE:g} or more.",
+    meaning=f"Of the wrong answers: those with a confidence of {signals.SURE:g} or more.",
     direction=LOW,
     behind="wrong",
     basis=Basis(Items.RUN, Ends.ANY, only=wrong_and_told_by),
@@ -205,8 +182,8 @@ def confidence_estimates(
 
 def _of_calls(calls: Observations) -> tuple[SureAnswers, str, Ints] | None:
     """Answers with the confidence that their calls hold, its kind, and their rows of those as they are."""
-    plain = as_they_are(calls)
-    shares, kind, _ = call_confidence(plain)
+    plain = call_answers.as_they_are(calls)
+    shares, kind, _ = call_answers.call_confidence(plain)
     answers = CallAnswers.of(plain)
     counted = answers.has_reference & ~np.isnan(answers.answer)
     rows = np.flatnonzero(counted & ~np.isnan(shares))
@@ -224,7 +201,7 @@ def _agreements(judge: str, panel: Mapping[str, ItemAnswers]) -> Iterator[tuple[
         return
     mine = panel[judge].items
     items = _answered(panel[judge])
-    for signal, values in agreement_signals(judge, panel, items).items():
+    for signal, values in call_answers.agreement_signals(judge, panel, items).items():
         rows = [(v, mine[name]) for v, name in zip(values, items, strict=True) if v is not None]
         if rows:
             yield signal, _rows(rows)
@@ -234,16 +211,13 @@ def _answered(answers: ItemAnswers) -> list[str]:
     return [name for name, item in answers.items.items() if item.label and item.answer]
 
 
-def _rows(rows: list[tuple[float, ItemAnswer]]) -> SureAnswers:
+def _rows(rows: list[tuple[float, call_answers.ItemAnswer]]) -> SureAnswers:
     tasks = np.array([item.task for _, item in rows])
-    return SureAnswers(
-        np.array([value for value, _ in rows], dtype=np.float64),
-        np.array([item.answer == item.label for _, item in rows], dtype=np.bool_),
-        np.unique(tasks, return_inverse=True)[1].astype(np.int64),
-        len(rows),
-        sum(len(item.calls) for _, item in rows),
-        is_chance=False,
-    )
+    signal = np.array([value for value, _ in rows], dtype=np.float64)
+    right = np.array([item.answer == item.label for _, item in rows], dtype=np.bool_)
+    cluster = np.unique(tasks, return_inverse=True)[1].astype(np.int64)
+    calls = sum(len(item.calls) for _, item in rows)
+    return SureAnswers(signal, right, cluster, len(rows), calls, is_chance=False)
 
 
 def _figures(context: EstimateContext, rows: SureAnswers) -> list[Estimate]:
@@ -255,14 +229,14 @@ def _figures(context: EstimateContext, rows: SureAnswers) -> list[Estimate]:
 
 
 def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
-    value = auroc(rows.signal, rows.right)
+    value = signals.auroc(rows.signal, rows.right)
     if value is None:
         outcome = "right" if rows.right.all() else "wrong"
         # Of an item whose calls are split evenly there is no most frequent answer.
         compared = "answers" if rows.is_chance else "most frequent answers of items"
         return context.undefined(AUROC, ONE_OUTCOME.format(compared, outcome))
     constant = len(rows.signal) >= ENOUGH and bool(rows.signal.min() == rows.signal.max())
-    limits = (0.5, 0.5) if constant else auroc_limits(rows.signal, rows.right, rows.clusters, LEVEL)
+    limits = (0.5, 0.5) if constant else signals.auroc_limits(rows.signal, rows.right, rows.clusters, SURE)
     limit, left_out = context.limit(AUROC), pluralize(rows.left_out, "labelled answer")
     estimate = context.estimate(
         AUROC,
@@ -270,15 +244,13 @@ def _auroc(context: EstimateContext, rows: SureAnswers) -> Estimate:
         value=value,
         intervals=() if limits is None else (Interval(_METHODS[constant], *limits),),
         chance=0.5,
-        note=join(
-            [
-                CONSTANT if constant else None,
-                f"wrong: {int((~rows.right).sum())} of {pluralize(len(rows.right), 'answer')}",
-                None if limits else "fewer than two clusters with a right and with a wrong answer",
-                f"left out for want of a confidence: {left_out}" if rows.left_out else None,
-                limit_note(limit),
-            ]
-        ),
+        notes=[
+            CONSTANT if constant else None,
+            f"wrong: {int((~rows.right).sum())} of {pluralize(len(rows.right), 'answer')}",
+            None if limits else "fewer than two clusters with a right and with a wrong answer",
+            f"left out for want of a confidence: {left_out}" if rows.left_out else None,
+            limit_note(limit),
+        ],
     )
     return with_finding(estimate, limit)
 
@@ -287,7 +259,7 @@ def _mean(
     context: EstimateContext, metric: Metric, rows: SureAnswers, values: Floats, ends: Span
 ) -> Estimate:
     mean = ClusterMean.of(rows.clusters, values)
-    limits = mean.limits(LEVEL, ends) or (mean.difference_limits(LEVEL) if ends[0] < 0 else None)
+    limits = mean.limits(SURE, ends) or (mean.difference_limits(SURE) if ends[0] < 0 else None)
     intervals = () if limits is None else (Interval("t_cluster", *limits),)
     made = context.estimate(metric, rows.sample, value=mean.mean, intervals=intervals)
     return with_finding(made, context.limit(metric))
@@ -298,19 +270,16 @@ def _overconfidence(context: EstimateContext, rows: SureAnswers) -> Estimate:
     stated, right = float(rows.signal.mean()), float(rows.right.mean())
     stands = limit_note(context.limit(OVERCONFIDENCE))
     said = [f"mean confidence {stated:.2f}, right {right:.2f}", made.note, stands]
-    return _noted(made, join(said), confidence=stated, right=right)
+    return _noted(made, join_notes(said), confidence=stated, right=right)
 
 
 def _calibration(context: EstimateContext, rows: SureAnswers, bins: Ints | None = None) -> list[Estimate]:
     seed = context.bootstrap_seed(CALIBRATION_ERROR.id)
-    limits = calibration_limits(rows.signal, rows.right, rows.clusters, seed, bins)
-    error = context.estimate(
-        CALIBRATION_ERROR,
-        rows.sample,
-        value=calibration_error(rows.signal, rows.right, bins),
-        intervals=() if limits is None else (Interval("bootstrap_cluster", *limits),),
-    )
-    parts = brier(rows.signal, rows.right)
+    limits = signals.calibration_limits(rows.signal, rows.right, rows.clusters, seed, bins)
+    value = signals.calibration_error(rows.signal, rows.right, bins)
+    intervals = () if limits is None else (Interval("bootstrap_cluster", *limits),)
+    error = context.estimate(CALIBRATION_ERROR, rows.sample, value=value, intervals=intervals)
+    parts = signals.brier(rows.signal, rows.right)
     words = (
         f"miscalibration {parts.miscalibration:.3f} − discrimination {parts.discrimination:.3f} + "
         f"uncertainty {parts.uncertainty:.3f}"
@@ -328,33 +297,33 @@ def _wrong_but_sure(context: EstimateContext, rows: SureAnswers) -> Estimate:
     wrong = ~rows.right
     if not wrong.any():
         return context.undefined(WRONG_BUT_SURE, "no answer with a label is wrong")
-    return proportion(context, WRONG_BUT_SURE, rows.tally(rows.signal >= SURE, wrong))
+    return proportion(context, WRONG_BUT_SURE, rows.tally(rows.signal >= signals.SURE, wrong))
 
 
 def _curve(context: EstimateContext, rows: SureAnswers) -> Iterator[Estimate]:
-    place = calibration_bins(rows.signal)
+    place = signals.calibration_bins(rows.signal)
     bins = int(place.max()) + 1
     for number in range(bins):
         among = place == number
         here = context.for_subgroup(bin=number + 1)
         made = proportion(here, RIGHT_AT, rows.tally(rows.right, among), cells=bins)
         stated = float(rows.signal[among].mean())
-        yield _noted(made, join([f"mean confidence {stated:.2f}", made.note]), confidence=stated)
+        yield _noted(made, join_notes([f"mean confidence {stated:.2f}", made.note]), confidence=stated)
 
 
 def _recalibrated(context: EstimateContext, rows: SureAnswers) -> list[Estimate]:
     """The confidence by the isotonic fit to other items: what a remedy would show, and the map itself."""
     seed = context.bootstrap_seed(RECALIBRATED)
-    made = recalibrated_by_others(rows.signal, rows.right, rows.clusters, seed)
+    made = signals.recalibrated_by_others(rows.signal, rows.right, rows.clusters, seed)
     if made is None:
         return []
     anew = replace(rows, signal=made)
     here = context.for_subgroup(signal=RECALIBRATED)
-    steps = np.stack(isotonic(rows.signal, rows.right), axis=1)
+    steps = np.stack(signals.isotonic(rows.signal, rows.right), axis=1)
     corners = np.flatnonzero(np.diff(steps[:, 1], prepend=-1.0, append=2.0)[:-1])
     curve = [[float(at), float(share)] for at, share in steps[corners]]
     # In bins of what was stated: the fits of two folds differ by what each leaves out.
-    error, score = _calibration(here, anew, calibration_bins(rows.signal))
+    error, score = _calibration(here, anew, signals.calibration_bins(rows.signal))
     over = _overconfidence(here, anew)
     return [_noted(each, "by the isotonic fit to other items") for each in (over, error)] + [
         _noted(score, "by the isotonic fit to other items", map=curve)

@@ -12,17 +12,9 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, distinct
 from steelyard.core.text import pluralize
-from steelyard.metrics.estimate import (
-    NO_CALLS,
-    NO_VERDICTS,
-    Estimate,
-    EstimateContext,
-    Sample,
-    Why,
-    over_estimates,
-)
+from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Sample, Why
 from steelyard.metrics.metric import EVERY_CALL, Basis, Ends, Items, Metric, ShownAs, labelled_items
-from steelyard.metrics.proportions import ACCURACY, join
+from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
 from steelyard.metrics.scores.shares import Sums, resampled, unlabelled
@@ -103,11 +95,12 @@ def cost_estimates(
     edits = ~scores.original if np.any(~scores.original) else scores.original
     labelled = edits & scores.labelled
     lacking = unlabelled(scores.where(edits)) if len(scores) else NO_CALLS
-    return [
-        per_call(context, scores.where(edits), dollars[edits]),
-        _per_point(context, scores.where(labelled), dollars[labelled], lacking),
-        _total(context, scores.where(labelled), dollars[labelled], lacking),
-    ]
+    known, paid = scores.where(labelled), dollars[labelled]
+    total = context.undefined(COST_TOTAL, lacking)
+    if len(known):
+        total = context.estimate(COST_TOTAL, known.sample(known.lost()), value=fsum(paid.tolist()))
+    each = per_call(context, scores.where(edits), dollars[edits])
+    return [each, _per_point(context, known, paid, lacking), total]
 
 
 def _dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) -> Floats:
@@ -148,12 +141,6 @@ def _per_point(context: EstimateContext, scores: Scores, dollars: Floats, lackin
         return ratio(sums[..., 0], 100 * ratio(sums[..., 1], sums[..., 2]))
 
     return resampled(context, COST_PER_POINT, sums, point, reason=reason, ends=POSITIVE)
-
-
-def _total(context: EstimateContext, scores: Scores, dollars: Floats, lacking: Why) -> Estimate:
-    if not len(scores):
-        return context.undefined(COST_TOTAL, lacking)
-    return context.estimate(COST_TOTAL, scores.sample(scores.lost()), value=fsum(dollars.tolist()))
 
 
 def _sums(scores: Scores, columns: Floats) -> Sums:
@@ -204,17 +191,10 @@ def run_costs(
     scored = observations.filter(stimuli=observations.shown.scored)
     if not scored:
         return []
-    probes = [e.probe for e in estimates if _whole_accuracy(e, judge)]
-    costs = [
-        figure
-        for probe in probes
-        for figure in cost_estimates(
-            EstimateContext.for_protocol(judge, probe, "base", seed),
-            scored,
-            price,
-            unchanged=probe in unchanged,
-        )
-    ]
+    costs: list[Estimate] = []
+    for probe in (e.probe for e in estimates if _whole_accuracy(e, judge)):
+        context = EstimateContext.for_protocol(judge, probe, "base", seed)
+        costs += cost_estimates(context, scored, price, unchanged=probe in unchanged)
     totals = total_estimates(judge, scored.filter(protocol="base"), price, seed)
     return [*costs, *totals, *overall_estimates(judge, [*estimates, *costs], seed)]
 
@@ -275,9 +255,7 @@ def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> l
         (cost.mean_of_rows, mean if not never else f"a point has no cost where no call is right: {never}"),
     )
     return [
-        context.estimate(
-            metric, over_estimates(known), unit="probe", value=value, note=join([note, left_out])
-        )
+        context.estimate(metric, Sample.over(known), unit="probe", value=value, notes=[note, left_out])
         for metric, (value, note) in zip(OVERALL, figures, strict=True)
     ]
 

@@ -22,17 +22,18 @@ from steelyard.core.arrays import Floats, Ints, Mask, numbered, widen
 from steelyard.core.rng import seed_for
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
-from steelyard.metrics.findings import FLAGGED, SURE, WHOLE_RUN, detectable_beyond, with_finding
+from steelyard.metrics.findings import FLAGGED, WHOLE_RUN, with_finding
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.multiplicity import AdjustedTest
-from steelyard.metrics.proportions import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE, sample_of
-from steelyard.metrics.stats.clusters import Tally, design_effect, effective_size, quantile, wilson_cluster
+from steelyard.metrics.proportions import CONTRADICTION_RATE, FAILED_RATE, UNREADABLE_RATE, proportion
+from steelyard.metrics.stats.clusters import Tally
 from steelyard.metrics.stats.intervals import Z, newcombe, wilson
 from steelyard.metrics.stats.sample_size import detectable_errors
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 DEALS = 1999
+Loss = type[Unreadable | Failed]
 Condition = tuple[str, ...]
 """Probe, and as far as there are any: kind, step, prompt."""
 
@@ -55,9 +56,7 @@ class _Calls:
     lost: Mask
 
 
-def loss_test(
-    observations: Iterable[Observation], kind: type[Unreadable | Failed], seed: int
-) -> LossTest | None:
+def loss_test(observations: Iterable[Observation], kind: Loss, seed: int) -> LossTest | None:
     """The test for one kind of loss; None with one condition, or where all or none are lost."""
     calls = _calls(Observations.of(observations), kind)
     made = np.bincount(calls.condition, minlength=len(calls.conditions))
@@ -97,7 +96,7 @@ def _deals(calls: _Calls, conditions: int, seed: int) -> Floats:
     return dealt
 
 
-def _calls(rows: Observations, kind: type[Unreadable | Failed]) -> _Calls:
+def _calls(rows: Observations, kind: Loss) -> _Calls:
     wide = len(rows.protocols)
     unit = widen(rows.stimulus) * wide + rows.protocol
     shown = rows.shown.conditions
@@ -115,7 +114,7 @@ def _condition(shown: tuple[str, str, float | None], protocol: str) -> Condition
 
 
 PROBE = WHOLE_RUN
-METRICS: dict[Metric, type[Unreadable | Failed]] = {UNREADABLE_RATE: Unreadable, FAILED_RATE: Failed}
+METRICS: dict[Metric, Loss] = {UNREADABLE_RATE: Unreadable, FAILED_RATE: Failed}
 UNEVEN = "uneven"
 INDEPENDENT = "over all probes and protocols, calls taken as independent"
 CLUSTERED = "over all probes and protocols, clusters taken as independent"
@@ -126,9 +125,7 @@ def loss_estimates(judge: str, observations: Iterable[Observation], seed: int) -
     return [_tested(judge, metric, kind, seen, seed) for metric, kind in METRICS.items()]
 
 
-def _tested(
-    judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations, seed: int
-) -> Estimate:
+def _tested(judge: str, metric: Metric, kind: Loss, observations: Observations, seed: int) -> Estimate:
     """The rate, flagged as well where the lost calls are not spread evenly over what is shown.
 
     The condition that loses most has to be shown to lose more than the others.
@@ -149,16 +146,13 @@ def _tested(
     return replace(rate, status=FLAGGED, calls_needed=None, reading=UNEVEN, details=details)
 
 
-def loss_rate(
-    judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations
-) -> Estimate:
+def loss_rate(judge: str, metric: Metric, kind: Loss, observations: Observations) -> Estimate:
     """The rate against its limit, without the test of whether losses are even."""
     return _rate(judge, metric, observations.ended(kind), observations)
 
 
-def contradiction_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
+def contradiction_estimates(judge: str, observations: Observations, _: int) -> list[Estimate]:
     """How often the reason ends with another answer; nothing of a judge whose reasons end with none."""
-    del seed
     concluded = observations.filter(calls=observations.concluded)
     if not len(concluded):
         return []
@@ -174,24 +168,10 @@ def _rate(judge: str, metric: Metric, counted: Mask, observations: Observations)
     abstained = int(observations.ended(Abstained).sum())
     events, calls = observations.by_cluster(counted)
     counts = Tally(events, calls, n_calls=len(observations), n_units=observations.units, abstained=abstained)
-    clustered = [] if counts.share.even else [Interval("wilson_cluster", *wilson_cluster(counts))]
-    limit, detectable = metric.limit_in({}, PROBE), None
-    if limit:
-        error = detectable_errors() * sqrt(limit.value * (1 - limit.value) / counts.n)
-        detectable = detectable_beyond(counts, limit) if clustered else error
-    rate = context.estimate(
-        metric,
-        sample_of(counts),
-        value=counts.k / counts.n,
-        numerator=counts.k,
-        denominator=counts.n,
-        intervals=(*clustered, Interval("wilson", *wilson(counts.k, counts.n))),
-        design_effect=design_effect(counts),
-        effective_size=effective_size(counts) if clustered else float(counts.n),
-        quantile=quantile(counts, SURE) if clustered else Z,
-        abstained=counts.abstained,
-        bounds=(counts.k / counts.n, counts.k / counts.n),
-        minimum_detectable=detectable,
-        note=CLUSTERED if clustered else INDEPENDENT,
-    )
-    return with_finding(rate, limit)
+    rate, limit = proportion(context, metric, counts), context.limit(metric)
+    if not counts.share.even:
+        return replace(rate, note=CLUSTERED)
+    error = detectable_errors() * sqrt(limit.value * (1 - limit.value) / counts.n) if limit else None
+    by_call = (Interval("wilson", *wilson(counts.k, counts.n)),)
+    rate = replace(rate, intervals=by_call, minimum_detectable=error, note=INDEPENDENT)
+    return with_finding(replace(rate, effective_size=float(counts.n), quantile=Z), limit)

@@ -18,8 +18,8 @@ from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import MARGIN
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import join, sampling_notes, with_difference_word
-from steelyard.metrics.scores.shares import intervals
+from steelyard.metrics.proportions import sampling_notes, with_difference_word
+from steelyard.metrics.scores.shares import OWN_LABELS, intervals
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, score
@@ -120,6 +120,21 @@ def pair_treatments(observations: Iterable[Observation], own: frozenset[str]) ->
     return treatments
 
 
+def family_preference(
+    context: EstimateContext, observations: Sequence[Observation], families: Mapping[str, str] | None = None
+) -> Estimate:
+    """The figure of calls on texts whose authors are known; `families` as in `vendor_of`."""
+    family = vendor_of(context.judge, families)
+    if family is None:
+        return context.undefined(SELF_PREFERENCE, NO_FAMILY)
+    if any(o.own_label for o in observations):
+        return context.undefined(SELF_PREFERENCE, OWN_LABELS)
+    authors = {author for o in observations for author in o.stimulus.authors or ()}
+    own = frozenset(author for author in authors if vendor_of(author, families) == family)
+    treatments = [*score_treatments(observations, own), *pair_treatments(observations, own)]
+    return self_preference(context, treatments, observations)
+
+
 def self_preference(
     context: EstimateContext, treatments: Sequence[Treatment], observations: Sequence[Observation]
 ) -> Estimate:
@@ -142,14 +157,10 @@ def self_preference(
     low, high = found[0].span
     # The interval is the test: it shows a difference where it lies beside zero.
     p = 0.0 if low > 0 or high < 0 else 1.0
+    sample, bounds = Sample(len(known), len({t.item for t in known}), len(table), lost), _bounds(treatments)
+    notes = [_means(known), remark, *sampling_notes(len(table))]
     estimate = context.estimate(
-        SELF_PREFERENCE,
-        Sample(len(known), len({t.item for t in known}), len(table), lost),
-        value=value,
-        intervals=found,
-        bounds=_bounds(treatments),
-        chance=0.0,
-        note=join([_means(known), remark, *sampling_notes(len(table))]),
+        SELF_PREFERENCE, sample, notes, value=value, intervals=found, bounds=bounds, chance=0.0
     )
     return with_difference_word(estimate, p=p)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
 from steelyard.core.text import pluralize
-from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, over_estimates
+from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import OVER_PROBES, Metric
 from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.scores.columns import Scores
@@ -170,7 +170,7 @@ def _over_probes(
     sampling = None if table is None else sampling_sd(table)
     figures = spread_figures([share_of(e) for e in shares], "probe", sampling)
     mean, *others = [
-        context.estimate(metric, over_estimates(shares), unit="probe", value=value, note=note)
+        context.estimate(metric, Sample.over(shares), unit="probe", value=value, note=note)
         for metric, (value, note) in zip(METRICS, figures, strict=True)
     ]
     of_mean = () if table is None else mean_intervals(context, table)
@@ -179,12 +179,8 @@ def _over_probes(
         for each, pick in zip(others[-2:], (min, max), strict=True)
         for probe in [pick(shares, key=share_of).probe]
     )
-    return [
-        replace(mean, intervals=of_mean, note=f"{mean.note}, each counted once"),
-        *others[:-2],
-        least,
-        most,
-    ]
+    mean = replace(mean, intervals=of_mean, note=f"{mean.note}, each counted once")
+    return [mean, *others[:-2], least, most]
 
 
 def share_of(estimate: Estimate) -> float:

@@ -13,19 +13,9 @@ from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext, I
 from steelyard.metrics.findings import SURE, with_word_over
 from steelyard.metrics.metric import LABELLED, LEFT_OUT, LOW, Amount, Limit, Metric, ShownAs
 from steelyard.metrics.proportions import KAPPA, WEIGHTED_FLOOR
+from steelyard.metrics.scores import shares
 from steelyard.metrics.scores.columns import Outcome, Scores
-from steelyard.metrics.scores.shares import (
-    FALSE_NEGATIVE_RATE,
-    FALSE_POSITIVE_RATE,
-    WITHIN_ONE,
-    Sums,
-    abstained,
-    abstentions,
-    false_rates,
-    resampled,
-    unlabelled,
-    within_one,
-)
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE, Sums
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import Tally, quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Span, score
@@ -83,7 +73,6 @@ def _levels(rows: Scores) -> Ints:
     return np.union1d(scored.score, scored.expected.astype(np.int64))
 
 
-_of_labels = partial(Metric, basis=LABELLED)
 _detail = partial(Metric, basis=LABELLED, detail=True)
 _signed = partial(Metric, basis=LABELLED, signed=True)
 BALANCED_ACCURACY = _detail(
@@ -150,11 +139,12 @@ KRIPPENDORFF_ALPHA = _signed(
     plain="agrees like a second rater",
     detail=True,
 )
-COMPRESSION = _of_labels(
+COMPRESSION = Metric(
     "compression",
     meaning="Spread of the scores over the spread of the labels; below 1 the judge keeps to the middle.",
     plain="spreads scores as labels do",
     limit=Limit(0.75, "min", probes=(ORIGINAL,)),
+    basis=LABELLED,
 )
 UNUSED_LEVELS = _detail(
     "unused_levels",
@@ -188,6 +178,12 @@ ORDINAL: dict[Metric, Formula] = {
     COMPRESSION: agreement.compression,
 }
 FIGURES = (FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, *BINARY, WITHIN_ONE, *ORDINAL, UNUSED_LEVELS)
+OF_UNCHANGED = (
+    *(KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, *OF_POSITIVES),
+    *(WITHIN_ONE, MAE, BIAS, QWK, COMPRESSION),
+)
+POOLED_METRICS = (CCC, PEARSON, SPEARMAN, MAE)
+"""Figures of every ordinal call of a judge, whatever its probe."""
 _ENDS: dict[Metric, Ends] = {
     **dict.fromkeys(OF_POSITIVES, SHARE),
     BALANCED_ACCURACY: SHARE,
@@ -206,14 +202,14 @@ def binary_figures(
     context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
 ) -> list[Estimate]:
     figures = _figures(context, scores, np.array([0, 1]), BINARY | OF_POSITIVES, among)
-    return _among(among, [*false_rates(context, scores), *figures])
+    return _among(among, [*shares.false_rates(context, scores), *figures])
 
 
 def ordinal_figures(
     context: EstimateContext, scores: Scores, among: Collection[Metric] = FIGURES
 ) -> list[Estimate]:
     figures = _figures(context, scores, _levels(scores), ORDINAL, among)
-    return _among(among, [within_one(context, scores), *figures, unused_levels(context, scores)])
+    return _among(among, [shares.within_one(context, scores), *figures, unused_levels(context, scores)])
 
 
 def _among(metrics: Collection[Metric], estimates: list[Estimate]) -> list[Estimate]:
@@ -228,13 +224,9 @@ def unused_levels(context: EstimateContext, scores: Scores) -> Estimate:
         return context.undefined(UNUSED_LEVELS, NO_VERDICTS, "level", scores.lost())
     levels = int(rows.high[0] - rows.low[0]) + 1
     unused = sorted(set(range(int(rows.low[0]), int(rows.high[0]) + 1)) - set(rows.score.tolist()))
-    return context.estimate(
-        UNUSED_LEVELS,
-        rows.sample(scores.lost()),
-        unit="level",
-        value=float(len(unused)),
-        note=f"of {levels} levels" + ("; never used: " + ", ".join(map(str, unused)) if unused else ""),
-    )
+    never = f"never used: {', '.join(map(str, unused))}" if unused else None
+    notes, sample = [f"of {levels} levels", never], rows.sample(scores.lost())
+    return context.estimate(UNUSED_LEVELS, sample, notes, unit="level", value=float(len(unused)))
 
 
 def _figures(
@@ -244,12 +236,9 @@ def _figures(
     formulas: dict[Metric, Formula],
     among: Collection[Metric],
 ) -> list[Estimate]:
-    sums, values, lacking = label_table(scores, levels), levels.astype(np.float64), unlabelled(scores)
-    return [
-        _figure(context, metric, formula, sums, values, lacking)
-        for metric, formula in formulas.items()
-        if metric in among
-    ]
+    sums, values, lacking = label_table(scores, levels), levels.astype(np.float64), shares.unlabelled(scores)
+    wanted = ((metric, formula) for metric, formula in formulas.items() if metric in among)
+    return [_figure(context, metric, formula, sums, values, lacking) for metric, formula in wanted]
 
 
 def _figure(
@@ -258,7 +247,7 @@ def _figure(
     """One figure of the table; `lacking` says why there are no labels, where there are none."""
     if metric in _NOTHING_OF_ONE_LABEL and sums.n_calls and np.count_nonzero(sums.table.sum((0, 2))) < 2:
         return context.undefined(metric, _why(metric, sums), "call", sums.rows.lost())
-    estimate = resampled(
+    estimate = shares.resampled(
         context,
         metric,
         sums,
@@ -267,10 +256,10 @@ def _figure(
         ends=_ENDS.get(metric, AGREEMENT),
         bounds=error_bounds(metric, sums.rows) if metric in (MAE, BIAS) else None,
         chance=_CHANCE.get(metric, 0.0),
-        notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
+        notes=(_NOTES.get(metric), *shares.abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
         by_rates=formula in BY_RATES,
-        left_out=abstained(sums.rows),
+        left_out=shares.abstained(sums.rows),
     )
     limit = context.limit(metric)
     if estimate.value is None or limit is None:

@@ -14,30 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.core.arrays import Ints, Mask, distinct, numbered, widen
+from steelyard.metrics import findings, proportions
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
-from steelyard.metrics.findings import (
-    CLEAR,
-    FLAGGED,
-    INCONCLUSIVE,
-    MARGIN,
-    agreeing,
-    bare_share,
-    calls_total,
-    decided_by,
-    with_limit_word,
-)
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.metric import HIGH, ZERO, Basis, Ends, Limit, Metric
-from steelyard.metrics.proportions import (
-    ACCURACY,
-    FAILED_RATE,
-    KAPPA,
-    UNREADABLE_RATE,
-    designed_bounds,
-    proportion,
-    sample_of,
-    share_bounds,
-    with_tested_word,
-)
+from steelyard.metrics.proportions import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.repeats import FLIP_RATE, SELF_AGREEMENT, stability
 from steelyard.metrics.scores.shares import accuracy, lost_rates, score_tally, unit_tally, unlabelled
@@ -162,25 +143,15 @@ def best_of_estimates(context: EstimateContext, scores: Scores) -> list[Estimate
     sets = RotationSets.of(scores)
     slots = range(1, sets.responses + 1)
     estimates = [accuracy(context, scores)]
-    estimates += [
-        accuracy(context.for_subgroup(slot=slot), scores.where(scores.expected == slot))
-        for slot in slots
-        if np.any(scores.labelled & (scores.expected == slot))
-    ]
+    labelled = [slot for slot in slots if np.any(scores.labelled & (scores.expected == slot))]
+    parts = ((context.for_subgroup(slot=slot), scores.where(scores.expected == slot)) for slot in labelled)
+    estimates += [accuracy(here, rows) for here, rows in parts]
     estimates += [kappa(context, scores), _vote_accuracy(context, sets), _consistency(context, sets)]
     shares = [sets.tally((sets.slot == slot).sum(axis=1), sets.chosen, sets.responses) for slot in slots]
     estimates.append(_slot_preference(context, sets, shares))
-    estimates += [
-        proportion(
-            context.for_subgroup(slot=slot),
-            SLOT_SHARE,
-            counts,
-            bounds=_slot_bounds(scores, slot),
-            chance=1 / sets.responses,
-            reason=NO_CHOICES,
-        )
-        for slot, counts in zip(slots, shares, strict=True)
-    ]
+    for slot, counts in zip(slots, shares, strict=True):
+        here, bounds, even = context.for_subgroup(slot=slot), _slot_bounds(scores, slot), 1 / sets.responses
+        estimates.append(proportion(here, SLOT_SHARE, counts, bounds=bounds, chance=even, reason=NO_CHOICES))
     if scores.replicate.any():
         repeated = {SELF_AGREEMENT.id, FLIP_RATE.id}
         estimates += [each for each in stability(context, scores) if each.metric in repeated]
@@ -208,24 +179,21 @@ def kappa(context: EstimateContext, scores: Scores) -> Estimate:
         return context.undefined(KAPPA, reason, excluded=scores.lost())
     low, high = (beyond_chance(scores, share) for share in wilson_cluster(counts))
     chance = 1 / int(scores.high.max())
-    bounds = share_bounds(counts)
+    bounds = proportions.share_bounds(counts)
     floor = None if limit is None else Limit(limit.value * (1 - chance) + chance, limit.side)
-    estimate = context.estimate(
-        KAPPA,
-        sample_of(counts)._replace(excluded=scores.lost()),
-        value=beyond_chance(scores, counts.k / counts.n),
-        intervals=(Interval("wilson_cluster", low, high),),
-        bounds=(beyond_chance(scores, bounds[0]), beyond_chance(scores, bounds[1])),
-        chance=0.0,
-    )
+    sample = proportions.sample_of(counts)._replace(excluded=scores.lost())
+    value, intervals = beyond_chance(scores, counts.k / counts.n), (Interval("wilson_cluster", low, high),)
+    ends = beyond_chance(scores, bounds[0]), beyond_chance(scores, bounds[1])
+    estimate = context.estimate(KAPPA, sample, value=value, intervals=intervals, bounds=ends, chance=0.0)
     if floor is None or limit is None:
         return estimate
-    share = with_limit_word(replace(bare_share(counts), bounds=bounds), floor.allowed)
+    whole = findings.bare_share(counts)
+    share = findings.with_limit_word(replace(whole, bounds=bounds), floor.allowed)
     assert share.decides is not None, "a share has an interval"
     word, (low, high) = share.status or "", (beyond_chance(scores, end) for end in share.decides.span)
-    needed = calls_total(bare_share(counts), floor.allowed) if word == INCONCLUSIVE else None
-    span = agreeing((low, high), word, estimate.value or 0.0, limit.allowed)
-    return replace(decided_by(estimate, word, span), calls_needed=needed)
+    needed = findings.calls_total(whole, floor.allowed) if word == INCONCLUSIVE else None
+    span = findings.agreeing((low, high), word, estimate.value or 0.0, limit.allowed)
+    return replace(findings.decided_by(estimate, word, span), calls_needed=needed)
 
 
 def _vote_accuracy(context: EstimateContext, sets: RotationSets) -> Estimate:
@@ -234,7 +202,7 @@ def _vote_accuracy(context: EstimateContext, sets: RotationSets) -> Estimate:
         return context.undefined(ROTATION_VOTE_ACCURACY, unlabelled(sets.scores), "item", sets.scores.lost())
     right, complete = sets.winner == sets.best, known & sets.complete
     counts = sets.tally(right, complete)
-    bounds = designed_bounds(counts.k, int(known.sum()) - counts.n, int(known.sum()))
+    bounds = proportions.designed_bounds(counts.k, int(known.sum()) - counts.n, int(known.sum()))
     return proportion(context, ROTATION_VOTE_ACCURACY, counts, unit="item", bounds=bounds, reason=INCOMPLETE)
 
 
@@ -244,7 +212,7 @@ def _consistency(context: EstimateContext, sets: RotationSets) -> Estimate:
     # A set with a lost call may still turn out the same where all that was read is.
     open_sets = ~sets.complete & (np.count_nonzero(sets.votes, axis=1) <= 1)
     open_sets &= ~(sets.slot == ABSTAINED).any(axis=1)
-    bounds = designed_bounds(counts.k, int(open_sets.sum()), len(sets.slot))
+    bounds = proportions.designed_bounds(counts.k, int(open_sets.sum()), len(sets.slot))
     return proportion(context, ROTATION_CONSISTENCY, counts, unit="item", bounds=bounds, reason=INCOMPLETE)
 
 
@@ -262,9 +230,8 @@ def _slot_preference(context: EstimateContext, sets: RotationSets, shares: Seque
     values = [counts.k / counts.n - even for counts in shares]
     place = max(range(len(values)), key=lambda number: abs(values[number]))
     limits = [_shifted(_simultaneous(counts, sets.responses), even) for counts in shares]
-    bounds = (
-        _shifted(_slot_bounds(sets.scores, place + 1), even) if sum(sets.scores.lost().values()) else None
-    )
+    lost = sum(sets.scores.lost().values())
+    bounds = _shifted(_slot_bounds(sets.scores, place + 1), even) if lost else None
     favoured = shares[place]
     left_out = int(np.count_nonzero(sets.complete & ~sets.chosen)) * sets.responses
 
@@ -276,17 +243,17 @@ def _slot_preference(context: EstimateContext, sets: RotationSets, shares: Seque
 
     estimate = context.estimate(
         SLOT_PREFERENCE,
-        sample_of(favoured),
+        proportions.sample_of(favoured),
         value=values[place],
         intervals=(Interval("goodman_cluster", *clipped(limits[place], DIFFERENCE)),),
         left_out=left_out,
         bounds=bounds,
         chance=0.0,
         details={"answer": place + 1},
-        calls_needed=calls_total(bare_share(favoured), (even - MARGIN, even + MARGIN)),
+        calls_needed=findings.calls_total(findings.bare_share(favoured), (even - MARGIN, even + MARGIN)),
         note=f"slot {place + 1} in {favoured.k} of {favoured.n} calls; even is one in {sets.responses}",
     )
-    return with_tested_word(estimate, word)
+    return proportions.with_tested_word(estimate, word)
 
 
 def _simultaneous(counts: Tally, slots: int) -> Span:

@@ -99,13 +99,10 @@ class Scores:
         turned = np.asarray(self.fail_value == self.high)
         if not turned.any():
             return self
-        ends = self.low + self.high
-        return replace(
-            self,
-            score=np.where(turned & self.decided, ends - self.score, self.score),
-            expected=np.where(turned, ends - self.expected, self.expected),
-            fail_value=np.where(turned, self.low, self.fail_value),
-        )
+        ends, fail_value = self.low + self.high, np.where(turned, self.low, self.fail_value)
+        score = np.where(turned & self.decided, ends - self.score, self.score)
+        expected = np.where(turned, ends - self.expected, self.expected)
+        return replace(self, score=score, expected=expected, fail_value=fail_value)
 
     @property
     def n_items(self) -> int:

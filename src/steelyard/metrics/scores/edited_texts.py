@@ -15,20 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
+from steelyard.core.text import join_notes
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Reason, Sample
 from steelyard.metrics.findings import MARGIN, SURE, with_finding
 from steelyard.metrics.metric import LOW, Amount, Basis, Items, Limit, Metric
-from steelyard.metrics.proportions import (
-    designed_bounds,
-    join,
-    proportion,
-    sampling_notes,
-    with_difference_word,
-)
+from steelyard.metrics.proportions import designed_bounds, proportion, sampling_notes, with_difference_word
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, item_noise, verdict_counts
 from steelyard.metrics.scores.shares import accuracy, unit_tally
@@ -39,15 +35,14 @@ from steelyard.stimuli.brief import LABEL_FLIP, ORDINAL, RUN_FAIL, RUN_LEVEL, RU
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observations import Observations
 
-INVARIANCE = Metric(
+_beside_items = partial(Metric, behind="flip", basis=Basis(items=Items.BOTH))
+INVARIANCE = _beside_items(
     "invariance",
     meaning="Scores equal to the judge's own score of the unchanged item.",
     plain="keeps its verdict",
     unit="comparison",
-    behind="flip",
-    basis=Basis(items=Items.BOTH),
 )
-EXCESS_FLIP = Metric(
+EXCESS_FLIP = _beside_items(
     "excess_flip",
     "excess flips",
     "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
@@ -56,8 +51,6 @@ EXCESS_FLIP = Metric(
     direction=LOW,
     unit="item",
     amount=Amount(None),
-    behind="flip",
-    basis=Basis(items=Items.BOTH),
 )
 
 NO_ORIGINALS = "the unchanged items were not judged"
@@ -95,14 +88,9 @@ def compare_items(scores: Scores) -> ItemComparisons:
     plain = np.bincount(scores.item[scores.original], minlength=size)
     rows = scores.where(((edited > 0) & (plain > 0))[scores.item])
     counts = _item_counts(rows, ~rows.original), _item_counts(rows, rows.original)
-    return ItemComparisons(
-        rows=rows,
-        equal=(counts[0] * counts[1]).sum(-1),
-        made=counts[0].sum(-1) * counts[1].sum(-1),
-        designed=edited * plain,
-        floor=item_noise(rows.where(rows.original)),
-        unit=rows.by_item(rows.unit),
-    )
+    equal, made = (counts[0] * counts[1]).sum(-1), counts[0].sum(-1) * counts[1].sum(-1)
+    floor, unit = item_noise(rows.where(rows.original)), rows.by_item(rows.unit)
+    return ItemComparisons(rows, equal, made, edited * plain, floor, unit)
 
 
 def invariance_estimates(
@@ -129,18 +117,14 @@ def invariance(
     items = int(np.count_nonzero(made))
     tally = unit_tally(rows, comparisons.unit, comparisons.equal, made, len(used), items)
     designed = int(comparisons.designed.sum())
-    estimate = proportion(
-        context,
-        INVARIANCE,
-        tally,
-        unit="comparison",
-        bounds=designed_bounds(tally.k, designed - tally.n, designed),
-        reason=NOT_BOTH if designed else NO_ORIGINALS,
-    )
+    bounds = designed_bounds(tally.k, designed - tally.n, designed)
+    reason = NOT_BOTH if designed else NO_ORIGINALS
+    estimate = proportion(context, INVARIANCE, tally, unit="comparison", bounds=bounds, reason=reason)
     if known_noise or estimate.value is None:
         return estimate
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.
-    estimate = replace(estimate, note=join([estimate.note, "no repeats: noise and edit are not told apart"]))
+    note = join_notes([estimate.note, "no repeats: noise and edit are not told apart"])
+    estimate = replace(estimate, note=note)
     return replace(with_finding(estimate, Limit(1 - MARGIN, "min")), calls_needed=None)
 
 
@@ -169,7 +153,7 @@ def _excess(context: EstimateContext, comparisons: ItemComparisons) -> Estimate:
         chance=0.0,
         minimum_detectable=mean.detectable,
         p=p,
-        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
+        notes=[means, *sampling_notes(used.n_clusters, even=mean.even)],
     )
     return with_difference_word(estimate, 2 * ALPHA)
 
@@ -258,6 +242,14 @@ def acceptance(texts: Sequence[Stimulus]) -> dict[str, tuple[int, int]]:
 def accepted_texts(estimate: Estimate) -> int:
     accepted, _ = estimate.details.get(ACCEPTED, (0, 0))
     return int(accepted)
+
+
+def why_unaccepted(estimate: Estimate) -> Reason | None:
+    """Why a figure of written texts refutes no judge; None where enough of them were accepted."""
+    accepted, texts = estimate.details[ACCEPTED]
+    if accepted >= LEAST_ACCEPTED:
+        return None
+    return BY_RULE if estimate.probe in BREAKING else FEW_TEXTS if accepted == texts else UNACCEPTED
 
 
 def rests_on_author(estimate: Estimate) -> bool:

@@ -23,28 +23,15 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, distinct, numbered
+from steelyard.metrics import proportions
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample, Why
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN, SURE, difference_word
 from steelyard.metrics.metric import LEFT_OUT, LOW, ZERO, Amount, Lengths, Metric
-from steelyard.metrics.proportions import (
-    join,
-    proportion,
-    sampling_notes,
-    share_bounds,
-    with_difference_word,
-    with_tested_word,
-)
+from steelyard.metrics.proportions import proportion, sampling_notes
+from steelyard.metrics.scores import shares
 from steelyard.metrics.scores.against_labels import BIAS, CONSTANT_LABELS, NOT_SCORED, error_bounds
 from steelyard.metrics.scores.columns import Outcome, Scores
-from steelyard.metrics.scores.shares import (
-    FALSE_NEGATIVE_RATE,
-    FALSE_POSITIVE_RATE,
-    abstained,
-    by_ordinal_scale,
-    row_events,
-    score_tally,
-    unlabelled,
-)
+from steelyard.metrics.scores.shares import score_tally, unlabelled
 from steelyard.metrics.stats.clusters import ClusterMean, ratio
 from steelyard.metrics.stats.directional_bias import DirectionalBias, Halves, halves_of
 from steelyard.metrics.stats.intervals import Span
@@ -101,7 +88,7 @@ def leniency_estimates(context: EstimateContext, scores: Scores) -> list[Estimat
     if np.any(scores.binary):
         rows = scores.where(scores.binary)
         estimates += [_of_verdicts(context, rows), _pass_rate(context, rows), *_sides(context, rows)]
-    for here, rows in by_ordinal_scale(context, scores, alone=not estimates):
+    for here, rows in shares.by_ordinal_scale(context, scores, alone=not estimates):
         estimates += [_of_scores(here, rows), *_sides(here, rows)]
     return estimates
 
@@ -110,7 +97,7 @@ def wrong_ways(leniency: Estimate) -> tuple[Metric, Metric]:
     """The rates of what is passed and of what is failed wrongly: by numbers they go the other way round
     where 1 is the failing answer.
     """
-    rates = FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE
+    rates = shares.FALSE_POSITIVE_RATE, shares.FALSE_NEGATIVE_RATE
     return rates[::-1] if leniency.details.get("high_fails") else rates
 
 
@@ -129,17 +116,9 @@ def _of_verdicts(context: EstimateContext, scores: Scores) -> Estimate:
     bias = DirectionalBias(answer, wanted, cluster, calls)
     if not np.isfinite(bias.value):
         return context.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
-    return _leniency(
-        context,
-        scores,
-        bias.value,
-        Interval("lean_cluster", *bias.limits(SURE)),
-        bias.p(context.permutation_seed(LENIENCY.id)),
-        detectable=bias.detectable,
-        units=bias.units,
-        bounds=_bounds(scores.with_pass_high),
-        needed=bias.units_total(MARGIN, least=MARGIN),
-    )
+    interval, p = Interval("lean_cluster", *bias.limits(SURE)), bias.p(context.permutation_seed(LENIENCY.id))
+    bounds, needed = _bounds(scores.with_pass_high), bias.units_total(MARGIN, least=MARGIN)
+    return _leniency(context, scores, bias.value, interval, p, bias.detectable, bias.units, bounds, needed)
 
 
 def _of_scores(context: EstimateContext, scores: Scores) -> Estimate:
@@ -148,21 +127,18 @@ def _of_scores(context: EstimateContext, scores: Scores) -> Estimate:
     if not len(answer):
         return context.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
     span = float(scores.high[0] - scores.low[0])
-    units = cluster if len(distinct(cluster)) > 1 else np.arange(len(cluster))
-    mean = ClusterMean.of(units, (answer - wanted) / span)
+    independent = cluster if len(distinct(cluster)) > 1 else np.arange(len(cluster))
+    mean = ClusterMean.of(independent, (answer - wanted) / span)
     rows = upward.where(upward.labelled)
     bounds = None if rows.readable.all() else error_bounds(BIAS, rows)
-    return _leniency(
-        context,
-        scores,
-        mean.mean,
-        Interval("wilson_mean" if mean.even else "t_cluster", *mean.difference_limits(SURE)),
-        mean.p(),
-        detectable=mean.detectable,
-        units=len(answer),
-        bounds=None if bounds is None else (bounds[0] / span, bounds[1] / span),
-        needed=_needed(mean),
-    )
+    bounds = None if bounds is None else (bounds[0] / span, bounds[1] / span)
+    interval = Interval("wilson_mean" if mean.even else "t_cluster", *mean.difference_limits(SURE))
+    # Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays.
+    apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
+    known = mean.error and apart > 1e-9
+    needed = calls_by_width(mean.total, detectable_errors() * mean.error, apart) if known else None
+    units, p, detectable = len(answer), mean.p(), mean.detectable
+    return _leniency(context, scores, mean.mean, interval, p, detectable, units, bounds, needed)
 
 
 def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
@@ -172,15 +148,8 @@ def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
     for metric in (SHARE_ABOVE, SHARE_BELOW):
         events = metric.events(rows)
         found = proportion(context, metric, score_tally(rows, events, rows.readable), reason=reason)
-        estimates.append(replace(found, details=row_events(rows, events)))
+        estimates.append(replace(found, details=shares.row_events(rows, events)))
     return estimates
-
-
-def _needed(mean: ClusterMean) -> int | None:
-    """Items that would tell a distance beyond the margin from none, or keep it in the margin, if it stays."""
-    apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
-    known = mean.error and apart > 1e-9
-    return calls_by_width(mean.total, detectable_errors() * mean.error, apart) if known else None
 
 
 def _leniency(
@@ -189,7 +158,6 @@ def _leniency(
     value: float,
     interval: Interval,
     p: float,
-    *,
     detectable: float | None,
     units: int,
     bounds: Span | None,
@@ -214,9 +182,9 @@ def _leniency(
         calls_needed=None if needed is None else -(-needed * len(rows) // units),
         p=p,
         details={"high_fails": True} if _high_fails(scores) else {},
-        note=join([f"margin {MARGIN:g}", _turned(scores), *sampling_notes(rows.n_clusters)]),
+        notes=[f"margin {MARGIN:g}", _turned(scores), *sampling_notes(rows.n_clusters)],
     )
-    return with_tested_word(estimate, word)
+    return proportions.with_tested_word(estimate, word)
 
 
 def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
@@ -231,7 +199,7 @@ def _pass_rate(context: EstimateContext, scores: Scores) -> Estimate:
 
 
 def _left_out(scores: Scores) -> int:
-    return abstained(scores.where(scores.labelled))
+    return shares.abstained(scores.where(scores.labelled))
 
 
 def _turned(scores: Scores) -> str | None:
@@ -258,7 +226,7 @@ def _bounds(scores: Scores) -> Span | None:
         counts = score_tally(rows, rows.decided & (rows.score != label), rows.decided)
         if not counts.n:
             return None
-        ends.append(share_bounds(counts))
+        ends.append(proportions.share_bounds(counts))
     (least_up, most_up), (least_down, most_down) = ends
     return (least_up - most_down) / 2, (most_up - least_down) / 2
 
@@ -316,9 +284,8 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
     rows = scores.where(scores.labelled & scores.decided)
     first = np.unique(rows.item, return_index=True)[1]
     low, high = rows.low[first], rows.high[first]
-    halves = Halves.of(
-        (answer - low) / (high - low), (label - low) / (high - low), words[rows.item[first]], cluster
-    )
+    given, wanted = ((each - low) / (high - low) for each in (answer, label))
+    halves = Halves.of(given, wanted, words[rows.item[first]], cluster)
     if not np.isfinite(halves.value):
         return context.undefined(
             LENGTH_GAP, "texts with the same label are all as long, or not known", "item", scores.lost()
@@ -335,6 +302,6 @@ def length_gap(context: EstimateContext, scores: Scores, words: Ints) -> Estimat
         minimum_detectable=halves.detectable,
         calls_needed=halves.calls_total(len(rows), MARGIN),
         p=p,
-        note=join([f"margin {MARGIN:g}", *sampling_notes(clusters, even=halves.even)]),
+        notes=[f"margin {MARGIN:g}", *sampling_notes(clusters, even=halves.even)],
     )
-    return with_difference_word(estimate)
+    return proportions.with_difference_word(estimate)

@@ -17,69 +17,20 @@ from typing import TypeGuard
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
+from steelyard.metrics import proportions
 from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.findings import SURE
 from steelyard.metrics.metric import HIGH, Basis, Items, Metric, labelled_items, on_items, step
 from steelyard.metrics.multiplicity import adjust_estimates
-from steelyard.metrics.proportions import (
-    ACCURACY,
-    DARK_CURRENT,
-    FAILED_RATE,
-    KAPPA,
-    UNREADABLE_RATE,
-    join,
-    proportion,
-    sampling_notes,
-)
-from steelyard.metrics.scores.against_labels import (
-    BALANCED_ACCURACY,
-    BIAS,
-    CCC,
-    COMPRESSION,
-    F1,
-    FIGURES,
-    MAE,
-    PEARSON,
-    PRECISION,
-    QWK,
-    RECALL,
-    SPEARMAN,
-    binary_figures,
-    ordinal_figures,
-)
+from steelyard.metrics.proportions import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE, proportion
+from steelyard.metrics.scores import against_labels, edited_texts, repeats, shares
+from steelyard.metrics.scores.against_labels import FIGURES, MAE
 from steelyard.metrics.scores.columns import Scores, collect_scores, rescaled_to_original
-from steelyard.metrics.scores.edited_texts import (
-    EXCESS_FLIP,
-    INVARIANCE,
-    compare_items,
-    invariance,
-    invariance_estimates,
-    same_verdict_expected,
-)
+from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.leniency import LENGTH_GAP, length_gap, leniency_estimates
 from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
-from steelyard.metrics.scores.repeats import (
-    BORDER_NOISE,
-    FLEISS_KAPPA,
-    FLIP_RATE,
-    ICC,
-    NOISE_FLOOR,
-    SELF_AGREEMENT,
-    border_noise,
-    noise_floor,
-    stability,
-)
-from steelyard.metrics.scores.shares import (
-    FALSE_NEGATIVE_RATE,
-    FALSE_POSITIVE_RATE,
-    WITHIN_ONE,
-    abstentions,
-    accuracy,
-    by_ordinal_scale,
-    lost_rates,
-    score_tally,
-    unlabelled,
-)
+from steelyard.metrics.scores.repeats import BORDER_NOISE, FLEISS_KAPPA, FLIP_RATE, ICC, SELF_AGREEMENT
+from steelyard.metrics.scores.shares import accuracy, lost_rates, score_tally, unlabelled
 from steelyard.metrics.stats.clusters import ClusterMean, ratio, wilson_cluster
 from steelyard.metrics.stats.intervals import Span, clipped
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -109,14 +60,11 @@ def accuracy_change(context: EstimateContext, scores: Scores) -> Estimate:
     method = "wilson_cluster_difference" if mean.even else "t_cluster"
     used = rows.where(both[rows.item])
     means = f"edited {float(edited[both].mean()):.2f}, unchanged {float(plain[both].mean()):.2f}"
+    notes = [means, *proportions.sampling_notes(used.n_clusters, even=mean.even)]
+    sample = Sample(len(used), int(both.sum()), used.n_clusters, scores.lost())
+    intervals = (Interval(method, *mean.difference_limits(SURE)),)
     return context.estimate(
-        ACCURACY_CHANGE,
-        Sample(len(used), int(both.sum()), used.n_clusters, scores.lost()),
-        unit="item",
-        value=mean.mean,
-        intervals=(Interval(method, *mean.difference_limits(SURE)),),
-        chance=0.0,
-        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
+        ACCURACY_CHANGE, sample, notes, unit="item", value=mean.mean, intervals=intervals, chance=0.0
     )
 
 
@@ -129,10 +77,8 @@ def _right(rows: Scores, mask: Mask) -> Floats:
 
 
 METRICS = (
-    *(ACCURACY, ACCURACY_CHANGE, INVARIANCE, EXCESS_FLIP),
-    *(NOISE_FLOOR, SELF_AGREEMENT, FLIP_RATE, ICC, FLEISS_KAPPA),
-    *FIGURES,
-    *(UNREADABLE_RATE, FAILED_RATE),
+    *(ACCURACY, ACCURACY_CHANGE, INVARIANCE, EXCESS_FLIP, *repeats.METRICS),
+    *(*FIGURES, UNREADABLE_RATE, FAILED_RATE),
 )
 
 
@@ -163,17 +109,14 @@ def pointwise_estimates(
         if np.any(edits.readable):
             estimates.append(accuracy(context.for_subgroup(kind=ORIGINAL), plain))
             estimates.append(accuracy_change(context, scores))
-        estimates += invariance_estimates(context, scores, keep_label=keep_label)
+        estimates += edited_texts.invariance_estimates(context, scores, keep_label=keep_label)
     if not len(edits) or (_repeated(plain) and np.any(edits.readable)):
-        estimates.append(noise_floor(context, plain))
+        estimates.append(repeats.noise_floor(context, plain))
     if not len(edits) or _repeated(edits):
-        estimates += stability(context, subject)
-    return [
-        *estimates,
-        *by_scale(context, subject),
-        *_by_strength(context, scores, keep_label=keep_label),
-        *lost_rates(context, subject),
-    ]
+        estimates += repeats.stability(context, subject)
+    estimates += by_scale(context, subject)
+    estimates += _by_strength(context, scores, keep_label=keep_label)
+    return [*estimates, *lost_rates(context, subject)]
 
 
 def undefined_without_texts(context: EstimateContext, metric: Metric) -> list[Estimate]:
@@ -205,9 +148,9 @@ def by_scale(context: EstimateContext, scores: Scores, among: Collection[Metric]
     Clusters are drawn again for each figure, so that one that is not wanted is not worked out.
     """
     binary = scores.where(scores.binary)
-    estimates = binary_figures(context, binary, among) if len(binary) else []
-    for here, rows in by_ordinal_scale(context, scores):
-        estimates += ordinal_figures(here, rows, among)
+    estimates = against_labels.binary_figures(context, binary, among) if len(binary) else []
+    for here, rows in shares.by_ordinal_scale(context, scores):
+        estimates += against_labels.ordinal_figures(here, rows, among)
     return estimates
 
 
@@ -221,14 +164,14 @@ def _by_strength(context: EstimateContext, scores: Scores, *, keep_label: bool) 
         here = context.for_subgroup(level=step(float(strength)))
         edits = scores.strength == strength
         right.append(accuracy(here, scores.where(edits & ~scores.original)))
-        kept = same_verdict_expected(scores.where(scores.original | edits), keep_label=keep_label)
+        both = scores.where(scores.original | edits)
+        kept = edited_texts.same_verdict_expected(both, keep_label=keep_label)
         if np.any(kept.original) and np.any(~kept.original):
-            same.append(invariance(here, compare_items(kept)))
+            same.append(edited_texts.invariance(here, edited_texts.compare_items(kept)))
     return right + same
 
 
 POOLED_PROBE = "pooled"
-POOLED_METRICS = (CCC, PEARSON, SPEARMAN, MAE)
 
 
 def pooled_estimates(
@@ -248,7 +191,7 @@ def pooled_estimates(
     names = probes if probes <= edited else {*probes, ORIGINAL}
     scores = collect_scores(base.filter(stimuli=np.isin(base.shown.probe, list(names))))
     context = EstimateContext.for_protocol(judge, POOLED_PROBE, "base", seed)
-    return by_scale(context, scores.where(~scores.binary), POOLED_METRICS)
+    return by_scale(context, scores.where(~scores.binary), against_labels.POOLED_METRICS)
 
 
 MEAN_SCORE = Metric("mean_score", meaning="Mean of the scores given to responses without content.")
@@ -260,17 +203,15 @@ def score_vacuum_estimates(context: EstimateContext, observations: Observations)
     parts = [(context, collect_scores(observations))]
     for kind in sorted({shown.kind for shown in observations.stimuli_seen}):
         parts.append((context.for_subgroup(kind=kind), collect_scores(observations.filter(kinds=(kind,)))))
-    return [
-        *(dark_current(here, scores) for here, scores in parts),
-        *(mean_score(*scale) for part in parts for scale in by_ordinal_scale(*part)),
-        *lost_rates(context, parts[0][1]),
-    ]
+    dark = [dark_current(here, scores) for here, scores in parts]
+    means = [mean_score(*scale) for part in parts for scale in shares.by_ordinal_scale(*part)]
+    return [*dark, *means, *lost_rates(context, parts[0][1])]
 
 
 def dark_current(context: EstimateContext, scores: Scores) -> Estimate:
     """Calls that give more than the lowest score, among all with a verdict: on a binary scale, passes."""
     counts = score_tally(scores, scores.reports, scores.readable)
-    notes = abstentions(scores, "counted as not above the lowest score")
+    notes = shares.abstentions(scores, "counted as not above the lowest score")
     return proportion(context, DARK_CURRENT, counts, notes=notes)
 
 
@@ -284,14 +225,13 @@ def mean_score(context: EstimateContext, scores: Scores) -> Estimate:
     spread = mean.limits(0.975, ends)
     limits = spread or clipped(_without_spread(rows), ends)
     method, assumed = ("t_cluster", None) if spread else ("wilson_mean", LIMITS_OF_OTHER_SCORES)
-    return context.estimate(
-        MEAN_SCORE,
-        rows.sample(scores.lost()),
-        value=mean.mean,
-        intervals=(Interval(method, *limits),),
-        bounds=_bounds(mean, len(scores) - int(np.count_nonzero(scores.readable)), low, high),
-        note=join([f"on a scale from {low} to {high}", assumed, *sampling_notes(rows.n_clusters)]),
-    )
+    sample, intervals = rows.sample(scores.lost()), (Interval(method, *limits),)
+    missing, total = len(scores) - int(np.count_nonzero(scores.readable)), float(mean.sums.sum())
+    # Every missing call the lowest score, or every one the highest.
+    least, most = ((total + missing * end) / (mean.total + missing) for end in (low, high))
+    bounds = least, most
+    notes = [f"on a scale from {low} to {high}", assumed, *proportions.sampling_notes(rows.n_clusters)]
+    return context.estimate(MEAN_SCORE, sample, notes, value=mean.mean, intervals=intervals, bounds=bounds)
 
 
 def _without_spread(rows: Scores) -> Span:
@@ -306,12 +246,6 @@ def _without_spread(rows: Scores) -> Span:
     return centre - reach * (centre - low), centre + reach * (high - centre)
 
 
-def _bounds(mean: ClusterMean, missing: int, low: int, high: int) -> Span:
-    """Every missing call the lowest score, or every one the highest."""
-    size, total = mean.total, float(mean.sums.sum())
-    return (total + missing * low) / (size + missing), (total + missing * high) / (size + missing)
-
-
 BORDER_METRICS = (SELF_AGREEMENT, BORDER_NOISE, FLIP_RATE, ICC, FLEISS_KAPPA, UNREADABLE_RATE, FAILED_RATE)
 
 
@@ -320,10 +254,11 @@ def border_estimates(context: EstimateContext, observations: Iterable[Observatio
     if not len(scores):
         return undefined_without_texts(context, SELF_AGREEMENT)
     border, plain = scores.where(~scores.original), scores.where(scores.original)
-    agreement, *others = stability(context, border)
+    agreement, *others = repeats.stability(context, border)
     compared = len(plain) and np.any(border.readable)
-    unchanged = stability(context.for_subgroup(kind=ORIGINAL), plain)[:1] if compared else []
-    return [agreement, *unchanged, border_noise(context, scores), *others, *lost_rates(context, border)]
+    unchanged = repeats.stability(context.for_subgroup(kind=ORIGINAL), plain)[:1] if compared else []
+    noise = repeats.border_noise(context, scores)
+    return [agreement, *unchanged, noise, *others, *lost_rates(context, border)]
 
 
 COMMONEST_ANSWER = Metric(
@@ -333,11 +268,7 @@ COMMONEST_ANSWER = Metric(
     detail=True,
     basis=Basis(items=Items.RUN, only=on_items),
 )
-OF_ITEMS = (
-    *(ACCURACY, KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
-    *(PRECISION, RECALL, F1),
-    *(WITHIN_ONE, MAE, BIAS, QWK, COMPRESSION, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
-)
+OF_ITEMS = (ACCURACY, *against_labels.OF_UNCHANGED, SELF_AGREEMENT, FLEISS_KAPPA, ICC)
 OF_UNCHANGED = (*OF_ITEMS, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)
 
 
@@ -352,7 +283,7 @@ def unchanged_estimates(judge: str, observations: Observations, seed: int) -> li
         scores = collect_scores(plain)
         figures = [accuracy(context, scores), *by_scale(context, scores, OF_ITEMS)]
         if np.any(np.bincount(scores.stimulus) > 1):
-            figures += stability(context, scores)
+            figures += repeats.stability(context, scores)
         estimates += [figure for figure in figures if figure.metric in {metric.id for metric in OF_ITEMS}]
         estimates += directional_bias_estimates(context, scores, _words(scores, plain))
         shown = rows.shown

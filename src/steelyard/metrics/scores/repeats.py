@@ -8,13 +8,14 @@ its own, since an edit that makes a judge abstain has changed its verdict.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval, Sample
 from steelyard.metrics.metric import LEFT_OUT, Amount, Basis, Items, Lengths, Limit, Metric
-from steelyard.metrics.proportions import designed_bounds, join, proportion, sampling_notes
+from steelyard.metrics.proportions import designed_bounds, proportion, sampling_notes
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.shares import Sums, abstained, resampled, unit_tally
 from steelyard.metrics.stats.clusters import ClusterMean, Tally, ratio, sum_rows
@@ -64,24 +65,23 @@ FLIP_RATE = Metric(
     detail=True,
     behind="flip",
 )
-FLEISS_KAPPA = Metric(
+_agrees = partial(Metric, signed=True, detail=True)
+FLEISS_KAPPA = _agrees(
     "fleiss_kappa",
     "Fleiss κ",
     "Agreement of repeats beyond chance.",
     plain="repeats agree beyond chance",
-    signed=True,
-    detail=True,
     limit=Limit(0.60, "min", probes=(ORIGINAL,)),
 )
-ICC = Metric(
+ICC = _agrees(
     "icc",
     "intraclass correlation",
     "Share of the variance of scores that lies between inputs.",
     plain="scores follow the text",
-    signed=True,
-    detail=True,
     limit=Limit(0.75, "min", probes=(ORIGINAL,)),
 )
+
+METRICS = (NOISE_FLOOR, SELF_AGREEMENT, FLIP_RATE, ICC, FLEISS_KAPPA)
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
 
@@ -165,21 +165,18 @@ def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
     some_lost = np.bincount(scores.stimulus[~scores.readable], minlength=len(scores.stimuli)) > 0
     designed, lost = int(asked.sum()), int((asked & ~flipped & some_lost).sum())
     bounds = designed_bounds(tally.k, lost, designed)
-    repeats = f"over {calls.min()} to {calls.max()} repeats" if len(calls) else ""
-    return proportion(
-        context,
-        FLIP_RATE,
-        tally,
-        unit="input",
-        bounds=bounds,
-        reason=NO_REPEATS if not designed else None,
-        notes=[f"{repeats}; it grows with the number of repeats"] if repeats else [],
-    )
+    reason, notes = NO_REPEATS if not designed else None, []
+    if len(calls):
+        notes = [f"over {calls.min()} to {calls.max()} repeats; it grows with the number of repeats"]
+    return proportion(context, FLIP_RATE, tally, unit="input", bounds=bounds, reason=reason, notes=notes)
 
 
 def _tally(scores: Scores, events: Ints | Mask, trials: Ints | Mask, n_calls: int) -> Tally:
     n_items = len(distinct(_by_input(scores, scores.item)[trials > 0]))
     return unit_tally(scores, _by_input(scores, scores.unit), events, trials, n_calls, n_items)
+
+
+_beyond_chance = partial(resampled, ends=AGREEMENT, chance=0.0)
 
 
 def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
@@ -188,16 +185,8 @@ def _fleiss(context: EstimateContext, scores: Scores) -> Estimate:
     repeated = counts.sum(-1) > 1
     sums = _input_sums(rows, repeated, fleiss_columns(counts[repeated]))
     reason = "every verdict is the same" if repeated.any() else NO_REPEATS
-    return resampled(
-        context,
-        FLEISS_KAPPA,
-        sums,
-        fleiss_kappa,
-        reason=reason,
-        ends=AGREEMENT,
-        chance=0.0,
-        left_out=abstained(scores),
-    )
+    left_out = abstained(scores)
+    return _beyond_chance(context, FLEISS_KAPPA, sums, fleiss_kappa, reason=reason, left_out=left_out)
 
 
 def fleiss_columns(counts: Ints) -> Floats:
@@ -222,17 +211,8 @@ def _intraclass(context: EstimateContext, scores: Scores) -> Estimate:
     columns = intraclass_columns(rows.stimulus, rows.score, len(scores.stimuli))[repeated]
     sums = _input_sums(scores, repeated, columns)
     reason = "every score is the same" if repeated.any() else NO_REPEATS
-    return resampled(
-        context,
-        ICC,
-        sums,
-        intraclass,
-        reason=reason,
-        ends=AGREEMENT,
-        chance=0.0,
-        notes=("one-way, single call",),
-        left_out=abstained(scores),
-    )
+    notes, left_out = ("one-way, single call",), abstained(scores)
+    return _beyond_chance(context, ICC, sums, intraclass, reason=reason, notes=notes, left_out=left_out)
 
 
 def intraclass_columns(inputs: Ints, scores: Ints, size: int) -> Floats:
@@ -281,13 +261,9 @@ def border_noise(context: EstimateContext, scores: Scores) -> Estimate:
     used = scores.where(both[scores.item])
     differ, floor = border[both].mean(), plain[both].mean()
     means = f"repeats differ in {differ:.2f}, on the unchanged items in {floor:.2f}"
-    return context.estimate(
-        BORDER_NOISE,
-        Sample(int(np.count_nonzero(used.readable)), int(both.sum()), used.n_clusters, scores.lost()),
-        unit="comparison",
-        value=mean.mean,
-        intervals=(Interval("t_cluster", *limits),) if limits else (),
-        chance=0.0,
-        minimum_detectable=mean.detectable,
-        note=join([means, *sampling_notes(used.n_clusters, even=mean.even)]),
-    )
+    calls, units = int(np.count_nonzero(used.readable)), int(both.sum())
+    sample = Sample(calls, units, used.n_clusters, scores.lost())
+    notes = [means, *sampling_notes(used.n_clusters, even=mean.even)]
+    noise = context.estimate(BORDER_NOISE, sample, notes, unit="comparison", value=mean.mean, chance=0.0)
+    intervals = (Interval("t_cluster", *limits),) if limits else ()
+    return replace(noise, intervals=intervals, minimum_detectable=mean.detectable)

@@ -14,19 +14,11 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
 from steelyard.core.rng import seed_for
+from steelyard.metrics import proportions
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Reason, Sample, Why
 from steelyard.metrics.findings import SURE, with_finding
 from steelyard.metrics.metric import LABELLED, LOW, Basis, Limit, Metric, should_fail, should_pass
-from steelyard.metrics.proportions import (
-    ACCURACY,
-    FAILED_RATE,
-    NO_SPREAD,
-    ONE_CLUSTER,
-    UNREADABLE_RATE,
-    join,
-    limit_note,
-    proportion,
-)
+from steelyard.metrics.proportions import ACCURACY, FAILED_RATE, UNREADABLE_RATE, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.stats.clusters import REPLICATES, Figure, Tally, jackknife, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span
@@ -259,23 +251,14 @@ def resampled(
     if limit and not found:
         # A limit is read from these, so they are shown.
         limits = LimitTest(sums.table, figure, ends, sums.n_calls, by_rates).limits(SURE)
-        found, assumed, remark = (Interval("random_mixture", *limits),), None, NO_SPREAD
+        found, assumed, remark = (Interval("random_mixture", *limits),), None, proportions.NO_SPREAD
+    sample = Sample(sums.n_calls, sums.n_items, clusters, sums.rows.lost())
+    spread = proportions.NO_SPREAD if assumed else remark
+    single = proportions.ONE_CLUSTER if clusters < 2 else None
+    told = [*notes, spread, single, proportions.limit_note(limit)]
+    found = (*found, assumed) if assumed else found
     estimate = context.estimate(
-        metric,
-        Sample(sums.n_calls, sums.n_items, clusters, sums.rows.lost()),
-        value=value,
-        intervals=(*found, assumed) if assumed else found,
-        left_out=left_out,
-        bounds=bounds,
-        chance=chance,
-        note=join(
-            [
-                *notes,
-                NO_SPREAD if assumed else remark,
-                ONE_CLUSTER if clusters < 2 else None,
-                limit_note(limit),
-            ]
-        ),
+        metric, sample, told, value=value, intervals=found, left_out=left_out, bounds=bounds, chance=chance
     )
     # The losses alone do not tell how far they could move such a figure; see `with_label_word`.
     found_word = with_finding(replace(estimate, excluded={}, bounds=None), limit)

@@ -14,13 +14,8 @@ import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
 from steelyard.core.rng import seed_for
+from steelyard.metrics.stats import distributions
 from steelyard.metrics.stats.clusters import around, resample, sum_rows
-from steelyard.metrics.stats.distributions import (
-    beta_quantile,
-    binomial_probability,
-    normal_quantile,
-    t_quantile,
-)
 from steelyard.metrics.stats.intervals import SHARE, Span, score
 from steelyard.metrics.stats.sample_size import trials_total
 
@@ -51,7 +46,7 @@ def auroc_limits(signal: Floats, right: Mask, clusters: Ints, probability: float
     fewest = min(len(np.unique(clusters[right])), len(np.unique(clusters[~right])))
     if value is None or fewest < 2:
         return None
-    reach = t_quantile(probability, fewest - 1)
+    reach = distributions.t_quantile(probability, fewest - 1)
     sums = sum_rows(clusters, (auroc_parts(signal, right) - value) / len(signal))
     error = sqrt(float(sums @ sums) * len(sums) / (len(sums) - 1))
     return score(value, fewest, reach) if error < _ROUNDING else around(value, reach * error, SHARE)
@@ -207,16 +202,16 @@ class Threshold:
 
 def upper_bound(wrong: int, accepted: int, error: float) -> float:
     """The upper Clopper–Pearson limit: the share that is wrong exceeds it in at most `error` of samples."""
-    return 1.0 if wrong >= accepted else beta_quantile(wrong + 1, accepted - wrong, 1 - error)
+    return 1.0 if wrong >= accepted else distributions.beta_quantile(wrong + 1, accepted - wrong, 1 - error)
 
 
 def lower_bound(wrong: int, accepted: int, error: float) -> float:
-    return 0.0 if not wrong else beta_quantile(wrong, accepted - wrong + 1, error)
+    return 0.0 if not wrong else distributions.beta_quantile(wrong, accepted - wrong + 1, error)
 
 
 def holds(wrong: int, accepted: int, promised: float, error: float) -> bool:
     """Whether the upper limit is at most the promised error: so few are wrong by chance at most so often."""
-    return accepted > 0 and binomial_probability(wrong, accepted, promised) <= error
+    return accepted > 0 and distributions.binomial_probability(wrong, accepted, promised) <= error
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,5 +313,5 @@ def labels_to_show(observed: float, promised: float, error: float) -> int | None
     """Labelled units that show an observed error at the second start to be below the promised one."""
     if observed >= promised:
         return None
-    needed = trials_total(observed, promised, normal_quantile(1 - error / len(STARTS)), 0.8)
+    needed = trials_total(observed, promised, distributions.normal_quantile(1 - error / len(STARTS)), 0.8)
     return None if needed is None else max(fewest_labels(promised, error), ceil(needed / STARTS[-1]))

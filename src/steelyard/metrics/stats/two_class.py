@@ -25,6 +25,7 @@ from math import isfinite, nan, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
+from steelyard.metrics.stats import intervals
 from steelyard.metrics.stats.clusters import (
     ClusterMean,
     Figure,
@@ -34,17 +35,7 @@ from steelyard.metrics.stats.clusters import (
     left_out_error,
 )
 from steelyard.metrics.stats.distributions import cluster_quantile, t_quantile
-from steelyard.metrics.stats.intervals import (
-    AGREEMENT,
-    ALPHA,
-    ENOUGH_CLUSTERS,
-    Ends,
-    Span,
-    clipped,
-    clopper_pearson,
-    joint_reach,
-    score,
-)
+from steelyard.metrics.stats.intervals import AGREEMENT, ALPHA, ENOUGH_CLUSTERS, Ends, Span, score
 
 _STEPS = 36
 """Directions to the half circle on which a figure is looked up."""
@@ -63,14 +54,14 @@ def youden_limits(table: Floats, probability: float = 0.975) -> tuple[float, flo
         return None
     (first, first_limits), (second, second_limits) = shares
     value, together = first + second - 1, _correlation(table)
-    low = value - joint_reach(first - first_limits[0], second - second_limits[0], together)
-    high = value + joint_reach(first_limits[1] - first, second_limits[1] - second, together)
+    low = value - intervals.joint_reach(first - first_limits[0], second - second_limits[0], together)
+    high = value + intervals.joint_reach(first_limits[1] - first, second_limits[1] - second, together)
     right = _all_right(table)
     if not np.array_equal(table, right):
         _, least, _ = youden_limits(right, probability) or (1.0, 1.0, 1.0)
         # J of the opposite answers is −J: all wrong has the upper limit −least.
         low, high = min(low, least), max(high, -least)
-    return value, *clipped((low, high), AGREEMENT)
+    return value, *intervals.clipped((low, high), AGREEMENT)
 
 
 def table_limits(table: Floats, figure: Figure, probability: float = 0.975) -> Span | None:
@@ -120,7 +111,7 @@ def _share(events: Floats, trials: Floats, probability: float) -> tuple[float, S
     if mean.even:
         # At 0 and 1 there is one limit only, and the whole error is spent on it.
         tail = 1 - probability if 0 < share < 1 else max(1 - probability, ALPHA)
-        return share, clopper_pearson(share * clusters, clusters, 1 - 2 * tail)
+        return share, intervals.clopper_pearson(share * clusters, clusters, 1 - 2 * tail)
     size = mean.effective_size(share * (1 - share))
     return share, score(share, size, t_quantile(probability, clusters - 1))
 
