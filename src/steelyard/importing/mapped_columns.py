@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
@@ -42,7 +42,7 @@ BETTER = {"1": "u", "2": "v", "tie": "tie"}
 
 
 @dataclass(frozen=True)
-class MappedTable:
+class MappedTable(RecordedSource):
     columns: Mapping[str, str]
     judge: str | None = None
     """The judge of rows that name none; that of the file unless given."""
@@ -53,11 +53,9 @@ class MappedTable:
     values: Mapping[str, float] = field(default_factory=dict)
     where: Where = field(default_factory=dict)
     mapping: str = ""
-    """Which columns were taken by their names, in a line."""
     labels: Mapping[str, set[int | None]] | None = None
     """What people said of each item, where a second file has it."""
     remarks: tuple[str, ...] = ()
-    baselines: ClassVar[tuple[str, ...]] = ()
 
     def found_in(self, path: Path) -> MappedTable:
         """With the columns of a file that its names tell."""
@@ -223,7 +221,7 @@ def _strange(parts: TableParts, record: TableRecord, part: str, expected: str) -
 
 
 @dataclass(frozen=True)
-class RatedScores:
+class RatedScores(RecordedSource):
     """Ratings of a table or tool: each of a judge is a call, what people said of the same its reference."""
 
     judges: Sequence[str] = ()
@@ -231,9 +229,6 @@ class RatedScores:
     scale: str | None = None
     how: RatingColumns = field(default_factory=RatingColumns)
     remarks: list[str] = field(default_factory=list)
-    mapping: ClassVar[str] = ""
-    baselines: ClassVar[tuple[str, ...]] = ()
-    scores: bool = True
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         table = read_ratings(path, replace(self.how, judges=self.judges, verdicts=True))

@@ -22,15 +22,7 @@ from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
-from steelyard.datasheet.run_facts import (
-    BUILT_IN,
-    CODE,
-    OWN,
-    UNPROMPTED,
-    Materials,
-    OwnChecklists,
-    Shortened,
-)
+from steelyard.datasheet.run_facts import BUILT_IN, CODE, OWN, UNPROMPTED, Materials, OwnChecklists, Shortened
 from steelyard.providers.provider import provider_flag
 from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.run_folder.call_examples import reader_words

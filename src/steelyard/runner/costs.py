@@ -230,10 +230,7 @@ def _price_classes(answers: Answers, rows: Ints, price: Price | None) -> Ints:
     bare = price is None or price.free
     no_input, no_output = (
         np.array([not bare and not tokens for tokens in counts], dtype=np.bool_)
-        for counts in (
-            [usage.input_tokens for usage in usages],
-            [usage.output_tokens for usage in usages],
-        )
+        for counts in ([usage.input_tokens for usage in usages], [usage.output_tokens for usage in usages])
     )
     usage = answers.usage[rows]
     letters = np.where(no_output[usage], answers.letters[rows], np.minimum(answers.letters[rows], 1))

@@ -34,7 +34,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
     by_status,
@@ -341,21 +340,13 @@ LENGTH = Question(
     length,
     Counts.FAULT,
     (LENGTH_LEAN.id, LENGTH_GAP.id, BEATS_PADDED.id, LENGTH_WORTH.id),
-    (
-        Fault(
-            *(Cause.LENGTH, Severity.BIASED, Advice.LENGTH_IN_RUBRIC),
-            (Cause.LENIENCY, Cause.ROBUSTNESS, Cause.ACCURACY),
-        ),
-    ),
+    (Fault(Cause.LENGTH, Advice.LENGTH_IN_RUBRIC, (Cause.LENIENCY, Cause.ROBUSTNESS, Cause.ACCURACY)),),
     ExampleFilter(WRONG, lambda shown: np.isin(shown.kind, (PADDED_KIND, FILLER, NATURAL)) | shown.original),
     probes=(LENGTH_PROBE,),
     ways=(
         Way("--profile standard", PAIRS, own_data=False, unless=LENGTH_LEAN.id),
         Way(
-            "columns words_1 and words_2, or text_1 and text_2",
-            PAIRS,
-            recorded=True,
-            unless=LONGER_CHOSEN.id,
+            "columns words_1 and words_2, or text_1 and text_2", PAIRS, recorded=True, unless=LONGER_CHOSEN.id
         ),
         Way("column words, or text", TEXTS, recorded=True),
     ),
@@ -366,7 +357,7 @@ CUES = Question(
     cues,
     Counts.FAULT,
     (WORTH.id, CUE_SHIFT.id),
-    (Fault(Cause.CUES, Severity.BIASED, Advice.CUES_IN_RUBRIC),),
+    (Fault(Cause.CUES, Advice.CUES_IN_RUBRIC),),
     ExampleFilter(
         WRONG,
         lambda shown: (shown.delta > 0) | ((shown.probe == TRADEOFF) & ~shown.paired),

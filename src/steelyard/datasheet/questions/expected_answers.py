@@ -20,7 +20,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     by_status,
     limit_of,
@@ -181,14 +180,8 @@ EXPECTED = Question(
     Counts.FAULT,
     (FOLLOWED.id, LEVEL_AGREEMENT.id),
     (
-        Fault(
-            Cause.EXPECTED,
-            Severity.BIASED,
-            Advice.NAME_EVIDENCE,
-            (Cause.RUNS,),
-            when=lambda figures: _misses_runs_of_rule(figures),
-        ),
-        Fault(Cause.EXPECTED, Severity.BIASED, Advice.READ_LABELS, (Cause.RUNS,)),
+        Fault(Cause.EXPECTED, Advice.NAME_EVIDENCE, (Cause.RUNS,), when=_misses_runs_of_rule),
+        Fault(Cause.EXPECTED, Advice.READ_LABELS, (Cause.RUNS,)),
     ),
     ExampleFilter(WRONG, lambda shown: np.isin(shown.probe, tuple(KINDS))),
     probes=tuple(KINDS),
@@ -282,7 +275,7 @@ RUNS = Question(
     runs,
     Counts.FAULT,
     (MISSED_FAILURES.id, FALSE_ALARMS.id, ERROR_RATE.id),
-    (Fault(Cause.RUNS, Severity.IMPRECISE, Advice.NAME_EVIDENCE, (Cause.ACCURACY,)),),
+    (Fault(Cause.RUNS, Advice.NAME_EVIDENCE, (Cause.ACCURACY,)),),
     ExampleFilter(WRONG, lambda shown: shown.run),
 )
 ROTATION = Question(
@@ -291,7 +284,7 @@ ROTATION = Question(
     rotation,
     Counts.FAULT,
     (SLOT_PREFERENCE.id, ROTATION_CONSISTENCY.id),
-    (Fault(Cause.ROTATION, Severity.BIASED, Advice.ROTATE, (Cause.ACCURACY,)),),
+    (Fault(Cause.ROTATION, Advice.ROTATE, (Cause.ACCURACY,)),),
     ExampleFilter(WRONG, lambda shown: shown.kind == ROTATED),
     probes=(BEST_OF_PROBE,),
 )

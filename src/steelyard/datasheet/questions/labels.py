@@ -25,9 +25,9 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
+    as_decided,
     by_status,
     limit_of,
     unmeasured,
@@ -301,13 +301,8 @@ def _areas(figures: JudgeEstimates, protocol: str) -> Answer | None:
     clause = Clause(
         say("is wrong more often than right in {}", named), say(": merit {}, chance 0.50", measured), rest
     )
-    tests = tuple(Test(_decided(e), (HALF, inf), f"tells good from bad in {e.group['stratum']}") for e in low)
-    return Answer(FLAGGED, clause, tests)
-
-
-def _decided(estimate: Estimate) -> Estimate:
-    """With the interval first that the state is read from."""
-    return estimate if estimate.decides is None else replace(estimate, intervals=(estimate.decides,))
+    named_tests = ((as_decided(e), f"tells good from bad in {e.group['stratum']}") for e in low)
+    return Answer(FLAGGED, clause, tuple(Test(e, (HALF, inf), name) for e, name in named_tests))
 
 
 def _low_strata(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
@@ -327,8 +322,8 @@ ACCURACY = Question(
     Counts.FAULT,
     (ACCURACY_METRIC.id, BALANCED_ACCURACY.id, KAPPA.id, QWK.id, ACCURACY_GAIN.id, ERROR_GAIN.id),
     (
-        Fault(Cause.NEVER_RIGHT, Severity.BIASED, Advice.ORDER_NOT_SCORES, when=never_right),
-        Fault(Cause.ACCURACY, Severity.IMPRECISE, Advice.SHARPEN),
+        Fault(Cause.NEVER_RIGHT, Advice.ORDER_NOT_SCORES, when=never_right),
+        Fault(Cause.ACCURACY, Advice.SHARPEN),
     ),
     ExampleFilter(WRONG, as_shown),
     (JURY, MEAN, MAJORITY),
@@ -339,12 +334,7 @@ LENIENCY = Question(
     leniency,
     Counts.FAULT,
     (LENIENCY_METRIC.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
-    (
-        Fault(
-            *(Cause.LENIENCY, Severity.BIASED, Advice.EXAMPLES_IN_RUBRIC),
-            (Cause.DARK_CURRENT, Cause.ACCURACY),
-        ),
-    ),
+    (Fault(Cause.LENIENCY, Advice.EXAMPLES_IN_RUBRIC, (Cause.DARK_CURRENT, Cause.ACCURACY)),),
     ExampleFilter(WRONG, lambda shown: shown.original),
     (JURY, MEAN, MAJORITY),
 )
@@ -361,7 +351,7 @@ SPREAD = Question(
     spread,
     Counts.FAULT,
     (COMPRESSION.id,),
-    (Fault(Cause.SPREAD, Severity.BIASED, Advice.ORDER_NOT_SCORES, (Cause.ACCURACY,)),),
+    (Fault(Cause.SPREAD, Advice.ORDER_NOT_SCORES, (Cause.ACCURACY,)),),
     ExampleFilter(WRONG, lambda shown: shown.original),
 )
 STRATA = Question(
@@ -370,7 +360,7 @@ STRATA = Question(
     strata,
     Counts.FAULT,
     (STRATUM_GAP.id, AREA_MERIT.id),
-    (Fault(Cause.STRATA, Severity.IMPRECISE, Advice.PEOPLE_IN_STRATUM),),
+    (Fault(Cause.STRATA, Advice.PEOPLE_IN_STRATUM),),
     ExampleFilter(WRONG, lambda shown: as_shown(shown) | (shown.delta > 0), narrow=_low_strata),
     ways=(
         Way("column stratum", recorded=True),

@@ -22,7 +22,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
     limit_of,
@@ -43,19 +42,8 @@ from steelyard.metrics.proportions import MERIT as MERIT_METRIC
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.run.confidence import (
-    AUROC,
-    OVERCONFIDENCE,
-    PROBE,
-    RECALIBRATED,
-    WRONG_BUT_SURE,
-)
-from steelyard.metrics.scores.edited_texts import (
-    BY_RULE,
-    FEW_TEXTS,
-    UNACCEPTED,
-    rests_on_author,
-)
+from steelyard.metrics.run.confidence import AUROC, OVERCONFIDENCE, PROBE, RECALIBRATED, WRONG_BUT_SURE
+from steelyard.metrics.scores.edited_texts import BY_RULE, FEW_TEXTS, UNACCEPTED, rests_on_author
 from steelyard.metrics.scores.probe import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.stimuli.brief import LABEL_FLIP as FLIP
 from steelyard.stimuli.brief import ORDINAL as LEVELS
@@ -279,7 +267,7 @@ SENSITIVITY = Question(
     sensitivity,
     Counts.FAULT,
     (TARGET_SENSITIVITY.id,),
-    (Fault(Cause.SENSITIVITY, Severity.IMPRECISE, Advice.LARGE_DIFFERENCES),),
+    (Fault(Cause.SENSITIVITY, Advice.LARGE_DIFFERENCES),),
     ExampleFilter(WRONG, lambda shown: shown.delta == 1),
     (MAJORITY, JURY),
 )
@@ -366,8 +354,8 @@ CONFIDENCE = Question(
     Counts.FAULT,
     (AUROC.id, OVERCONFIDENCE.id),
     (
-        Fault(Cause.NO_SIGNAL, Severity.IMPRECISE, Advice.OTHER_SIGNAL, when=does_not_tell),
-        Fault(Cause.OVERCONFIDENT, Severity.IMPRECISE, Advice.RECALIBRATE),
+        Fault(Cause.NO_SIGNAL, Advice.OTHER_SIGNAL, when=does_not_tell),
+        Fault(Cause.OVERCONFIDENT, Advice.RECALIBRATE),
     ),
     ExampleFilter(WRONG, as_shown),
     ways=(

@@ -18,7 +18,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
     by_status,
@@ -164,15 +163,17 @@ DARK_CURRENT = Question(
     (CURRENT.id,),
     (
         Fault(
-            *(Cause.NO_TIES, Severity.BIASED, Advice.ALLOW_TIES_OR_ORDERS, _BROUGHT),
-            *(never_ties, _without_ties, Advice.ALLOW_TIES, (ORDERS, PROTOCOL)),
+            *(Cause.NO_TIES, Advice.ALLOW_TIES_OR_ORDERS, _BROUGHT, never_ties, _without_ties),
+            instead=Advice.ALLOW_TIES,
+            remedies=(ORDERS, PROTOCOL),
         ),
         Fault(
-            *(Cause.AT_RANDOM, Severity.IMPRECISE, Advice.BOTH_ORDERS_OR_MAJORITY, _BROUGHT),
-            *(prefers_at_random, _at_random, Advice.STEADY, (MAJORITY, ORDERS)),
+            *(Cause.AT_RANDOM, Advice.BOTH_ORDERS_OR_MAJORITY, _BROUGHT, prefers_at_random, _at_random),
+            instead=Advice.STEADY,
+            remedies=(MAJORITY, ORDERS),
         ),
-        Fault(Cause.EMPTY_TEXTS, Severity.BIASED, Advice.NO_EMPTY_TEXTS, when=only_empty_texts),
-        Fault(Cause.DARK_CURRENT, Severity.BIASED, Advice.NOTHING_TO_JUDGE),
+        Fault(Cause.EMPTY_TEXTS, Advice.NO_EMPTY_TEXTS, when=only_empty_texts),
+        Fault(Cause.DARK_CURRENT, Advice.NOTHING_TO_JUDGE),
     ),
     ExampleFilter(WRONG, lambda shown: shown.probe == "vacuum"),
     (ORDERS, PROTOCOL, MAJORITY),
@@ -185,12 +186,7 @@ SURFACE = Question(
     surface,
     Counts.FAULT,
     (STABLE_CROSS_SENSITIVITY.id,),
-    (
-        Fault(
-            *(Cause.SURFACE, Severity.BIASED, Advice.TIE_UNLESS_RUBRIC),
-            (Cause.SENSITIVITY, Cause.REPEATABILITY),
-        ),
-    ),
+    (Fault(Cause.SURFACE, Advice.TIE_UNLESS_RUBRIC, (Cause.SENSITIVITY, Cause.REPEATABILITY)),),
     ExampleFilter(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),
     (PROTOCOL, JURY),
 )
@@ -296,7 +292,6 @@ POSITION = Question(
     (
         Fault(
             Cause.POSITION,
-            Severity.BIASED,
             Advice.BOTH_ORDERS,
             (
                 *(Cause.NATURAL_PAIRS, Cause.DARK_CURRENT, Cause.NOISE, Cause.SENSITIVITY),
@@ -315,7 +310,7 @@ NOISE = Question(
     noise,
     Counts.FAULT,
     (FLIP_EXCESS.id, SWAP_FLIP_RATE.id),
-    (Fault(Cause.NOISE, Severity.BIASED, Advice.BOTH_ORDERS),),
+    (Fault(Cause.NOISE, Advice.BOTH_ORDERS),),
     ExampleFilter(FLIP, lambda shown: shown.paired),
     (MAJORITY, ORDERS),
 )
@@ -327,7 +322,7 @@ NATURAL_PAIRS = Question(
     (NET_SLOT_PREFERENCE.id, ORDER_CONSISTENCY.id),
     (
         Fault(
-            *(Cause.NATURAL_PAIRS, Severity.BIASED, Advice.BOTH_ORDERS, (Cause.NOISE, Cause.ACCURACY)),
+            *(Cause.NATURAL_PAIRS, Advice.BOTH_ORDERS, (Cause.NOISE, Cause.ACCURACY)),
             instead=Advice.HALF_VOTES,
             others=((AVERAGE, Advice.AVERAGE),),
         ),

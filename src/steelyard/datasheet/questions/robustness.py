@@ -23,7 +23,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
     limit_of,
@@ -110,7 +109,7 @@ REPEATABILITY = Question(
     (SELF_AGREEMENT.id, ICC.id, FLEISS_KAPPA.id, REPEAT_FLIP_RATE.id),
     (
         Fault(
-            *(Cause.REPEATABILITY, Severity.IMPRECISE, Advice.STEADY),
+            *(Cause.REPEATABILITY, Advice.STEADY),
             (Cause.DARK_CURRENT, Cause.SENSITIVITY, Cause.ACCURACY, Cause.NOISE),
             instead=Advice.COLDER_OR_STRONGER,
         ),
@@ -231,7 +230,7 @@ ROBUSTNESS = Question(
     robustness,
     Counts.FAULT,
     (EXCESS_FLIP.id, INVARIANCE.id),
-    (Fault(Cause.ROBUSTNESS, Severity.BIASED, Advice.ONE_FORM, (Cause.ACCURACY, Cause.DARK_CURRENT)),),
+    (Fault(Cause.ROBUSTNESS, Advice.ONE_FORM, (Cause.ACCURACY, Cause.DARK_CURRENT)),),
     ExampleFilter(FLIP, lambda shown: ~shown.original & ~shown.paired, narrow=_moving_edits),
     ways=(
         Way("edited texts in JSONL, each under its probe", TEXTS, recorded=True),

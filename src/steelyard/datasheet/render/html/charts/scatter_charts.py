@@ -152,10 +152,7 @@ def _fair_coin(plane: RatePlane) -> list[SvgElement]:
     ]
 
 
-PLANES = (
-    (RAW, FIRST_STEP, f"{RAW.name}, same quality"),
-    (DARK, ALL_STEPS, f"{DARK.name}, nothing to judge"),
-)
+PLANES = ((RAW, FIRST_STEP, f"{RAW.name}, same quality"), (DARK, ALL_STEPS, f"{DARK.name}, nothing to judge"))
 """Columns of an operating point, and the title of the first axis."""
 
 
