@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_scores import UNCHANGED, InspectScores, holds_log
 from steelyard.importing.jsonl import Body, RecordedSource, count_words, holds_lines
 from steelyard.importing.rating_exports import export_of
-from steelyard.importing.rating_reader import label_ratings, read_ratings
+from steelyard.importing.rating_reader import label_ratings, read_flattened, read_ratings
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
 from steelyard.importing.recorded_columns import LENGTHS, find_recorded_columns, parse_recorded_columns
 from steelyard.tasks.scale import parse_scale
@@ -27,7 +27,6 @@ from steelyard.tasks.sources.table import (
     TableParts,
     TableRecord,
     Where,
-    filter_rows,
     normal,
     plain_text,
 )
@@ -99,8 +98,7 @@ class MappedTable(RecordedSource):
         return replace(self, columns=columns, labels=said, remarks=tuple(remarks))
 
     def _read(self, path: Path) -> Table:
-        table = flattened(read_table(path))
-        return filter_rows(table, self.where) if self.where else table
+        return read_flattened(path, self.where)
 
     @property
     def scores(self) -> bool:

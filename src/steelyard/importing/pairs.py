@@ -56,14 +56,12 @@ from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadab
 REASON = "as recorded"
 """Reason of a recorded call without a verdict: the file does not say more."""
 
-VERDICTS: dict[str, Verdict] = {
-    "1": Decided("1"),
-    "2": Decided("2"),
-    "tie": Tie(),
+ABSENCES: dict[str, Verdict] = {
     "abstain": Abstained(),
     "unreadable": Unreadable(REASON),
     "failed": Failed(REASON),
 }
+VERDICTS: dict[str, Verdict] = {"1": Decided("1"), "2": Decided("2"), "tie": Tie(), **ABSENCES}
 FIRSTS = ("u", "v")
 
 KINDS = {
