@@ -162,7 +162,8 @@ def same_answer(figures: JudgeEstimates) -> tuple[str, str] | None:
     if steps and all(ties.numerator == ties.denominator for ties in steps):
         calls = sum(ties.denominator or 0 for ties in steps)
         counted = f"a tie in {calls} of {calls} calls on texts that differ in quality; "
-        between = _prefers_between_equals(figures)
+        # Some call names a winner between texts of equal quality, padded ones too.
+        between = any(each.numerator for each in figures.known(RAW_FALSE_PREFERENCE.id, "base"))
         return f"answers tie {'where texts differ' if between else 'whatever the texts are'}", counted
     slot = _only_slot(figures, steps)
     return (f"names the {slot} text whatever the texts are", "") if slot else None
@@ -170,21 +171,8 @@ def same_answer(figures: JudgeEstimates) -> tuple[str, str] | None:
 
 def missed_by_tie(figures: JudgeEstimates) -> list[Estimate]:
     """The calls that name neither text, at each quality step of the base protocol."""
-    return [
-        estimate
-        for estimate in figures.every.of(figures.judge, MISS_BY_TIE.id)
-        if defined(estimate) and set(estimate.group) == {"protocol", "delta"} and estimate.denominator
-        if estimate.group["protocol"] == "base" and estimate.group["delta"]
-    ]
-
-
-def _prefers_between_equals(figures: JudgeEstimates) -> bool:
-    """True where some call names a winner between texts of equal quality, padded ones too."""
-    return any(
-        estimate.numerator
-        for estimate in figures.every.of(figures.judge, RAW_FALSE_PREFERENCE.id)
-        if defined(estimate) and estimate.group.get("protocol") == "base"
-    )
+    known = (e for e in figures.known(MISS_BY_TIE.id, "base") if set(e.group) == {"protocol", "delta"})
+    return [estimate for estimate in known if estimate.denominator and estimate.group["delta"]]
 
 
 def _only_slot(figures: JudgeEstimates, ties: list[Estimate]) -> str | None:

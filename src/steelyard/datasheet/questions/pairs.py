@@ -124,8 +124,8 @@ def only_empty_texts(figures: JudgeEstimates) -> bool:
     """True where a judge reacts to empty and blank texts alone."""
     kinds = {
         str(estimate.group["kind"]): estimate.numerator or 0
-        for estimate in figures.every.of(figures.judge, CURRENT.id)
-        if "kind" in estimate.group and estimate.group.get("protocol") == "base" and defined(estimate)
+        for estimate in figures.known(CURRENT.id, "base")
+        if "kind" in estimate.group
     }
     nothing = sum(count for kind, count in kinds.items() if kind in EMPTY_KINDS)
     return nothing > 0 and nothing == sum(kinds.values())

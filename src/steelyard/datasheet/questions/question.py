@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import inf, isfinite
 
+import numpy as np
+
 from steelyard.core.arrays import Mask
 from steelyard.datasheet.clause import Clause, say
 from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
@@ -256,6 +258,18 @@ class ExampleFilter:
     """Examples of this outcome belong to another question."""
     narrow: Callable[[StimulusColumns, Sequence[Estimate]], Mask] | None = None
     """From all stimuli and the flagged figures to the stimuli that these are about."""
+
+
+def of_flagged(
+    column: str, name: Callable[[Estimate], object], *metrics: str
+) -> Callable[[StimulusColumns, Sequence[Estimate]], Mask]:
+    """The stimuli that flagged figures of these metrics are about, by a column that holds their names."""
+
+    def chosen(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
+        named = {str(name(estimate)) for estimate in flagged if estimate.metric in metrics}
+        return np.isin(getattr(shown, column), sorted(named))
+
+    return chosen
 
 
 PAIRS, TEXTS = "pairwise", "pointwise"

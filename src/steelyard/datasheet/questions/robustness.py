@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-import numpy as np
-
-from steelyard.core.arrays import Mask
 from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times, value
 from steelyard.datasheet.estimate_index import JudgeEstimates
@@ -26,6 +23,7 @@ from steelyard.datasheet.questions.question import (
     Test,
     Way,
     limit_of,
+    of_flagged,
     unmeasured,
     worst,
 )
@@ -41,7 +39,6 @@ from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
 from steelyard.probes.probe import EDITS
 from steelyard.probes.probe_metadata import label_keeping_probes, probes_in
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 
 def constant_answer(figures: JudgeEstimates, because: str) -> Answer | None:
@@ -219,11 +216,6 @@ def _probe(estimate: Estimate) -> str:
     return probe_title(estimate.details.get("extreme_probe", "one probe")).lower()
 
 
-def _moving_edits(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
-    moved = {estimate.probe for estimate in flagged if estimate.metric in (EXCESS_FLIP.id, INVARIANCE.id)}
-    return np.isin(shown.probe, sorted(moved))
-
-
 ROBUSTNESS = Question(
     "Robustness",
     "changes with edits that keep the label",
@@ -231,7 +223,11 @@ ROBUSTNESS = Question(
     Counts.FAULT,
     (EXCESS_FLIP.id, INVARIANCE.id),
     (Fault(Cause.ROBUSTNESS, Advice.ONE_FORM, (Cause.ACCURACY, Cause.DARK_CURRENT)),),
-    ExampleFilter(FLIP, lambda shown: ~shown.original & ~shown.paired, narrow=_moving_edits),
+    ExampleFilter(
+        FLIP,
+        lambda shown: ~shown.original & ~shown.paired,
+        narrow=of_flagged("probe", lambda e: e.probe, EXCESS_FLIP.id, INVARIANCE.id),
+    ),
     ways=(
         Way("edited texts in JSONL, each under its probe", TEXTS, recorded=True),
         Way("-p reliability", TEXTS),
