@@ -277,7 +277,8 @@ def source_of(
     label_columns: str | None = None,
 ) -> RecordedSource | None:
     """How files are read that are tables, logs or exports of tools; None for lines of recorded verdicts."""
-    source = _source(files, columns, judges, scale, values, where)
+    given = {"columns": columns, "judge": next(iter(judges), None), "scale": scale, "values": values}
+    source = _source(files, judges, given | {"where": where})
     own = parse_parts(label_columns, "--label-columns")
     if labels is None:
         if own:
@@ -291,16 +292,11 @@ def source_of(
 
 
 def _source(
-    files: Sequence[Path],
-    columns: str | None,
-    judges: Sequence[str],
-    scale: str | None,
-    values: str | None,
-    where: str | None,
+    files: Sequence[Path], judges: Sequence[str], given: Mapping[str, str | None]
 ) -> RecordedSource | None:
-    mapped, numbers = parse_recorded_columns(columns), parse_values(values)
-    keep: dict[str, Any] = parse_map(where or "", "--where", "COLUMN=VALUE", "split=test")
-    single = judges[0] if judges else None
+    mapped, numbers = parse_recorded_columns(given["columns"]), parse_values(given["values"])
+    keep: dict[str, Any] = parse_map(given["where"] or "", "--where", "COLUMN=VALUE", "split=test")
+    single, scale = given["judge"], given["scale"]
     logs = list(map(holds_log, files))
     if (any(logs) and not mapped) or (all(logs) and InspectScores.fits(mapped)):
         if len(judges) > 1:
@@ -310,7 +306,6 @@ def _source(
         return InspectScores(single, scale, mapped, numbers)
     if not mapped and all(map(export_of, files)):
         return RatedScores(judges, scale, RatingColumns(values=numbers, where=keep))
-    given = {"columns": columns, "judge": single, "scale": scale, "values": values, "where": where}
     option = next((name for name, value in given.items() if value is not None), None)
     if any(map(holds_lines, files)) and not mapped:
         if option is not None:

@@ -44,22 +44,11 @@ class AuthoredRow:
 
 
 def exchange_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
-    prices = {name: v for name, v in exchange.judge.options.items() if name in PRICE_OPTIONS}
-    return (
-        "INSERT OR IGNORE INTO exchanges VALUES",
-        (
-            exchange.key,
-            exchange.role,
-            exchange.judge.fingerprint(exchange.protocol),
-            exchange.prompt_hash,
-            exchange.attempt,
-            exchange.judge.address,
-            canonical_json(prices),
-            exchange.protocol,
-            exchange.brief,
-            *row,
-        ),
-    )
+    judge, protocol = exchange.judge, exchange.protocol
+    prices = {name: v for name, v in judge.options.items() if name in PRICE_OPTIONS}
+    asked = (exchange.role, judge.fingerprint(protocol), exchange.prompt_hash, exchange.attempt)
+    model = (judge.address, canonical_json(prices), protocol, exchange.brief)
+    return "INSERT OR IGNORE INTO exchanges VALUES", (exchange.key, *asked, *model, *row)
 
 
 def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
