@@ -169,9 +169,7 @@ _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {
     "id": attrgetter("id"),
     "item": attrgetter("lineage.parent"),
     "task": attrgetter("cluster"),
-    "stratum": attrgetter("stratum"),
-    "probe": attrgetter("probe"),
-    "kind": attrgetter("kind"),
+    **{name: attrgetter(name) for name in ("stratum", "probe", "kind")},
     "label": lambda stimulus: reference_label(stimulus.expectation),
 }
 """Columns that say what was shown; `id` is that of `stimuli.jsonl`."""

@@ -346,16 +346,9 @@ def _line(call: Observation) -> dict[str, Any]:
     shown, wanted = call.stimulus, call.stimulus.expectation
     # Pairs of equals have no better text; a natural pair says `tie` where people found neither better.
     tie = "tie" if shown.probe == "position" and isinstance(wanted, NoPreference) else None
-    facts = {
-        "probe": shown.probe,
-        "pair": shown.id,
-        "kind": shown.kind,
-        "task": shown.cluster,
-        "stratum": shown.stratum,
-        "delta": shown.delta,
-        "base_level": shown.base_level,
-        "better": wanted.content if isinstance(wanted, Prefers) else tie,
-    }
+    facts: Body = {"probe": shown.probe, "pair": shown.id, "kind": shown.kind, "task": shown.cluster}
+    facts |= {"stratum": shown.stratum, "delta": shown.delta, "base_level": shown.base_level}
+    facts["better"] = wanted.content if isinstance(wanted, Prefers) else tie
     if shown.probe == NATURAL_PROBE and (lengths := shown.pair_lengths):
         facts |= dict(zip(("words_u", "words_v"), lengths, strict=True))
     return {

@@ -263,14 +263,8 @@ _COLUMNS = (
     *("verdict", "usage", "prompt", "own_label", "named", "confidence"),
 )
 """Fields that have a value in each row, in the order in which `__iter__` takes them."""
-_VALUES = {
-    "judge": "judges",
-    "protocol": "protocols",
-    "verdict": "verdicts",
-    "usage": "usages",
-    "prompt": "prompts",
-    "named": "names",
-    "confidence": "confidences",
+_VALUES = {"named": "names"} | {
+    name: f"{name}s" for name in ("judge", "protocol", "verdict", "usage", "prompt", "confidence")
 }
 """Those of them that are places in a field of distinct values."""
 
