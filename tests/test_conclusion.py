@@ -255,7 +255,7 @@ def test_every_rule_has_a_section_in_the_guide_and_no_title_twice_alike() -> Non
     }  # fmt: skip
     assert {cause.title for cause in Cause} | {rule.question.name for rule in REASONS_OF_NO_MERIT} <= headings
     assert {rule.cause for _, rule in FAULTS} == set(Cause) - {Cause.MERIT}
-    assert len({(rule.cause.title, rule.severity, rule.when) for _, rule in FAULTS}) == len(FAULTS)
+    assert len({(rule.cause.title, rule.cause.severity, rule.when) for _, rule in FAULTS}) == len(FAULTS)
 
 
 def test_what_a_rule_brings_comes_after_it() -> None:

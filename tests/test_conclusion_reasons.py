@@ -15,11 +15,10 @@ from steelyard.datasheet.conclude import MOST_FACTS, concluded
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.instrument_card import JudgeEntry
-from steelyard.datasheet.questions.causes import GUIDE
+from steelyard.datasheet.questions.causes import GUIDE, Severity
 from steelyard.datasheet.questions.labels import never_right
 from steelyard.datasheet.questions.merit import merit_is_reversed, same_answer
 from steelyard.datasheet.questions.pairs import never_ties, only_empty_texts, prefers_at_random
-from steelyard.datasheet.questions.question import Severity
 from steelyard.datasheet.questions.questions import FAULTS
 from steelyard.datasheet.questions.run import mostly_failed, mostly_unreadable
 from steelyard.datasheet.render.clauses import conclusion_text
@@ -89,7 +88,7 @@ def test_no_flag_is_lost_no_fact_invented_and_the_gravest_is_first(words: dict[s
         assert fact.title not in titles_brought(fact)
     # Gravest first.
     rank = {
-        title: min(rule.severity for asked, rule in FAULTS if asked.name == title and rule.when is None)
+        title: min(rule.cause.severity for asked, rule in FAULTS if asked.name == title and rule.when is None)
         for title in flagged
     }
     gravities = [rank[fact.title] for fact in verdict.facts if fact.title in rank]
@@ -127,7 +126,7 @@ def test_every_rule_leads_to_its_heading() -> None:
     for _, rule in FAULTS:
         assert rule.cause.guide == f"{GUIDE}#{rule.cause.title.lower().replace(' ', '-')}"
         assert rule.remedy.value.endswith(".")
-        assert rule.severity in Severity
+        assert rule.cause.severity in Severity
 
 
 # What has to hold beside a flag.

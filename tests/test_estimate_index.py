@@ -59,3 +59,18 @@ def test_the_figures_of_one_judge() -> None:
     assert figures.between_equals("flip_excess") == rows[2]
     assert figures.find("flip_excess") == rows[4]
     assert figures.of_probe("vacuum", "flip_excess", protocol="strict") is None
+
+
+PROTOCOLS = st.sampled_from([{}, {"protocol": "base"}, {"protocol": "strict", "delta": 0}])
+VALUES = st.sampled_from([None, float("nan"), 0.0, 1])
+VALUED = st.builds(Estimate, st.just("a"), NAMES, st.just("m"), PROTOCOLS, st.just("call"), VALUES)
+
+
+@given(st.lists(VALUED, min_size=3), st.sampled_from([None, "base", "strict"]), st.none() | NAMES)
+def test_figures_that_have_a_value(
+    estimates: list[Estimate], protocol: str | None, probe: str | None
+) -> None:
+    others = [Estimate("b", "a", "m", {}, "call", 1), Estimate("a", "a", "n", {}, "call", 1)]
+    found = JudgeEstimates("a", EstimateIndex([*others, *estimates])).known("m", protocol, probe)
+    of_probe = [each for each in estimates if probe in (None, each.probe) and each.value in (0.0, 1)]
+    assert found == [each for each in of_probe if not protocol or each.group.get("protocol") == protocol]

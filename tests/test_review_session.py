@@ -24,7 +24,7 @@ from steelyard.review.session import RefusedError, ReviewSession, VoteRequest
 from steelyard.review.votes import BY_HAND, add_arrival, in_order
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.stimuli.original import original_of
-from steelyard.store.review_log import ReviewLog, StaleError
+from steelyard.store.review_log import Choice, ReviewLog, StaleError
 from steelyard.web.review_app import LISTED, ReviewPages
 from steelyard.web.server import Access, Server, usual_port
 
@@ -275,6 +275,14 @@ def test_a_damaged_log_is_told_in_a_sentence(folder: RunFolder) -> None:
     folder.reviews.write_bytes(b"no database at all, however long it is" * 100)
     with pytest.raises(StoreError, match="not a usable file of decisions"):
         ReviewLog(folder.reviews)
+
+
+def test_a_vote_is_given_back_as_the_log_keeps_it(tmp_path: Path) -> None:
+    log = ReviewLog(tmp_path / "review.db")
+    given = [log.append(Choice("a", "hash", "Ada", each, final=True)) for each in ("accepted", "rejected")]
+    assert log.votes() == given
+    assert [vote.id for vote in given] == [1, 2]
+    log.close()
 
 
 def test_drafts_are_kept_for_each_reviewer_until_they_decide(session: ReviewSession) -> None:

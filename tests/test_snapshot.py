@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
@@ -17,7 +18,7 @@ from steelyard.errors import ConfigError
 from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.resume import prepare_folder
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.snapshot import load_plan
+from steelyard.run_folder.snapshot import load_plan, load_snapshot, snapshot_text
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.record import RunRecord
 from steelyard.study.judge_config import parse_judge
@@ -53,6 +54,17 @@ def test_a_report_needs_no_source(tmp_path: Path) -> None:
     assert plan.study.items == ()
     assert len(plan.trials) == 20
     assert rebuilt(folder) == (folder.path / "datasheet.json").read_text()
+
+
+def test_a_snapshot_holds_what_is_known_and_comes_back(tmp_path: Path) -> None:
+    held = replace(study(), looks=(), command=("--out", "x"), asked=("vacuum",), writers={})
+    (tmp_path / "study.yaml").write_text(snapshot_text(held))
+    body = yaml.safe_load((tmp_path / "study.yaml").read_text())
+    assert list(body)[-4:] == ["judges", "command", "asked", "looks"]
+    assert None not in body.values()
+    assert {"data", "checklists", "reference", "prompts", "decides"}.isdisjoint(body)
+    again = load_snapshot(tmp_path / "study.yaml")
+    assert (again.looks, again.command, again.asked, again.writers) == ((), ("--out", "x"), ("vacuum",), {})
 
 
 @pytest.mark.parametrize(("repeat", "always"), [(0, True), (1, False), (2, True)])

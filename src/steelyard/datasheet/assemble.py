@@ -12,10 +12,10 @@ from steelyard.datasheet.conclusion import JSON_WORDS, NO_FAULT, TOO_LITTLE, Con
 from steelyard.datasheet.datasheet import Confusion, Datasheet, confusions
 from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.instrument_card import InstrumentCard, JudgeEntry
-from steelyard.datasheet.questions.causes import Advice
+from steelyard.datasheet.questions.causes import Advice, Severity
 from steelyard.datasheet.questions.merit import MERIT as MERIT_QUESTION
 from steelyard.datasheet.questions.more_data import with_own_checklists
-from steelyard.datasheet.questions.question import UNDEFINED, Decision, Severity
+from steelyard.datasheet.questions.question import UNDEFINED, Decision
 from steelyard.datasheet.questions.questions import FAULTS
 from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, ProfileLook
 from steelyard.datasheet.words.glossary import metric_named
@@ -284,7 +284,7 @@ def assemble(
 
 ERROR = ALPHA / len(PROFILES)
 """Error that is spent on one look."""
-GRAVE = {question.name for question, fault in FAULTS if fault.severity == Severity.BIASED}
+GRAVE = {question.name for question, fault in FAULTS if fault.cause.severity is Severity.BIASED}
 """Questions on what could draw answers away from quality."""
 
 

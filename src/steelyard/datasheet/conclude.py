@@ -153,7 +153,7 @@ class JudgeEvidence:
         if decides is not None:
             facts = sorted(flagged, key=lambda fact: fact.cause is not decides)
             return self._conclusion(UNFIT, facts, Advice.BY_LENGTH)
-        if not self._merit_is_shown():
+        if self._status(MERIT) != CLEAR or self._mostly_lost():  # answers that are no more than a remainder
             facts = [
                 *flagged[: MOST_FACTS - 1],
                 *self._partial(),
@@ -186,10 +186,6 @@ class JudgeEvidence:
 
     def _mostly_lost(self) -> bool:
         return lost_share(self.figures) > HALF
-
-    def _merit_is_shown(self) -> bool:
-        """Merit is shown, on answers that are more than a remainder."""
-        return self._status(MERIT) == CLEAR and not self._mostly_lost()
 
     def _without_merit(self) -> Conclusion:
         """One cause and what follows; all else that is flagged comes with it."""
@@ -227,12 +223,10 @@ class JudgeEvidence:
                 question is known or question.name in {cause.title for cause in each.brings}
                 for known, each in causes
             )
-            if not brought and self._applies(question, fault):
+            applies = fault.when is None or fault.when(self.figures)
+            if not brought and self._status(question) == FLAGGED and applies:
                 causes.append((question, fault))
-        return sorted(causes, key=lambda each: each[1].severity)
-
-    def _applies(self, question: Question, fault: Fault) -> bool:
-        return self._status(question) == FLAGGED and (fault.when is None or fault.when(self.figures))
+        return sorted(causes, key=lambda each: each[1].cause.severity)
 
     def _fact(self, question: Question, fault: Fault | None = None, known: Collection[str] = ()) -> Fact:
         """What was found, with the flagged decisions that the fault brings beyond those in `known`."""

@@ -112,10 +112,7 @@ def _place(names: Sequence[str], name: str | None) -> int:
 SCHEMA = "steelyard.datasheet/2"
 OLD_SCHEMA = "steelyard.datasheet/1"
 """Still read: its words are replaced by those of this one."""
-_NEW_WORDS = {
-    ("finding", "underpowered"): INCONCLUSIVE,
-    ("reading", "Zero point"): "Dark current",
-}
+_NEW_WORDS = {("finding", "underpowered"): INCONCLUSIVE, ("reading", "Zero point"): "Dark current"}
 """Key and word of the old schema to the word of this one."""
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data", "asked")
 """Fields that stand under `study` in the file, with the reference."""
@@ -259,6 +256,14 @@ class Datasheet:
         """What accuracy is held against, where that is a judge; empty where it is not."""
         return "" if self.reference is None else run_facts.describe_reference(self.reference)
 
+    @property
+    def remarks(self) -> dict[str, str]:
+        """What else a report says of the run beside its figures, by the word that opens it."""
+        facts = self.facts
+        said = {"Reference": self.reference_sentence, "Looks": facts.looks_sentence}
+        said |= {"Pairs": facts.own_checklists, "Labels": facts.missing_labels}
+        return {opening: words for opening, words in said.items() if words}
+
     @cached_property
     def look_up(self) -> EstimateIndex:
         """The estimates by what they are about."""
@@ -291,9 +296,8 @@ class Datasheet:
         read_fields(RunFacts, body.get("run", {}), "run")
         steps = next_steps_in(body.get("verdicts"))
         sentence = study.get("reference")
-        if (
-            isinstance(sentence, str) and "reference" not in values
-        ):  # not every file names the judge by itself
+        # Not every file names the judge by itself.
+        if isinstance(sentence, str) and "reference" not in values:
             before, after = run_facts.REFERENCE
             values["reference"] = sentence.removeprefix(before).removesuffix(after)
         return cls(**values, next_steps=steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
@@ -100,6 +101,12 @@ class JudgeEstimates:
 
     def of_probe(self, probe: str, metric: str, **group: str | float) -> Estimate | None:
         return self.every.find(self.judge, metric, probe, group)
+
+    def known(self, metric: str, protocol: str | None = None, probe: str | None = None) -> list[Estimate]:
+        """The figures of a metric that have a value, of a protocol and a probe or of any."""
+        every = self.every.of(self.judge, metric, probe)
+        mine = [e for e in every if protocol in (None, e.group.get("protocol"))]
+        return [e for e in mine if e.value is not None and not isnan(e.value)]
 
     def protocols(self, metric: str) -> list[str]:
         """Protocols under which a metric was measured, in order of first appearance."""

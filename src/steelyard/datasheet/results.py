@@ -80,15 +80,12 @@ class Results:
 
     def _confidence(self) -> dict[str, ResultColumn]:
         """How sure the judge was, as it said it; no column where none was ever asked."""
-        seen = self.observations
-        if seen.confidences in ((None,), ()):
+        given, codes = self.observations.confidences, self.observations.confidence
+        if given in ((None,), ()):
             return {}
-        values = [None if each is None else each.value for each in seen.confidences]
-        kinds = [None if each is None else each.kind for each in seen.confidences]
-        return {
-            "confidence": ResultColumn(values, seen.confidence),
-            "confidence_kind": ResultColumn(kinds, seen.confidence),
-        }
+        values = [None if each is None else each.value for each in given]
+        kinds = [None if each is None else each.kind for each in given]
+        return {"confidence": ResultColumn(values, codes), "confidence_kind": ResultColumn(kinds, codes)}
 
     def _data_columns(self) -> dict[str, ResultColumn]:
         """`data.NAME` for each column of the data; of several rubrics the id ends the item's name."""
@@ -172,9 +169,7 @@ _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {
     "id": attrgetter("id"),
     "item": attrgetter("lineage.parent"),
     "task": attrgetter("cluster"),
-    "stratum": attrgetter("stratum"),
-    "probe": attrgetter("probe"),
-    "kind": attrgetter("kind"),
+    **{name: attrgetter(name) for name in ("stratum", "probe", "kind")},
     "label": lambda stimulus: reference_label(stimulus.expectation),
 }
 """Columns that say what was shown; `id` is that of `stimuli.jsonl`."""

@@ -10,10 +10,10 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.importing.jsonl import Body
+from steelyard.importing.jsonl import Body, RecordedSource
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, RatingRow
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.tasks.scale import Binary, scale_name
@@ -106,7 +106,7 @@ def _plain_value(entry: ScoreEntry, how: RatingColumns) -> Any:
 
 
 @dataclass(frozen=True)
-class InspectScores:
+class InspectScores(RecordedSource):
     """Scores of a log as recorded verdicts; a map of columns takes other parts from the log's columns.
 
     One that names the score reads its scorer: `--columns score=score.NAME,stratum=category`.
@@ -122,11 +122,7 @@ class InspectScores:
     values: Mapping[str, float] = field(default_factory=dict)
     """What words of the scorers mean."""
     remarks: list[str] = field(default_factory=list)
-    mapping: ClassVar[str] = ""
     baselines: set[str] = field(default_factory=set)
-    """Judges that stood beside others as baselines in a run that Steelyard exported."""
-    scores: bool = True
-    """Logs hold scores of single runs, never verdicts on pairs."""
 
     @classmethod
     def fits(cls, columns: Mapping[str, str]) -> bool:

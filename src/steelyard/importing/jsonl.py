@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, Union, get_args, get_type_hints
+from typing import Annotated, Any, Generic, Self, TypeVar, Union, get_args, get_type_hints
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
@@ -163,23 +164,20 @@ _PAIR_KEYS = ("winner_AB", "winner_BA", "runs")
 """Of lines that hold a pair each."""
 
 
-class RecordedSource(Protocol):
+class RecordedSource(ABC):
+    remarks: Sequence[str] = ()
+    """What was left out, in sentences, once the lines are read."""
+    mapping: str = ""
+    """Which columns were taken by their names, in a line."""
+    baselines: Collection[str] = ()
+    """Judges that stood beside others as baselines, once the lines are read."""
+
     @property
     def scores(self) -> bool:
         """True where single texts were scored, False where pairs were compared."""
+        return True
 
-    @property
-    def remarks(self) -> Sequence[str]:
-        """What was left out, in sentences, once the lines are read."""
-
-    @property
-    def mapping(self) -> str:
-        """Which columns were taken by their names, in a line."""
-
-    @property
-    def baselines(self) -> Collection[str]:
-        """Judges that stood beside others as baselines, once the lines are read."""
-
+    @abstractmethod
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         """The file as lines of recorded verdicts, each with where it stands."""
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.importing.inspect_scores import UNCHANGED, InspectScores, holds_log
 from steelyard.importing.jsonl import Body, RecordedSource, count_words, holds_lines
 from steelyard.importing.rating_exports import export_of
-from steelyard.importing.rating_reader import label_ratings, read_ratings
+from steelyard.importing.rating_reader import label_ratings, read_flattened, read_ratings
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
 from steelyard.importing.recorded_columns import LENGTHS, find_recorded_columns, parse_recorded_columns
 from steelyard.tasks.scale import parse_scale
@@ -27,7 +27,6 @@ from steelyard.tasks.sources.table import (
     TableParts,
     TableRecord,
     Where,
-    filter_rows,
     normal,
     plain_text,
 )
@@ -42,7 +41,7 @@ BETTER = {"1": "u", "2": "v", "tie": "tie"}
 
 
 @dataclass(frozen=True)
-class MappedTable:
+class MappedTable(RecordedSource):
     columns: Mapping[str, str]
     judge: str | None = None
     """The judge of rows that name none; that of the file unless given."""
@@ -53,11 +52,9 @@ class MappedTable:
     values: Mapping[str, float] = field(default_factory=dict)
     where: Where = field(default_factory=dict)
     mapping: str = ""
-    """Which columns were taken by their names, in a line."""
     labels: Mapping[str, set[int | None]] | None = None
     """What people said of each item, where a second file has it."""
     remarks: tuple[str, ...] = ()
-    baselines: ClassVar[tuple[str, ...]] = ()
 
     def found_in(self, path: Path) -> MappedTable:
         """With the columns of a file that its names tell."""
@@ -101,8 +98,7 @@ class MappedTable:
         return replace(self, columns=columns, labels=said, remarks=tuple(remarks))
 
     def _read(self, path: Path) -> Table:
-        table = flattened(read_table(path))
-        return filter_rows(table, self.where) if self.where else table
+        return read_flattened(path, self.where)
 
     @property
     def scores(self) -> bool:
@@ -223,7 +219,7 @@ def _strange(parts: TableParts, record: TableRecord, part: str, expected: str) -
 
 
 @dataclass(frozen=True)
-class RatedScores:
+class RatedScores(RecordedSource):
     """Ratings of a table or tool: each of a judge is a call, what people said of the same its reference."""
 
     judges: Sequence[str] = ()
@@ -231,9 +227,6 @@ class RatedScores:
     scale: str | None = None
     how: RatingColumns = field(default_factory=RatingColumns)
     remarks: list[str] = field(default_factory=list)
-    mapping: ClassVar[str] = ""
-    baselines: ClassVar[tuple[str, ...]] = ()
-    scores: bool = True
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         table = read_ratings(path, replace(self.how, judges=self.judges, verdicts=True))
@@ -284,7 +277,8 @@ def source_of(
     label_columns: str | None = None,
 ) -> RecordedSource | None:
     """How files are read that are tables, logs or exports of tools; None for lines of recorded verdicts."""
-    source = _source(files, columns, judges, scale, values, where)
+    given = {"columns": columns, "judge": next(iter(judges), None), "scale": scale, "values": values}
+    source = _source(files, judges, given | {"where": where})
     own = parse_parts(label_columns, "--label-columns")
     if labels is None:
         if own:
@@ -298,16 +292,11 @@ def source_of(
 
 
 def _source(
-    files: Sequence[Path],
-    columns: str | None,
-    judges: Sequence[str],
-    scale: str | None,
-    values: str | None,
-    where: str | None,
+    files: Sequence[Path], judges: Sequence[str], given: Mapping[str, str | None]
 ) -> RecordedSource | None:
-    mapped, numbers = parse_recorded_columns(columns), parse_values(values)
-    keep: dict[str, Any] = parse_map(where or "", "--where", "COLUMN=VALUE", "split=test")
-    single = judges[0] if judges else None
+    mapped, numbers = parse_recorded_columns(given["columns"]), parse_values(given["values"])
+    keep: dict[str, Any] = parse_map(given["where"] or "", "--where", "COLUMN=VALUE", "split=test")
+    single, scale = given["judge"], given["scale"]
     logs = list(map(holds_log, files))
     if (any(logs) and not mapped) or (all(logs) and InspectScores.fits(mapped)):
         if len(judges) > 1:
@@ -317,7 +306,6 @@ def _source(
         return InspectScores(single, scale, mapped, numbers)
     if not mapped and all(map(export_of, files)):
         return RatedScores(judges, scale, RatingColumns(values=numbers, where=keep))
-    given = {"columns": columns, "judge": single, "scale": scale, "values": values, "where": where}
     option = next((name for name, value in given.items() if value is not None), None)
     if any(map(holds_lines, files)) and not mapped:
         if option is not None:

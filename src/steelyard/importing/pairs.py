@@ -56,14 +56,12 @@ from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadab
 REASON = "as recorded"
 """Reason of a recorded call without a verdict: the file does not say more."""
 
-VERDICTS: dict[str, Verdict] = {
-    "1": Decided("1"),
-    "2": Decided("2"),
-    "tie": Tie(),
+ABSENCES: dict[str, Verdict] = {
     "abstain": Abstained(),
     "unreadable": Unreadable(REASON),
     "failed": Failed(REASON),
 }
+VERDICTS: dict[str, Verdict] = {"1": Decided("1"), "2": Decided("2"), "tie": Tie(), **ABSENCES}
 FIRSTS = ("u", "v")
 
 KINDS = {
@@ -348,16 +346,9 @@ def _line(call: Observation) -> dict[str, Any]:
     shown, wanted = call.stimulus, call.stimulus.expectation
     # Pairs of equals have no better text; a natural pair says `tie` where people found neither better.
     tie = "tie" if shown.probe == "position" and isinstance(wanted, NoPreference) else None
-    facts = {
-        "probe": shown.probe,
-        "pair": shown.id,
-        "kind": shown.kind,
-        "task": shown.cluster,
-        "stratum": shown.stratum,
-        "delta": shown.delta,
-        "base_level": shown.base_level,
-        "better": wanted.content if isinstance(wanted, Prefers) else tie,
-    }
+    facts: Body = {"probe": shown.probe, "pair": shown.id, "kind": shown.kind, "task": shown.cluster}
+    facts |= {"stratum": shown.stratum, "delta": shown.delta, "base_level": shown.base_level}
+    facts["better"] = wanted.content if isinstance(wanted, Prefers) else tie
     if shown.probe == NATURAL_PROBE and (lengths := shown.pair_lengths):
         facts |= dict(zip(("words_u", "words_v"), lengths, strict=True))
     return {

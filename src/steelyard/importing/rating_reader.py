@@ -45,6 +45,7 @@ from steelyard.tasks.sources.table import (
     Table,
     TableParts,
     TableRecord,
+    Where,
     filter_rows,
     is_missing,
     normal,
@@ -55,7 +56,7 @@ from steelyard.tasks.sources.table import (
 def read_ratings(path: Path, how: RatingColumns) -> RatingsTable:
     log, export = holds_log(path), export_of(path)
     if not log and export is None:
-        rows = _TableRows.of(_chosen(path, how), how)
+        rows = _TableRows.of(read_flattened(path, how.where), how)
         return replace(_ratings(rows.table.name, rows, rows.how), mapping=rows.mapping)
     if how.where or (how.columns and not log):
         raise ConfigError(
@@ -86,7 +87,7 @@ def item_texts(
     path: Path, how: RatingColumns, parts: Mapping[str, str]
 ) -> dict[tuple[str, str, str], dict[str, str]]:
     """Texts of a file by item and systems, by part; the first row that has a text counts."""
-    table = _chosen(path, how)
+    table = read_flattened(path, how.where)
     texts, rows = TableParts.required(table, parts), _TableRows.of(table, how)
     found: dict[tuple[str, str, str], dict[str, str]] = {}
     for record in table.records:
@@ -98,9 +99,9 @@ def item_texts(
     return found
 
 
-def _chosen(path: Path, how: RatingColumns) -> Table:
+def read_flattened(path: Path, where: Where) -> Table:
     table = flattened(read_table(path))
-    return filter_rows(table, how.where) if how.where else table
+    return filter_rows(table, where) if where else table
 
 
 _ITEM = ColumnPart("item", "the id", ("id",), FILLED)

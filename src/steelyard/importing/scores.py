@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 from steelyard.core.arrays import distinct, encode_values, spell
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.jsonl import LineFormat, Lines, Name, RecordedLine, Sureness
-from steelyard.importing.pairs import REASON
+from steelyard.importing.pairs import ABSENCES
 from steelyard.importing.reader import Members, RecordedTable, first_rows, read_recorded
 from steelyard.stimuli.ladder import TEXTS
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -34,16 +34,10 @@ from steelyard.stimuli.stimulus import (
 from steelyard.tasks.scale import BestOf, Binary, Pairwise, parse_scale, scale_name
 from steelyard.verdicts.observations import Observations, coded
 from steelyard.verdicts.stimulus_columns import StimulusColumns
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
+from steelyard.verdicts.verdict import Decided
 
 MARKS = ("item", "score", "variant")
 BINARY = scale_name(Binary())
-
-ABSENCES: dict[str, Verdict] = {
-    "abstain": Abstained(),
-    "unreadable": Unreadable(REASON),
-    "failed": Failed(REASON),
-}
 
 
 @dataclass(frozen=True)
@@ -74,13 +68,8 @@ class ScoredText:
 
     @cached_property
     def name(self) -> tuple[str, str, str, str, float]:
-        return (
-            self.item,
-            self.probe,
-            self.variant,
-            self.edit or "",
-            -1.0 if self.level is None else self.level,
-        )
+        level = -1.0 if self.level is None else self.level
+        return self.item, self.probe, self.variant, self.edit or "", level
 
     @cached_property
     def facts(self) -> dict[str, Any]:

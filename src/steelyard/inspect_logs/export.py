@@ -258,27 +258,16 @@ def _metadata(stimulus: Stimulus) -> dict[str, Any]:
     own = {} if stimulus.transcript is None else stimulus.transcript.metadata
     lineage = stimulus.lineage
     expected = stimulus.expectation.value if isinstance(stimulus.expectation, Label) else None
+    told = ("failing", "scale", "cluster", "stratum", "level", "rubric", "words")
     known = {
         "stimulus": stimulus.id,
-        "hash": stimulus.hash,
-        "probe": stimulus.probe,
-        "kind": stimulus.kind,
+        **{name: getattr(stimulus, name) for name in ("hash", "probe", "kind")},
         "item": lineage.parent,
-        "edit": lineage.edit,
-        "author": lineage.author,
-        "validation": lineage.validation,
-        "review": lineage.review,
+        **{name: getattr(lineage, name) for name in ("edit", "author", "validation", "review")},
         "expected": expected,
-        "failing": stimulus.failing,
-        "scale": stimulus.scale,
-        "cluster": stimulus.cluster,
-        "stratum": stimulus.stratum,
-        "level": stimulus.level,
-        "rubric": stimulus.rubric,
-        "words": stimulus.words,
+        **{name: getattr(stimulus, name) for name in told},
         "run": stimulus.is_run or None,
-        "change_depth": stimulus.change_depth,
-        "changed_words": stimulus.changed_words,
+        **{name: getattr(stimulus, name) for name in ("change_depth", "changed_words")},
         "changes": None if stimulus.changes is None else [change.to_json() for change in stimulus.changes],
     }
     return {**own, MARK: {key: value for key, value in known.items() if value is not None}}

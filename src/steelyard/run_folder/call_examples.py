@@ -102,22 +102,20 @@ def _record(observation: Observation, trial: Trial | None, stored: dict[str, Sto
     if trial.judge.composition is None:
         reader = reader_words(trial.judge.protocols[trial.protocol].reader)
         return CallRecord(observation, reader, stored.get(trial.key))
-    members = []
-    for call in trial.calls:
-        kept = stored.get(call.key)
-        reply, message = (None, None) if kept is None else (_reply(kept), _message(kept))
-        members.append(
-            MemberCall(f"{call.judge.name}, {call.order}, repeat {call.replicate}", reply, message)
-        )
+    made = ((call, stored.get(call.key)) for call in trial.calls)
+    members = [
+        MemberCall(f"{call.judge.name}, {call.order}, repeat {call.replicate}", _reply(kept), _message(kept))
+        for call, kept in made
+    ]
     return CallRecord(observation, f"{trial.judge.composition.rule} of members", members=members)
 
 
-def _reply(stored: StoredCall) -> str | None:
-    return None if stored.reply is None else reply_words(stored.reply.reply)
+def _reply(stored: StoredCall | None) -> str | None:
+    return None if stored is None or stored.reply is None else reply_words(stored.reply.reply)
 
 
-def _message(stored: StoredCall) -> str | None:
-    return stored.failures[-1].message if stored.reply is None and stored.failures else None
+def _message(stored: StoredCall | None) -> str | None:
+    return stored.failures[-1].message if stored and stored.reply is None and stored.failures else None
 
 
 def reader_words(reader: Spec) -> str:

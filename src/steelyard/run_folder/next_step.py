@@ -359,12 +359,7 @@ class _NextSteps:
             yield from pack_draw(scale, profile, self._study.seed)
 
     def _priced(
-        self,
-        kind: Step,
-        purpose: str,
-        words: Sequence[str] | None,
-        calls: int | None,
-        cost: float | None,
+        self, kind: Step, purpose: str, words: Sequence[str] | None, calls: int | None, cost: float | None
     ) -> NextStep:
         if words is not None and self._in_batches:
             words = (*words, "--batch")  # at the price of this run, which batches made

@@ -34,10 +34,7 @@ from steelyard.run_folder.published_files import write_datasheet, write_results
 from steelyard.run_folder.run_folder import RESULTS, SHEETS, RunFolder
 from steelyard.runner.prices import dollars_of
 from steelyard.runner.record import RunRecord
-from steelyard.runner.run_messages import (
-    call_warnings,
-    judges_without_verdicts,
-)
+from steelyard.runner.run_messages import call_warnings, judges_without_verdicts
 from steelyard.store.authoring import AuthoredStimulus, count_by_probe
 from steelyard.study.planner import Plan
 from steelyard.study.study import Look, Study
@@ -196,10 +193,7 @@ def build_publication(plan: Plan, record: RunRecord, stored: Digests | None) -> 
     whole = not record.coverage(plan.trials).every.partial
     settled = whole and not any(judges_without_verdicts(names, results.observations))
     record.release()
-    losses = (
-        *call_warnings(results.observations, record.store.path.parent),
-        *_caveats(datasheet),
-    )
+    losses = (*call_warnings(results.observations, record.store.path.parent), *_caveats(datasheet))
     return Publication(datasheet, results, losses, stored if settled else None)
 
 
@@ -280,11 +274,7 @@ def build_datasheet(plan: Plan, record: RunRecord) -> Datasheet:
     written = count_by_probe(map(AuthoredStimulus.of, record.store.authored().values()), plan.all_stimuli)
     sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan, record)
     served = faults.guarded("", "instrument cards", lambda: services(plan, record), lambda _: {})
-    sheet = replace(
-        sheet,
-        run={**sheet.run, "instruments": served},
-        faults=(*sheet.faults, *faults.found),
-    )
+    sheet = replace(sheet, run={**sheet.run, "instruments": served}, faults=(*sheet.faults, *faults.found))
     return with_examples(sheet, RunCalls.of_run(plan, record))
 
 

@@ -257,16 +257,8 @@ def _save_plan(folder: RunFolder, plan: Plan) -> None:
 
 def _difference(held: Study, wanted: Study) -> str:
     parts = (
-        "name",
-        "seed",
-        "profile",
-        "replicates",
-        "probes",
-        "judges",
-        "task",
-        "checklists",
-        "reference",
-        "writers",
+        *("name", "seed", "profile", "replicates", "probes"),
+        *("judges", "task", "checklists", "reference", "writers"),
     )
     differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
     differing += ["items"] if held.items_hash != wanted.items_hash else []

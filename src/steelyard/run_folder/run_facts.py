@@ -22,15 +22,7 @@ from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.example import truncate_text
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
-from steelyard.datasheet.run_facts import (
-    BUILT_IN,
-    CODE,
-    OWN,
-    UNPROMPTED,
-    Materials,
-    OwnChecklists,
-    Shortened,
-)
+from steelyard.datasheet.run_facts import BUILT_IN, CODE, OWN, UNPROMPTED, Materials, OwnChecklists, Shortened
 from steelyard.providers.provider import provider_flag
 from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.run_folder.call_examples import reader_words
@@ -142,21 +134,15 @@ def _by_judge(answers: Answers, rows: Ints) -> Iterator[tuple[str, Ints]]:
 def _token_counts(answers: Answers, mine: Ints) -> dict[str, int]:
     """Tokens; where there are any, those of cache and thoughts among them, and calls in batches."""
     numbers, calls = np.unique(answers.usage[mine], return_counts=True)
-    used = [
-        (answers.usages.values[number], many)
-        for number, many in zip(numbers.tolist(), calls.tolist(), strict=True)
-    ]
-    counts = {
-        "cached_tokens": sum(many * usage.cached_tokens for usage, many in used),
-        "cache_write_tokens": sum(many * usage.cache_write_tokens for usage, many in used),
-        "reasoning_tokens": sum(many * usage.reasoning_tokens for usage, many in used),
-        "batched_calls": sum(many * usage.batched for usage, many in used),
-    }
-    return {
-        "input_tokens": sum(many * usage.input_tokens for usage, many in used),
-        "output_tokens": sum(many * usage.output_tokens for usage, many in used),
-        **{name: count for name, count in counts.items() if count},
-    }
+    used = list(zip((answers.usages.values[n] for n in numbers.tolist()), calls.tolist(), strict=True))
+
+    def total(name: str) -> int:
+        return sum(many * getattr(usage, name) for usage, many in used)
+
+    some = {name: total(name) for name in ("cached_tokens", "cache_write_tokens", "reasoning_tokens")}
+    some["batched_calls"] = total("batched")
+    every = {name: total(name) for name in ("input_tokens", "output_tokens")}
+    return every | {name: count for name, count in some.items() if count}
 
 
 def _rejected(answers: Answers, mine: Ints) -> dict[str, Any]:

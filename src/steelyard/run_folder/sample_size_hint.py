@@ -53,6 +53,7 @@ ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
 BY_LABEL = (MERIT.id, LENIENCY.id)
 """Figures made of the rates on either label, whose rows of the rarer label decide; κ depends on the mix."""
 EXPECTED_ANSWERS = (FOLLOWED.id, LEVEL_AGREEMENT.id)
+DECIDED_BY_ROWS = (*LABELLED, *EXPECTED_ANSWERS, NET_SLOT_PREFERENCE.id)
 RARER_TEXT = {LONGER_ONLY.code: "the shorter", SHORTER_ONLY.code: "the longer"}
 """Why merit is not known of natural pairs, to the text that people have to prefer in those to add."""
 UNEVEN = 3
@@ -199,13 +200,8 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
 
 def _rows(estimate: Estimate) -> int | None:
     """Further rows that decide an inconclusive figure of own rows (sample size); None where none do."""
-    if estimate.status != INCONCLUSIVE or estimate.metric not in (
-        *LABELLED,
-        *EXPECTED_ANSWERS,
-        NET_SLOT_PREFERENCE.id,
-    ):
-        return None
-    if estimate.calls_missing is None or not estimate.n_calls:
+    is_open = estimate.status == INCONCLUSIVE and estimate.metric in DECIDED_BY_ROWS
+    if not is_open or estimate.calls_missing is None or not estimate.n_calls:
         return None
     return -(-estimate.calls_missing * max(1, estimate.n_units) // estimate.n_calls)
 

@@ -42,6 +42,7 @@ def save_snapshot(path: Path, study: Study) -> None:
 
 
 def snapshot_text(study: Study) -> str:
+    source, lists = study.source, study.checklists
     body = {
         **FROZEN,
         "name": study.name,
@@ -54,33 +55,26 @@ def snapshot_text(study: Study) -> str:
             "rubric": study.task.rubric,
             "scale": scale_name(study.task.scale),
         },
-        **(
-            {}
-            if study.source is None
-            else {"data": {**study.source.settings, "files": dict(study.source.files)}}
-        ),
-        **({} if study.items_hash is None else {"items": study.items_hash}),
-        **(
-            {"checklists": {"file": study.checklists_file, "content": to_body(study.checklists)}}
-            if study.checklists
-            else {}
-        ),
-        **({} if study.reference is None else {"reference": study.reference}),
-        **({} if study.writers is None else {"writers": dict(study.writers)}),
+        "data": None if source is None else {**source.settings, "files": dict(source.files)},
+        "items": study.items_hash,
+        "checklists": {"file": study.checklists_file, "content": to_body(lists)} if lists else None,
+        "reference": study.reference,
+        "writers": None if study.writers is None else dict(study.writers),
         "judges": [_judge_body(asdict(judge)) for judge in study.judges],
-        **({} if study.command is None else {"command": list(study.command)}),
-        **({"asked": list(study.asked)} if study.asked else {}),
-        **({"prompts": dict(study.prompts)} if study.prompts else {}),
-        **({} if study.decides is None else {"decides": study.decides}),
-        **({} if study.looks is None else {"looks": to_body(study.looks)}),
+        "command": None if study.command is None else list(study.command),
+        "asked": list(study.asked) or None,
+        "prompts": dict(study.prompts) or None,
+        "decides": study.decides,
+        "looks": to_body(study.looks),
     }
-    return yaml.dump(body, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
+    known = {key: value for key, value in body.items() if value is not None}
+    return yaml.dump(known, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
 
 
 def load_snapshot(path: Path) -> Study:
     body = read_yaml(path)
     try:
-        data = None if body.get("data") is None else dict(body["data"])
+        data, looks, command = body.get("data"), body.get("looks"), body.get("command")
         frame = StudyConfig(
             name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
         )
@@ -105,16 +99,12 @@ def load_snapshot(path: Path) -> Study:
             frozen_items=body.get("items"),
             reference=body.get("reference"),
             writers=body.get("writers"),
-            source=None
-            if data is None
-            else DataSource(data, {str(file): str(digest) for file, digest in data.pop("files").items()}),
-            command=None if body.get("command") is None else tuple(map(str, body["command"])),
+            source=None if data is None else _load_source(dict(data)),
+            command=None if command is None else tuple(map(str, command)),
             asked=tuple(map(str, body.get("asked") or ())),
             prompts={str(name): str(file) for name, file in (body.get("prompts") or {}).items()},
             decides=None if body.get("decides") is None else str(body["decides"]),
-            looks=None
-            if body.get("looks") is None
-            else tuple(from_body(ProfileLook, o) for o in body["looks"]),
+            looks=None if looks is None else tuple(from_body(ProfileLook, one) for one in looks),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
@@ -122,6 +112,11 @@ def load_snapshot(path: Path) -> Study:
         raise ConfigError(
             f"{path}: not the frozen study of a run folder ({why}); restore the file."
         ) from error
+
+
+def _load_source(settings: dict[str, Any]) -> DataSource:
+    files = settings.pop("files")
+    return DataSource(settings, {str(file): str(digest) for file, digest in files.items()})
 
 
 def _judge_body(body: dict[str, Any]) -> dict[str, Any]:

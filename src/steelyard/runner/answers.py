@@ -116,11 +116,7 @@ class Answers:
             for verdict, name, sure in read
         ]
         facts = [
-            (
-                self.usages.number(reply.usage),
-                self.services.number(ServerInfo.of(reply)),
-                reply.letters,
-            )
+            (self.usages.number(reply.usage), self.services.number(ServerInfo.of(reply)), reply.letters)
             for reply in part.contents
         ]
         columns = np.array(facts, dtype=np.int64).reshape(-1, 3)[content]
@@ -157,11 +153,12 @@ def build_observations(
     seen[own] = answers.state[call] != PENDING
     verdict[own], usage[own] = answers.verdict[call], answers.usage[call]
     named[own], sure[own] = answers.named[call], answers.confidence[call]
+    paired = trials.where(lambda asked: isinstance(asked.effective_task.scale, Pairwise))
     for composed in calls.composed:
         asked = (answers.state[composed.calls] != PENDING).all(axis=1)
         rows = composed.rows[asked]
         seen[rows] = True
-        verdict[rows] = _verdicts(composed, composed.calls[asked], answers, _is_pairwise(trials)[rows])
+        verdict[rows] = _verdicts(composed, composed.calls[asked], answers, paired[rows])
         usage[rows] = _usages(composed, composed.calls[asked], answers)
     rows = np.flatnonzero(seen)
     if len(rows) == len(trials):
@@ -219,10 +216,6 @@ def _drop_unused(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...
     used = np.bincount(codes, minlength=len(values)) > 0
     place = compact(np.cumsum(used) - 1)
     return _sort_values([values[number] for number in np.flatnonzero(used).tolist()], place[codes])
-
-
-def _is_pairwise(trials: Trials) -> Mask:
-    return trials.where(lambda asked: isinstance(asked.effective_task.scale, Pairwise))
 
 
 def _verdicts(composed: Composed, calls: Ints, answers: Answers, paired: Mask) -> Ints:

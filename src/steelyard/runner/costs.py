@@ -169,13 +169,9 @@ def authoring_cost(store: RunStore) -> AuthoringCost:
         reply_cost(price, e.reply, e.prompt_characters) * (1 + lost.get(key, 0))
         for price, (key, e) in zip(prices, found.items(), strict=True)
     )
-    return AuthoringCost(
-        len(kept),
-        sum(e.reply.usage.input_tokens for e in kept),
-        sum(e.reply.usage.output_tokens for e in kept),
-        dollars,
-        None not in prices,
-    )
+    usages = [e.reply.usage for e in kept]
+    tokens = sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages)
+    return AuthoringCost(len(kept), *tokens, dollars, None not in prices)
 
 
 def stored_cost(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
@@ -230,10 +226,7 @@ def _price_classes(answers: Answers, rows: Ints, price: Price | None) -> Ints:
     bare = price is None or price.free
     no_input, no_output = (
         np.array([not bare and not tokens for tokens in counts], dtype=np.bool_)
-        for counts in (
-            [usage.input_tokens for usage in usages],
-            [usage.output_tokens for usage in usages],
-        )
+        for counts in ([usage.input_tokens for usage in usages], [usage.output_tokens for usage in usages])
     )
     usage = answers.usage[rows]
     letters = np.where(no_output[usage], answers.letters[rows], np.minimum(answers.letters[rows], 1))

@@ -55,11 +55,8 @@ class RunCoverage:
             for name, one in self.judges.items()
             if one.partial
         }
-        body = {
-            "partial": self.headline.partial,
-            "asked": self.headline.asked,
-            "planned": self.headline.planned,
-        }
+        whole = self.headline
+        body = {"partial": whole.partial, "asked": whole.asked, "planned": whole.planned}
         return {**body, "unfinished": behind} if behind else body
 
 

@@ -24,9 +24,9 @@ from steelyard.trials.trial import Exchange, exchange_key
 class StoredExchange(StoredReply):
     role: str
     model: str
-    prices: Mapping[str, float]
     question: str
     brief: str
+    prices: Mapping[str, float]
     prompt_characters: int
     """Length of the prompt, for servers that count no tokens."""
 
@@ -44,22 +44,11 @@ class AuthoredRow:
 
 
 def exchange_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
-    prices = {name: v for name, v in exchange.judge.options.items() if name in PRICE_OPTIONS}
-    return (
-        "INSERT OR IGNORE INTO exchanges VALUES",
-        (
-            exchange.key,
-            exchange.role,
-            exchange.judge.fingerprint(exchange.protocol),
-            exchange.prompt_hash,
-            exchange.attempt,
-            exchange.judge.address,
-            canonical_json(prices),
-            exchange.protocol,
-            exchange.brief,
-            *row,
-        ),
-    )
+    judge, protocol = exchange.judge, exchange.protocol
+    prices = {name: v for name, v in judge.options.items() if name in PRICE_OPTIONS}
+    asked = (exchange.role, judge.fingerprint(protocol), exchange.prompt_hash, exchange.attempt)
+    model = (judge.address, canonical_json(prices), protocol, exchange.brief)
+    return "INSERT OR IGNORE INTO exchanges VALUES", (exchange.key, *asked, *model, *row)
 
 
 def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
@@ -73,24 +62,16 @@ def read_exchanges(
     connection: sqlite3.Connection, keys: Iterable[str] | None = None
 ) -> dict[str, StoredExchange]:
     query = (
-        "SELECT key, exchanges.body, attempts, latency_ms, received, role, model, prices, question, brief,"
+        "SELECT key, exchanges.body, attempts, latency_ms, received, role, model, question, brief, prices,"
         " prompts.body FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt"
     )
     rows = rows_of(connection, "exchanges", *among(query, "key", keys))
-    return {
-        key: StoredExchange(
-            reply_from(body, latency),
-            attempts,
-            received,
-            role,
-            model,
-            json.loads(prices),
-            question,
-            brief,
-            sum(len(message["content"]) for message in json.loads(prompt)["messages"]),
-        )
-        for key, body, attempts, latency, received, role, model, prices, question, brief, prompt in rows
-    }
+    found = {}
+    for key, body, attempts, latency, received, *asked, prices, prompt in rows:
+        size = sum(len(message["content"]) for message in json.loads(prompt)["messages"])
+        about = *asked, json.loads(prices), size
+        found[key] = StoredExchange(reply_from(body, latency), attempts, received, *about)
+    return found
 
 
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:

@@ -226,16 +226,9 @@ class StoredBatch:
 
 
 def batch_row(batch: StoredBatch) -> Row:
-    values = (
-        batch.name,
-        batch.judge,
-        json.dumps(batch.keys),
-        json.dumps(dict(batch.dialect), sort_keys=True),
-        batch.created,
-        batch.state,
-        batch.remote,
-    )
-    return "INSERT OR REPLACE INTO batches VALUES", values
+    dialect = json.dumps(dict(batch.dialect), sort_keys=True)
+    row = {**vars(batch), "keys": json.dumps(batch.keys), "dialect": dialect}
+    return "INSERT OR REPLACE INTO batches VALUES", tuple(row.values())
 
 
 def read_batches(connection: sqlite3.Connection, judge: str) -> list[StoredBatch]:

@@ -99,6 +99,12 @@ class StaleError(Exception):
 _CHOICE = tuple(field.name for field in fields(Choice))
 
 
+def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
+    """Add a row, and say its number."""
+    into = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+    return connection.execute(into, tuple(row.values())).lastrowid or 0
+
+
 class ReviewLog:
     """Every write is on disk when the method returns."""
 
@@ -156,16 +162,12 @@ class ReviewLog:
             query = f"SELECT max(id) FROM decisions WHERE stimulus = ?{who}"
             if seen is not None and seen != (connection.execute(query, values).fetchone()[0] or 0):
                 raise StaleError
-            at = time.time()
-            row = (*(getattr(choice, name) for name in _CHOICE), at)
-            marks = ", ".join("?" * len(row))
-            number = connection.execute(
-                f"INSERT INTO decisions ({', '.join(_CHOICE)}, at) VALUES ({marks})", row
-            ).lastrowid
+            row = {**{name: getattr(choice, name) for name in _CHOICE}, "at": time.time()}
+            number = _insert(connection, "decisions", row)
             connection.execute(
                 "DELETE FROM drafts WHERE stimulus = ? AND reviewer = ?", (choice.stimulus, choice.reviewer)
             )
-        return Vote(**{name: getattr(choice, name) for name in _CHOICE}, id=number or 0, at=at)
+        return Vote(**row, id=number)
 
     def votes(self, stimulus: str | None = None) -> list[Vote]:
         chosen = "" if stimulus is None else " WHERE stimulus = ?"
@@ -214,14 +216,8 @@ class ReviewLog:
 
     def add_set(self, fresh: ReviewedSet) -> None:
         with self.transaction() as connection:
-            connection.execute(
-                "INSERT INTO sets (version, hash, parent, newest, reviewer, members, at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    fresh.version, fresh.hash, fresh.parent, fresh.newest, fresh.reviewer,
-                    json.dumps(fresh.members, sort_keys=True), fresh.at,
-                ),
-            )  # fmt: skip
+            members = json.dumps(fresh.members, sort_keys=True)
+            _insert(connection, "sets", {**vars(fresh), "members": members})
 
     def sets(self) -> list[ReviewedSet]:
         rows = self._rows(

@@ -203,19 +203,9 @@ def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
 
 
 def trial_row(trial: Trial) -> Row:
-    return (
-        "INSERT OR IGNORE INTO trials VALUES",
-        (
-            trial.key,
-            trial.judge.fingerprint(trial.protocol),
-            trial.stimulus.hash,
-            trial.order,
-            trial.replicate,
-            trial.prompt_hash,
-            trial.judge.name,
-            trial.protocol,
-        ),
-    )
+    shown = (trial.stimulus.hash, trial.order, trial.replicate, trial.prompt_hash)
+    row = (trial.key, trial.judge.fingerprint(trial.protocol), *shown, trial.judge.name, trial.protocol)
+    return "INSERT OR IGNORE INTO trials VALUES", row
 
 
 def answered(connection: sqlite3.Connection) -> set[str]:

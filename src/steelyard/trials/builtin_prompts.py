@@ -153,29 +153,19 @@ before "score".
 
 _RANGE = "Give one whole number from {{ low }} to {{ high }}, as the rubric defines it.\n"
 
-POINTWISE_USER = (
-    _HEAD
-    + _RANGE
-    + _POINTWISE_FORM
-    + _MATERIAL
-    + """\
+_RESPONSE = """\
 {{ fence }} response
 {{ response }}
 {{ fence }} end
 """
-    + _SCORE_TAIL
-)
+POINTWISE_USER = _HEAD + _RANGE + _POINTWISE_FORM + _MATERIAL + _RESPONSE + _SCORE_TAIL
 
 _TRANSCRIPT_TAIL = "What is the score of the run by the rubric? Reply with the JSON object only."
 
-TRANSCRIPT_USER = (
-    _HEAD
-    + """\
+_NUMBERED = """\
 The messages of the run are numbered; tool calls stand with their arguments, tool results with what came back.
 """
-    + _RANGE
-    + _POINTWISE_FORM
-    + """\
+_TRANSCRIPT = """\
 
 {{ fence }} request
 {{ request }}
@@ -183,8 +173,7 @@ The messages of the run are numbered; tool calls stand with their arguments, too
 {{ transcript }}
 {{ fence }} end
 """
-    + _TRANSCRIPT_TAIL
-)
+TRANSCRIPT_USER = _HEAD + _NUMBERED + _RANGE + _POINTWISE_FORM + _TRANSCRIPT + _TRANSCRIPT_TAIL
 
 _BEST_OF_FORM = """\
 Reply with one JSON object and nothing else: {"winner": "n"}, where n is the number of the best candidate. \
@@ -193,22 +182,17 @@ You may put a "reason" of one short sentence before "winner".
 
 _BEST_OF_TAIL = "Which candidate is the best by the rubric? Reply with the JSON object only."
 
-BEST_OF_USER = (
-    _HEAD
-    + """\
+_COUNTED = """\
 There are {{ responses | length }} candidates. Name the best one by its number; there are no ties.
 """
-    + _BEST_OF_FORM
-    + _MATERIAL
-    + """\
+_RESPONSES = """\
 {% for candidate in responses %}
 {{ fence }} candidate {{ loop.index }}
 {{ candidate }}
 {% endfor %}
 {{ fence }} end
 """
-    + _BEST_OF_TAIL
-)
+BEST_OF_USER = _HEAD + _COUNTED + _BEST_OF_FORM + _MATERIAL + _RESPONSES + _BEST_OF_TAIL
 
 _JSON_ONLY = "Reply with the JSON object only."
 

@@ -86,9 +86,8 @@ class Trials(Sequence[Trial]):
     @cached_property
     def numbers(self) -> list[int]:
         row = np.full(len(self.questions), -1, dtype=np.int64)
-        row[self.question[::-1]] = np.arange(
-            len(self) - 1, -1, -1
-        )  # what is written last stays: the first row
+        # What is written last stays: the first row.
+        row[self.question[::-1]] = np.arange(len(self) - 1, -1, -1)
         asked = np.flatnonzero(row >= 0)
         return [int(number) for number in asked[np.argsort(row[asked])]]
 

@@ -44,14 +44,9 @@ _PATTERNS = (
 """Forms in which prose often ends: `[[1]]`, and a line such as `Verdict: 1`."""
 
 _SLOT_WORDS = (
-    ("A", "B"),
-    ("first", "second"),
-    ("candidate 1", "candidate 2"),
-    ("response 1", "response 2"),
-    ("response_1", "response_2"),
-    ("answer 1", "answer 2"),
-    ("assistant a", "assistant b"),
-    ("model a", "model b"),
+    *(("A", "B"), ("first", "second"), ("candidate 1", "candidate 2"), ("response 1", "response 2")),
+    *(("response_1", "response_2"), ("answer 1", "answer 2")),
+    *(("assistant a", "assistant b"), ("model a", "model b")),
 )
 
 _TIE_WORDS = ("C", "neither", "equal", "draw", "same", "both")

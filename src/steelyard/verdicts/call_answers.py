@@ -74,12 +74,7 @@ def reason_of(verdict: Verdict) -> str | None:
     return verdict.reason if isinstance(verdict, (Unreadable, Failed)) else None
 
 
-_WORDS: dict[type[Verdict], str] = {
-    Tie: "tie",
-    Abstained: "abstain",
-    Unreadable: "unreadable",
-    Failed: "failed",
-}
+_WORDS = {Tie: "tie", Abstained: "abstain", Unreadable: "unreadable", Failed: "failed"}
 
 
 def _same_level(observations: Observations, value: Floats) -> Mask:

@@ -110,46 +110,13 @@ class Observations(Sequence[Observation]):
         ).in_order()
 
     @classmethod
-    def recorded(
-        cls,
-        *,
-        judges: tuple[str, ...],
-        protocols: tuple[str, ...],
-        verdicts: tuple[Verdict, ...],
-        shown: StimulusColumns,
-        judge: Ints,
-        protocol: Ints,
-        stimulus: Ints,
-        order: Ints,
-        replicate: Ints,
-        verdict: Ints,
-        confidences: tuple[Confidence | None, ...] = (None,),
-        confidence: Ints | None = None,
-    ) -> Observations:
-        """Verdicts from elsewhere, sorted already: tokens and prompts are not known."""
+    def recorded(cls, *, judge: Ints, **known: Any) -> Observations:
+        """Verdicts from elsewhere, sorted already: what is not given is not known, as tokens and prompts."""
         nothing = np.broadcast_to(np.int64(0), len(judge))
-        return cls(
-            judges=judges,
-            protocols=protocols,
-            verdicts=verdicts,
-            usages=(Usage(),),
-            prompts=("",),
-            names=(None,),
-            confidences=confidences,
-            shown=shown,
-            symmetric=frozenset(),
-            judge=judge,
-            protocol=protocol,
-            stimulus=stimulus,
-            order=order,
-            replicate=replicate,
-            verdict=verdict,
-            usage=nothing,
-            prompt=nothing,
-            own_label=np.broadcast_to(np.bool_(False), len(nothing)),
-            named=nothing,
-            confidence=nothing if confidence is None else confidence,
-        )
+        unknown: dict[str, Any] = dict.fromkeys(("usage", "prompt", "named", "confidence"), nothing)
+        unknown |= {"usages": (Usage(),), "prompts": ("",), "names": (None,), "confidences": (None,)}
+        unknown |= {"symmetric": frozenset(), "own_label": np.broadcast_to(np.bool_(False), len(judge))}
+        return cls(judge=judge, **{**unknown, **known})
 
     def __len__(self) -> int:
         return len(self.judge)
@@ -296,14 +263,8 @@ _COLUMNS = (
     *("verdict", "usage", "prompt", "own_label", "named", "confidence"),
 )
 """Fields that have a value in each row, in the order in which `__iter__` takes them."""
-_VALUES = {
-    "judge": "judges",
-    "protocol": "protocols",
-    "verdict": "verdicts",
-    "usage": "usages",
-    "prompt": "prompts",
-    "named": "names",
-    "confidence": "confidences",
+_VALUES = {"named": "names"} | {
+    name: f"{name}s" for name in ("judge", "protocol", "verdict", "usage", "prompt", "confidence")
 }
 """Those of them that are places in a field of distinct values."""
 

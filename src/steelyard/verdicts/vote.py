@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -210,18 +211,11 @@ def _vote(seen: Observations, rows: Ints, rule: Rule, *, swap_later: bool = Fals
     verdicts: tuple[Verdict, ...] = tuple(dict.fromkeys(voted))
     place = np.array([verdicts.index(verdict) for verdict in voted], dtype=np.int64)
     own = np.asarray(seen.own_label[rows].any(axis=1))
-    voted_rows = seen.take(rows[:, 0])
     nothing = np.zeros(len(rows), dtype=np.int64)
-    return replace(
-        voted_rows,
-        verdicts=verdicts,
-        verdict=place[number],
-        own_label=own,
-        names=(None,),
-        named=nothing,
-        confidences=(None,),
-        confidence=nothing,
-    )
+    unknown: dict[str, Any] = dict.fromkeys(("named", "confidence"), nothing)
+    unknown |= dict.fromkeys(("names", "confidences"), (None,))
+    first = seen.take(rows[:, 0])
+    return replace(first, verdicts=verdicts, verdict=place[number], own_label=own, **unknown)
 
 
 def _distinct_lines(codes: Ints, kinds: int) -> tuple[Ints, Ints]:

@@ -107,30 +107,19 @@ def forests(figures: Sequence[Comparison], margin: float, first: str, second: st
     ordered = sorted(rows.main_first(known), key=lambda row: list(STYLES).index(rows.state(row)))
     sided = [row for row in ordered if metric_named(row.metric).better]
     other = [row for row in ordered if not metric_named(row.metric).better]
-    ends = tuple(f"{letter} better" + _named(letter, name) for letter, name in (("A", first), ("B", second)))
-    more = tuple(
-        f"{letter} shows more" + _named(letter, name) for letter, name in (("A", first), ("B", second))
-    )
     band = f"A line inside the band of ±{margin:g} rules out a difference that matters."
+    left, names = "Left of the line A", (("A", first), ("B", second))
     plots = (
-        (
-            "Who is better, figure by figure",
-            f"Left of the line A is better, right of it B is. {band}",
-            sided,
-            ends,
-        ),
-        (
-            "Where neither way is better",
-            f"Left of the line A shows more of it, right of it B. {band}",
-            other,
-            more,
-        ),
+        ("Who is better, figure by figure", f"{left} is better, right of it B is.", sided, "better"),
+        ("Where neither way is better", f"{left} shows more of it, right of it B.", other, "shows more"),
     )
-    return [
-        Forest(title, reading, *_forest(drawn, margin, f"{first} and {second}: {title.lower()}", sides))
-        for title, reading, drawn, sides in plots
-        if drawn
-    ]
+    made = []
+    for title, reading, drawn, words in plots:
+        sides = tuple(f"{letter} {words}{_named(letter, name)}" for letter, name in names)
+        if drawn:
+            plot = _forest(drawn, margin, f"{first} and {second}: {title.lower()}", sides)
+            made.append(Forest(title, f"{reading} {band}", *plot))
+    return made
 
 
 def _named(letter: str, name: str) -> str:

@@ -142,14 +142,8 @@ def p_value(value: float) -> str:
 def dropped(row: Comparison) -> str:
     """`A: 2 unreadable; B: 3 never asked`, or nothing."""
     names = (
-        "never asked",
-        "unreadable",
-        "failed",
-        "without a reference",
-        "with another reference",
-        "abstained",
-        "with a reason that ends with no answer",
-        "without a confidence",
+        *("never asked", "unreadable", "failed", "without a reference", "with another reference"),
+        *("abstained", "with a reason that ends with no answer", "without a confidence"),
     )
     told = []
     for side, lost in (("A", row.dropped_first), ("B", row.dropped_second)):

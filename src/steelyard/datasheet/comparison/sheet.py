@@ -152,11 +152,7 @@ class ComparisonSheet:
         if alone:
             more = f" and {pluralize(len(alone) - 1, 'more reason')}" if len(alone) > 1 else ""
             said.append(f"{NOT_MEASURED.capitalize()} in both: {alone[0]}{more}.")
-        return (
-            said
-            if width is None
-            else [line if len(line) <= width else line[: width - 1] + "…" for line in said]
-        )
+        return [line if width is None or len(line) <= width else line[: width - 1] + "…" for line in said]
 
     def left_out(self) -> list[str]:
         """Every reason why units lack a verdict of both, with the figures that lost the most to it."""
@@ -293,12 +289,9 @@ class ComparisonAnswer:
         if self.p is not None and self.p <= ALPHA:
             p = p_value(self.p)
             return f"Neither is shown to be better; they differ ({p}), no single figure says where."
-        alike = self.rows and len(self.having(ALIKE)) == len(self.rows)
-        return (
-            f"They are alike within ±{self.margin:g} in {len(self.rows)} of {of}."
-            if alike
-            else "Neither is shown to be better."
-        )
+        if self.rows and len(self.having(ALIKE)) == len(self.rows):
+            return f"They are alike within ±{self.margin:g} in {len(self.rows)} of {of}."
+        return "Neither is shown to be better."
 
     def remarks(self) -> list[str]:
         """What is left out of the rows that differ, and what they do not say by themselves."""

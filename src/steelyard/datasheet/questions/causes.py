@@ -7,46 +7,60 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from enum import Enum
+from enum import Enum, IntEnum
 
 from steelyard.datasheet.instrument_card import InstrumentCard
+
+
+class Severity(IntEnum):
+    BIASED = 1
+    """Something beside quality draws the answers."""
+    IMPRECISE = 2
+    """They are too coarse, or differ from call to call."""
+
+
+BIASED, IMPRECISE = Severity
 
 
 class Cause(Enum):
     """A fault of a judge; the title is that of its heading in the guide on remedies."""
 
-    MERIT = ("merit", "Merit")
-    POSITION = ("position", "Position")
-    NATURAL_PAIRS = ("natural_pairs", "Natural pairs")
-    ROTATION = ("rotation", "Rotation")
-    NEVER_RIGHT = ("never_right", "Accuracy")
-    EXPECTED = ("expected_answers", "Expected answers")
-    LENGTH = ("length", "Length")
-    CUES = ("cues", "Cues")
-    LENIENCY = ("leniency", "Leniency")
-    SPREAD = ("spread", "Spread")
-    SURFACE = ("surface", "Surface")
-    RUNS = ("runs", "Runs")
-    ROBUSTNESS = ("robustness", "Robustness")
-    REPEATABILITY = ("repeatability", "Repeatability")
-    STRATA = ("strata", "Strata")
-    NO_TIES = ("no_ties", "No ties")
+    MERIT = ("merit", "Merit", BIASED)
+    POSITION = ("position", "Position", BIASED)
+    NATURAL_PAIRS = ("natural_pairs", "Natural pairs", BIASED)
+    ROTATION = ("rotation", "Rotation", BIASED)
+    NEVER_RIGHT = ("never_right", "Accuracy", BIASED)
+    EXPECTED = ("expected_answers", "Expected answers", BIASED)
+    LENGTH = ("length", "Length", BIASED)
+    CUES = ("cues", "Cues", BIASED)
+    LENIENCY = ("leniency", "Leniency", BIASED)
+    SPREAD = ("spread", "Spread", BIASED)
+    SURFACE = ("surface", "Surface", BIASED)
+    RUNS = ("runs", "Runs", IMPRECISE)
+    ROBUSTNESS = ("robustness", "Robustness", BIASED)
+    REPEATABILITY = ("repeatability", "Repeatability", IMPRECISE)
+    STRATA = ("strata", "Strata", IMPRECISE)
+    NO_TIES = ("no_ties", "No ties", BIASED)
     """A judge that never answers tie reacts to nothing."""
-    AT_RANDOM = ("at_random", "Noise")
-    EMPTY_TEXTS = ("empty_texts", "Dark current")
-    DARK_CURRENT = ("dark_current", "Dark current")
-    SENSITIVITY = ("sensitivity", "Sensitivity")
-    ACCURACY = ("accuracy", "Accuracy")
-    NOISE = ("noise", "Noise")
-    CONTRADICTION = ("contradiction", "Reasons")
-    NO_SIGNAL = ("no_signal", "Confidence")
-    OVERCONFIDENT = ("overconfident", "Confidence")
-    FAILED = ("failed_calls", "Failures")
-    UNREADABLE = ("unreadable_replies", "Failures")
+    AT_RANDOM = ("at_random", "Noise", IMPRECISE)
+    EMPTY_TEXTS = ("empty_texts", "Dark current", BIASED)
+    DARK_CURRENT = ("dark_current", "Dark current", BIASED)
+    SENSITIVITY = ("sensitivity", "Sensitivity", IMPRECISE)
+    ACCURACY = ("accuracy", "Accuracy", IMPRECISE)
+    NOISE = ("noise", "Noise", BIASED)
+    CONTRADICTION = ("contradiction", "Reasons", IMPRECISE)
+    NO_SIGNAL = ("no_signal", "Confidence", IMPRECISE)
+    OVERCONFIDENT = ("overconfident", "Confidence", IMPRECISE)
+    FAILED = ("failed_calls", "Failures", IMPRECISE)
+    UNREADABLE = ("unreadable_replies", "Failures", IMPRECISE)
 
     @property
     def title(self) -> str:
         return self.value[1]
+
+    @property
+    def severity(self) -> Severity:
+        return self.value[2]
 
     @property
     def anchor(self) -> str:

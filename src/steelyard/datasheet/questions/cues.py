@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import floor
 
 import numpy as np
 
-from steelyard.core.arrays import Mask
 from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import (
     Clause,
@@ -34,10 +32,10 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
     by_status,
+    of_flagged,
     unmeasured,
     worst,
 )
@@ -58,7 +56,6 @@ from steelyard.metrics.scores.leniency import LENGTH_GAP
 from steelyard.stimuli.cues import LENGTH_PROBE
 from steelyard.stimuli.cues import PADDED as PADDED_KIND
 from steelyard.stimuli.original import NATURAL, NATURAL_PROBE, ORIGINAL
-from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 _PADDED_PAIRS: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": FILLER}
 PADDED = ("padding", "padding_25", "padding_100")
@@ -208,7 +205,7 @@ def worths(figures: JudgeEstimates) -> list[Estimate]:
 
 def _shifts(figures: JudgeEstimates) -> list[Estimate]:
     """What cues do on data where no worth says it, the largest shift first."""
-    every = [e for e in figures.every.of(figures.judge, CUE_SHIFT.id) if defined(e) and e.status is not None]
+    every = [e for e in figures.known(CUE_SHIFT.id) if e.status is not None]
     return sorted(every, key=lambda e: (-abs(e.value or 0.0), str(e.group.get("cue"))))
 
 
@@ -330,32 +327,19 @@ def _meaning(estimate: Estimate) -> str:
     return f"{cue_carrier(estimate.group.get('cue'))} {beats} {beaten}"
 
 
-def _flagged_cues(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
-    kinds = {str(e.group["cue"]) for e in flagged if e.metric in (WORTH.id, CUE_SHIFT.id)}
-    return np.isin(shown.kind, sorted(kinds))
-
-
 LENGTH = Question(
     "Length",
     "goes by length",
     length,
     Counts.FAULT,
     (LENGTH_LEAN.id, LENGTH_GAP.id, BEATS_PADDED.id, LENGTH_WORTH.id),
-    (
-        Fault(
-            *(Cause.LENGTH, Severity.BIASED, Advice.LENGTH_IN_RUBRIC),
-            (Cause.LENIENCY, Cause.ROBUSTNESS, Cause.ACCURACY),
-        ),
-    ),
+    (Fault(Cause.LENGTH, Advice.LENGTH_IN_RUBRIC, (Cause.LENIENCY, Cause.ROBUSTNESS, Cause.ACCURACY)),),
     ExampleFilter(WRONG, lambda shown: np.isin(shown.kind, (PADDED_KIND, FILLER, NATURAL)) | shown.original),
     probes=(LENGTH_PROBE,),
     ways=(
         Way("--profile standard", PAIRS, own_data=False, unless=LENGTH_LEAN.id),
         Way(
-            "columns words_1 and words_2, or text_1 and text_2",
-            PAIRS,
-            recorded=True,
-            unless=LONGER_CHOSEN.id,
+            "columns words_1 and words_2, or text_1 and text_2", PAIRS, recorded=True, unless=LONGER_CHOSEN.id
         ),
         Way("column words, or text", TEXTS, recorded=True),
     ),
@@ -366,11 +350,11 @@ CUES = Question(
     cues,
     Counts.FAULT,
     (WORTH.id, CUE_SHIFT.id),
-    (Fault(Cause.CUES, Severity.BIASED, Advice.CUES_IN_RUBRIC),),
+    (Fault(Cause.CUES, Advice.CUES_IN_RUBRIC),),
     ExampleFilter(
         WRONG,
         lambda shown: (shown.delta > 0) | ((shown.probe == TRADEOFF) & ~shown.paired),
-        narrow=_flagged_cues,
+        narrow=of_flagged("kind", lambda e: e.group["cue"], WORTH.id, CUE_SHIFT.id),
     ),
     ways=(Way("-p tradeoff"),),
     probes=(TRADEOFF,),

@@ -20,7 +20,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     by_status,
     limit_of,
@@ -110,8 +109,8 @@ def _missed_level(figures: JudgeEstimates, protocol: str) -> Iterable[Phrase]:
     rights = [
         each
         for probe in (LEVELS, RUN_LEVEL)
-        for each in figures.every.of(figures.judge, ACCURACY.id, probe)
-        if "target" in each.group and each.group.get("protocol") == protocol and defined(each)
+        for each in figures.known(ACCURACY.id, protocol, probe)
+        if "target" in each.group
     ]
     worst_ = min(rights, key=lambda each: each.value or 0.0, default=None)
     if worst_ is not None and (worst_.value or 0.0) < 1:
@@ -181,14 +180,8 @@ EXPECTED = Question(
     Counts.FAULT,
     (FOLLOWED.id, LEVEL_AGREEMENT.id),
     (
-        Fault(
-            Cause.EXPECTED,
-            Severity.BIASED,
-            Advice.NAME_EVIDENCE,
-            (Cause.RUNS,),
-            when=lambda figures: _misses_runs_of_rule(figures),
-        ),
-        Fault(Cause.EXPECTED, Severity.BIASED, Advice.READ_LABELS, (Cause.RUNS,)),
+        Fault(Cause.EXPECTED, Advice.NAME_EVIDENCE, (Cause.RUNS,), when=_misses_runs_of_rule),
+        Fault(Cause.EXPECTED, Advice.READ_LABELS, (Cause.RUNS,)),
     ),
     ExampleFilter(WRONG, lambda shown: np.isin(shown.probe, tuple(KINDS))),
     probes=tuple(KINDS),
@@ -222,12 +215,9 @@ def _rate(rate: Estimate) -> tuple[Phrase, Phrase]:
 
 def _edits(figures: JudgeEstimates) -> Iterator[Phrase]:
     """Edits after which most calls pass a run that should fail."""
-    by_edit = [
-        estimate
-        for estimate in figures.every.of(figures.judge, MISSED_FAILURES.id)
-        if estimate.group.get("edit", ORIGINAL) != ORIGINAL and defined(estimate) and estimate.numerator
-    ]
-    most = sorted(by_edit, key=lambda e: (-(e.value or 0.0), str(e.group["edit"])))[:MOST_EDITS]
+    known = (e for e in figures.known(MISSED_FAILURES.id) if e.group.get("edit", ORIGINAL) != ORIGINAL)
+    passed = (estimate for estimate in known if estimate.numerator)
+    most = sorted(passed, key=lambda e: (-(e.value or 0.0), str(e.group["edit"])))[:MOST_EDITS]
     if most:
         named = (f"{probe_label(str(e.group['edit']))} ({e.numerator} of {e.denominator})" for e in most)
         yield say(f"most often passed after: {', '.join(named)}")
@@ -282,7 +272,7 @@ RUNS = Question(
     runs,
     Counts.FAULT,
     (MISSED_FAILURES.id, FALSE_ALARMS.id, ERROR_RATE.id),
-    (Fault(Cause.RUNS, Severity.IMPRECISE, Advice.NAME_EVIDENCE, (Cause.ACCURACY,)),),
+    (Fault(Cause.RUNS, Advice.NAME_EVIDENCE, (Cause.ACCURACY,)),),
     ExampleFilter(WRONG, lambda shown: shown.run),
 )
 ROTATION = Question(
@@ -291,7 +281,7 @@ ROTATION = Question(
     rotation,
     Counts.FAULT,
     (SLOT_PREFERENCE.id, ROTATION_CONSISTENCY.id),
-    (Fault(Cause.ROTATION, Severity.BIASED, Advice.ROTATE, (Cause.ACCURACY,)),),
+    (Fault(Cause.ROTATION, Advice.ROTATE, (Cause.ACCURACY,)),),
     ExampleFilter(WRONG, lambda shown: shown.kind == ROTATED),
     probes=(BEST_OF_PROBE,),
 )

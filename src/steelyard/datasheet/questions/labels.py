@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
@@ -25,11 +24,12 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
+    as_decided,
     by_status,
     limit_of,
+    of_flagged,
     unmeasured,
 )
 from steelyard.datasheet.questions.robustness import constant_answer
@@ -257,8 +257,7 @@ def strata(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | Non
     """
     if (areas := _areas(figures, protocol)) is not None:
         return areas
-    gaps = figures.every.of(figures.judge, STRATUM_GAP.id)
-    gap = next((gap for gap in gaps if gap.group.get("protocol") == protocol and defined(gap)), None)
+    gap = next(iter(figures.known(STRATUM_GAP.id, protocol)), None)
     here = None if gap is None else figures.of_probe(gap.probe, ACCURACY_METRIC.id, **gap.group)
     if gap is None or not defined(here):
         return None
@@ -284,9 +283,7 @@ def strata(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | Non
 
 def _areas(figures: JudgeEstimates, protocol: str) -> Answer | None:
     """Where the better text loses more often than it wins; None where no area was compared."""
-    every = figures.every.of(figures.judge, AREA_MERIT.id)
-    known = [e for e in every if e.group.get("protocol") == protocol and defined(e)]
-    known.sort(key=lambda estimate: estimate.value or 0.0)
+    known = sorted(figures.known(AREA_MERIT.id, protocol), key=lambda estimate: estimate.value or 0.0)
     low = [estimate for estimate in known if estimate.status == FLAGGED]
     if not known:
         return None
@@ -301,19 +298,8 @@ def _areas(figures: JudgeEstimates, protocol: str) -> Answer | None:
     clause = Clause(
         say("is wrong more often than right in {}", named), say(": merit {}, chance 0.50", measured), rest
     )
-    tests = tuple(Test(_decided(e), (HALF, inf), f"tells good from bad in {e.group['stratum']}") for e in low)
-    return Answer(FLAGGED, clause, tests)
-
-
-def _decided(estimate: Estimate) -> Estimate:
-    """With the interval first that the state is read from."""
-    return estimate if estimate.decides is None else replace(estimate, intervals=(estimate.decides,))
-
-
-def _low_strata(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
-    metrics = STRATUM_GAP.id, AREA_MERIT.id
-    low = {str(estimate.group["stratum"]) for estimate in flagged if estimate.metric in metrics}
-    return np.isin(shown.stratum, sorted(low))
+    named_tests = ((as_decided(e), f"tells good from bad in {e.group['stratum']}") for e in low)
+    return Answer(FLAGGED, clause, tuple(Test(e, (HALF, inf), name) for e, name in named_tests))
 
 
 def as_shown(shown: StimulusColumns) -> Mask:
@@ -327,8 +313,8 @@ ACCURACY = Question(
     Counts.FAULT,
     (ACCURACY_METRIC.id, BALANCED_ACCURACY.id, KAPPA.id, QWK.id, ACCURACY_GAIN.id, ERROR_GAIN.id),
     (
-        Fault(Cause.NEVER_RIGHT, Severity.BIASED, Advice.ORDER_NOT_SCORES, when=never_right),
-        Fault(Cause.ACCURACY, Severity.IMPRECISE, Advice.SHARPEN),
+        Fault(Cause.NEVER_RIGHT, Advice.ORDER_NOT_SCORES, when=never_right),
+        Fault(Cause.ACCURACY, Advice.SHARPEN),
     ),
     ExampleFilter(WRONG, as_shown),
     (JURY, MEAN, MAJORITY),
@@ -339,12 +325,7 @@ LENIENCY = Question(
     leniency,
     Counts.FAULT,
     (LENIENCY_METRIC.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
-    (
-        Fault(
-            *(Cause.LENIENCY, Severity.BIASED, Advice.EXAMPLES_IN_RUBRIC),
-            (Cause.DARK_CURRENT, Cause.ACCURACY),
-        ),
-    ),
+    (Fault(Cause.LENIENCY, Advice.EXAMPLES_IN_RUBRIC, (Cause.DARK_CURRENT, Cause.ACCURACY)),),
     ExampleFilter(WRONG, lambda shown: shown.original),
     (JURY, MEAN, MAJORITY),
 )
@@ -361,7 +342,7 @@ SPREAD = Question(
     spread,
     Counts.FAULT,
     (COMPRESSION.id,),
-    (Fault(Cause.SPREAD, Severity.BIASED, Advice.ORDER_NOT_SCORES, (Cause.ACCURACY,)),),
+    (Fault(Cause.SPREAD, Advice.ORDER_NOT_SCORES, (Cause.ACCURACY,)),),
     ExampleFilter(WRONG, lambda shown: shown.original),
 )
 STRATA = Question(
@@ -370,8 +351,12 @@ STRATA = Question(
     strata,
     Counts.FAULT,
     (STRATUM_GAP.id, AREA_MERIT.id),
-    (Fault(Cause.STRATA, Severity.IMPRECISE, Advice.PEOPLE_IN_STRATUM),),
-    ExampleFilter(WRONG, lambda shown: as_shown(shown) | (shown.delta > 0), narrow=_low_strata),
+    (Fault(Cause.STRATA, Advice.PEOPLE_IN_STRATUM),),
+    ExampleFilter(
+        WRONG,
+        lambda shown: as_shown(shown) | (shown.delta > 0),
+        narrow=of_flagged("stratum", lambda e: e.group["stratum"], STRATUM_GAP.id, AREA_MERIT.id),
+    ),
     ways=(
         Way("column stratum", recorded=True),
         Way("--columns stratum=COLUMN", own_data=True),

@@ -22,7 +22,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
     limit_of,
@@ -43,19 +42,8 @@ from steelyard.metrics.proportions import MERIT as MERIT_METRIC
 from steelyard.metrics.remedies.jury_selection import JURY
 from steelyard.metrics.remedies.mitigations import MAJORITY
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
-from steelyard.metrics.run.confidence import (
-    AUROC,
-    OVERCONFIDENCE,
-    PROBE,
-    RECALIBRATED,
-    WRONG_BUT_SURE,
-)
-from steelyard.metrics.scores.edited_texts import (
-    BY_RULE,
-    FEW_TEXTS,
-    UNACCEPTED,
-    rests_on_author,
-)
+from steelyard.metrics.run.confidence import AUROC, OVERCONFIDENCE, PROBE, RECALIBRATED, WRONG_BUT_SURE
+from steelyard.metrics.scores.edited_texts import BY_RULE, FEW_TEXTS, UNACCEPTED, rests_on_author
 from steelyard.metrics.scores.probe import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.stimuli.brief import LABEL_FLIP as FLIP
 from steelyard.stimuli.brief import ORDINAL as LEVELS
@@ -174,7 +162,8 @@ def same_answer(figures: JudgeEstimates) -> tuple[str, str] | None:
     if steps and all(ties.numerator == ties.denominator for ties in steps):
         calls = sum(ties.denominator or 0 for ties in steps)
         counted = f"a tie in {calls} of {calls} calls on texts that differ in quality; "
-        between = _prefers_between_equals(figures)
+        # Some call names a winner between texts of equal quality, padded ones too.
+        between = any(each.numerator for each in figures.known(RAW_FALSE_PREFERENCE.id, "base"))
         return f"answers tie {'where texts differ' if between else 'whatever the texts are'}", counted
     slot = _only_slot(figures, steps)
     return (f"names the {slot} text whatever the texts are", "") if slot else None
@@ -182,21 +171,8 @@ def same_answer(figures: JudgeEstimates) -> tuple[str, str] | None:
 
 def missed_by_tie(figures: JudgeEstimates) -> list[Estimate]:
     """The calls that name neither text, at each quality step of the base protocol."""
-    return [
-        estimate
-        for estimate in figures.every.of(figures.judge, MISS_BY_TIE.id)
-        if defined(estimate) and set(estimate.group) == {"protocol", "delta"} and estimate.denominator
-        if estimate.group["protocol"] == "base" and estimate.group["delta"]
-    ]
-
-
-def _prefers_between_equals(figures: JudgeEstimates) -> bool:
-    """True where some call names a winner between texts of equal quality, padded ones too."""
-    return any(
-        estimate.numerator
-        for estimate in figures.every.of(figures.judge, RAW_FALSE_PREFERENCE.id)
-        if defined(estimate) and estimate.group.get("protocol") == "base"
-    )
+    known = (e for e in figures.known(MISS_BY_TIE.id, "base") if set(e.group) == {"protocol", "delta"})
+    return [estimate for estimate in known if estimate.denominator and estimate.group["delta"]]
 
 
 def _only_slot(figures: JudgeEstimates, ties: list[Estimate]) -> str | None:
@@ -279,7 +255,7 @@ SENSITIVITY = Question(
     sensitivity,
     Counts.FAULT,
     (TARGET_SENSITIVITY.id,),
-    (Fault(Cause.SENSITIVITY, Severity.IMPRECISE, Advice.LARGE_DIFFERENCES),),
+    (Fault(Cause.SENSITIVITY, Advice.LARGE_DIFFERENCES),),
     ExampleFilter(WRONG, lambda shown: shown.delta == 1),
     (MAJORITY, JURY),
 )
@@ -366,8 +342,8 @@ CONFIDENCE = Question(
     Counts.FAULT,
     (AUROC.id, OVERCONFIDENCE.id),
     (
-        Fault(Cause.NO_SIGNAL, Severity.IMPRECISE, Advice.OTHER_SIGNAL, when=does_not_tell),
-        Fault(Cause.OVERCONFIDENT, Severity.IMPRECISE, Advice.RECALIBRATE),
+        Fault(Cause.NO_SIGNAL, Advice.OTHER_SIGNAL, when=does_not_tell),
+        Fault(Cause.OVERCONFIDENT, Advice.RECALIBRATE),
     ),
     ExampleFilter(WRONG, as_shown),
     ways=(

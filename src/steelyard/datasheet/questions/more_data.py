@@ -160,14 +160,8 @@ def _noun(estimate: Estimate) -> str:
 BUILT_IN = ("vacuum", "ladder", "criterion", LENGTH_PROBE)
 """Probes whose pairs are made of the catalogue's clusters, one or several of each."""
 LABELLED = (
-    *(
-        MERIT.id,
-        ACCURACY.id,
-        ACCURACY_BOTH.id,
-        BALANCED_ACCURACY.id,
-        FALSE_POSITIVE_RATE.id,
-        FALSE_NEGATIVE_RATE.id,
-    ),
+    *(MERIT.id, ACCURACY.id, ACCURACY_BOTH.id, BALANCED_ACCURACY.id),
+    *(FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
     *(WITHIN_ONE.id, KAPPA.id, GWET_AC1.id, MAE.id, BIAS.id, CCC.id, PEARSON.id, SPEARMAN.id, QWK.id),
     *(ACCURACY_GAIN.id, ERROR_GAIN.id, LENIENCY.id, LENGTH_GAP.id, LENGTH_LEAN.id),
 )

@@ -18,7 +18,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
     by_status,
@@ -125,8 +124,8 @@ def only_empty_texts(figures: JudgeEstimates) -> bool:
     """True where a judge reacts to empty and blank texts alone."""
     kinds = {
         str(estimate.group["kind"]): estimate.numerator or 0
-        for estimate in figures.every.of(figures.judge, CURRENT.id)
-        if "kind" in estimate.group and estimate.group.get("protocol") == "base" and defined(estimate)
+        for estimate in figures.known(CURRENT.id, "base")
+        if "kind" in estimate.group
     }
     nothing = sum(count for kind, count in kinds.items() if kind in EMPTY_KINDS)
     return nothing > 0 and nothing == sum(kinds.values())
@@ -164,15 +163,17 @@ DARK_CURRENT = Question(
     (CURRENT.id,),
     (
         Fault(
-            *(Cause.NO_TIES, Severity.BIASED, Advice.ALLOW_TIES_OR_ORDERS, _BROUGHT),
-            *(never_ties, _without_ties, Advice.ALLOW_TIES, (ORDERS, PROTOCOL)),
+            *(Cause.NO_TIES, Advice.ALLOW_TIES_OR_ORDERS, _BROUGHT, never_ties, _without_ties),
+            instead=Advice.ALLOW_TIES,
+            remedies=(ORDERS, PROTOCOL),
         ),
         Fault(
-            *(Cause.AT_RANDOM, Severity.IMPRECISE, Advice.BOTH_ORDERS_OR_MAJORITY, _BROUGHT),
-            *(prefers_at_random, _at_random, Advice.STEADY, (MAJORITY, ORDERS)),
+            *(Cause.AT_RANDOM, Advice.BOTH_ORDERS_OR_MAJORITY, _BROUGHT, prefers_at_random, _at_random),
+            instead=Advice.STEADY,
+            remedies=(MAJORITY, ORDERS),
         ),
-        Fault(Cause.EMPTY_TEXTS, Severity.BIASED, Advice.NO_EMPTY_TEXTS, when=only_empty_texts),
-        Fault(Cause.DARK_CURRENT, Severity.BIASED, Advice.NOTHING_TO_JUDGE),
+        Fault(Cause.EMPTY_TEXTS, Advice.NO_EMPTY_TEXTS, when=only_empty_texts),
+        Fault(Cause.DARK_CURRENT, Advice.NOTHING_TO_JUDGE),
     ),
     ExampleFilter(WRONG, lambda shown: shown.probe == "vacuum"),
     (ORDERS, PROTOCOL, MAJORITY),
@@ -185,12 +186,7 @@ SURFACE = Question(
     surface,
     Counts.FAULT,
     (STABLE_CROSS_SENSITIVITY.id,),
-    (
-        Fault(
-            *(Cause.SURFACE, Severity.BIASED, Advice.TIE_UNLESS_RUBRIC),
-            (Cause.SENSITIVITY, Cause.REPEATABILITY),
-        ),
-    ),
+    (Fault(Cause.SURFACE, Advice.TIE_UNLESS_RUBRIC, (Cause.SENSITIVITY, Cause.REPEATABILITY)),),
     ExampleFilter(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),
     (PROTOCOL, JURY),
 )
@@ -296,7 +292,6 @@ POSITION = Question(
     (
         Fault(
             Cause.POSITION,
-            Severity.BIASED,
             Advice.BOTH_ORDERS,
             (
                 *(Cause.NATURAL_PAIRS, Cause.DARK_CURRENT, Cause.NOISE, Cause.SENSITIVITY),
@@ -315,7 +310,7 @@ NOISE = Question(
     noise,
     Counts.FAULT,
     (FLIP_EXCESS.id, SWAP_FLIP_RATE.id),
-    (Fault(Cause.NOISE, Severity.BIASED, Advice.BOTH_ORDERS),),
+    (Fault(Cause.NOISE, Advice.BOTH_ORDERS),),
     ExampleFilter(FLIP, lambda shown: shown.paired),
     (MAJORITY, ORDERS),
 )
@@ -327,7 +322,7 @@ NATURAL_PAIRS = Question(
     (NET_SLOT_PREFERENCE.id, ORDER_CONSISTENCY.id),
     (
         Fault(
-            *(Cause.NATURAL_PAIRS, Severity.BIASED, Advice.BOTH_ORDERS, (Cause.NOISE, Cause.ACCURACY)),
+            *(Cause.NATURAL_PAIRS, Advice.BOTH_ORDERS, (Cause.NOISE, Cause.ACCURACY)),
             instead=Advice.HALF_VOTES,
             others=((AVERAGE, Advice.AVERAGE),),
         ),

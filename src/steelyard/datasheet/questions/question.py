@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
+from enum import Enum
 from math import inf, isfinite
+
+import numpy as np
 
 from steelyard.core.arrays import Mask
 from steelyard.datasheet.clause import Clause, say
@@ -48,13 +50,6 @@ class Counts(Enum):
     NOTE = "note"
 
 
-class Severity(IntEnum):
-    BIASED = 1
-    """Something beside quality draws the answers."""
-    IMPRECISE = 2
-    """They are too coarse, or differ from call to call."""
-
-
 @dataclass(frozen=True)
 class Test:
     """One figure with what it may be: printed interval, limit and state agree."""
@@ -79,8 +74,8 @@ class Test:
         if allowed is None and metric.better == HIGH:
             allowed = (estimate.chance or 0.0, inf)
         if allowed is not None:
-            return cls(_as_decided(estimate), allowed, name)
-        return cls(_as_decided(estimate), (-MARGIN, MARGIN), name, margin=True)
+            return cls(as_decided(estimate), allowed, name)
+        return cls(as_decided(estimate), (-MARGIN, MARGIN), name, margin=True)
 
     @classmethod
     def of_merit(cls, test: MeritTest, name: str) -> Test:
@@ -151,7 +146,8 @@ _OWN_LIMITS: dict[str, Span] = {
 """Limits of metrics that declare none, for they hold where no other figure decides."""
 
 
-def _as_decided(estimate: Estimate) -> Estimate:
+def as_decided(estimate: Estimate) -> Estimate:
+    """With the interval first that the state is read from."""
     return estimate if estimate.decides is None else replace(estimate, intervals=(estimate.decides,))
 
 
@@ -238,7 +234,6 @@ class Fault:
     """What it means that a question is answered beyond its limit: the first that applies is told."""
 
     cause: Cause
-    severity: Severity
     remedy: Advice
     brings: tuple[Cause, ...] = ()
     """Other causes whose questions are flagged with it and expected of it."""
@@ -263,6 +258,18 @@ class ExampleFilter:
     """Examples of this outcome belong to another question."""
     narrow: Callable[[StimulusColumns, Sequence[Estimate]], Mask] | None = None
     """From all stimuli and the flagged figures to the stimuli that these are about."""
+
+
+def of_flagged(
+    column: str, name: Callable[[Estimate], object], *metrics: str
+) -> Callable[[StimulusColumns, Sequence[Estimate]], Mask]:
+    """The stimuli that flagged figures of these metrics are about, by a column that holds their names."""
+
+    def chosen(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
+        named = {str(name(estimate)) for estimate in flagged if estimate.metric in metrics}
+        return np.isin(getattr(shown, column), sorted(named))
+
+    return chosen
 
 
 PAIRS, TEXTS = "pairwise", "pointwise"

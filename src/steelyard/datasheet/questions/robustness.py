@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-import numpy as np
-
-from steelyard.core.arrays import Mask
 from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times, value
 from steelyard.datasheet.estimate_index import JudgeEstimates
@@ -23,10 +20,10 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     Way,
     limit_of,
+    of_flagged,
     unmeasured,
     worst,
 )
@@ -42,7 +39,6 @@ from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
 from steelyard.probes.probe import EDITS
 from steelyard.probes.probe_metadata import label_keeping_probes, probes_in
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 
 def constant_answer(figures: JudgeEstimates, because: str) -> Answer | None:
@@ -110,7 +106,7 @@ REPEATABILITY = Question(
     (SELF_AGREEMENT.id, ICC.id, FLEISS_KAPPA.id, REPEAT_FLIP_RATE.id),
     (
         Fault(
-            *(Cause.REPEATABILITY, Severity.IMPRECISE, Advice.STEADY),
+            *(Cause.REPEATABILITY, Advice.STEADY),
             (Cause.DARK_CURRENT, Cause.SENSITIVITY, Cause.ACCURACY, Cause.NOISE),
             instead=Advice.COLDER_OR_STRONGER,
         ),
@@ -220,19 +216,18 @@ def _probe(estimate: Estimate) -> str:
     return probe_title(estimate.details.get("extreme_probe", "one probe")).lower()
 
 
-def _moving_edits(shown: StimulusColumns, flagged: Sequence[Estimate]) -> Mask:
-    moved = {estimate.probe for estimate in flagged if estimate.metric in (EXCESS_FLIP.id, INVARIANCE.id)}
-    return np.isin(shown.probe, sorted(moved))
-
-
 ROBUSTNESS = Question(
     "Robustness",
     "changes with edits that keep the label",
     robustness,
     Counts.FAULT,
     (EXCESS_FLIP.id, INVARIANCE.id),
-    (Fault(Cause.ROBUSTNESS, Severity.BIASED, Advice.ONE_FORM, (Cause.ACCURACY, Cause.DARK_CURRENT)),),
-    ExampleFilter(FLIP, lambda shown: ~shown.original & ~shown.paired, narrow=_moving_edits),
+    (Fault(Cause.ROBUSTNESS, Advice.ONE_FORM, (Cause.ACCURACY, Cause.DARK_CURRENT)),),
+    ExampleFilter(
+        FLIP,
+        lambda shown: ~shown.original & ~shown.paired,
+        narrow=of_flagged("probe", lambda e: e.probe, EXCESS_FLIP.id, INVARIANCE.id),
+    ),
     ways=(
         Way("edited texts in JSONL, each under its probe", TEXTS, recorded=True),
         Way("-p reliability", TEXTS),

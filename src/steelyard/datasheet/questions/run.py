@@ -22,7 +22,6 @@ from steelyard.datasheet.questions.question import (
     Fault,
     NotMeasured,
     Question,
-    Severity,
     Test,
     by_status,
     limit_of,
@@ -63,9 +62,8 @@ HALF = 0.5
 def failures(figures: JudgeEstimates, protocol: str) -> Answer | NotMeasured | None:
     """Calls without a verdict; where there is none, however few were made, nothing is missing."""
     del protocol
-    measured = (
-        LOST if lost_share(figures, FAILED_RATE.id) < 1 else (FAILED_RATE.id,)
-    )  # no reply, none to read
+    # Without a reply there is none to read.
+    measured = LOST if lost_share(figures, FAILED_RATE.id) < 1 else (FAILED_RATE.id,)
     known = [rate for rate in map(figures.find, measured) if defined(rate)]
     if not known:
         return None
@@ -241,7 +239,7 @@ REASONS = Question(
     reasons,
     Counts.FAULT,
     (CONTRADICTION_RATE.id,),
-    (Fault(Cause.CONTRADICTION, Severity.IMPRECISE, Advice.ANSWER_AFTER_REASON),),
+    (Fault(Cause.CONTRADICTION, Advice.ANSWER_AFTER_REASON),),
     ExampleFilter(CONTRADICTION, lambda shown: np.ones(len(shown.stimuli), dtype=np.bool_)),
 )
 FAILURES = Question(
@@ -251,8 +249,8 @@ FAILURES = Question(
     Counts.FAULT,
     (UNREADABLE_RATE.id, FAILED_RATE.id),
     (
-        Fault(Cause.FAILED, Severity.IMPRECISE, Advice.FIX_CALLS, when=_more_failed_than_unreadable),
-        Fault(Cause.UNREADABLE, Severity.IMPRECISE, Advice.READABLE),
+        Fault(Cause.FAILED, Advice.FIX_CALLS, when=_more_failed_than_unreadable),
+        Fault(Cause.UNREADABLE, Advice.READABLE),
     ),
 )
 COST = Question("Cost", "cost per call", cost, metrics=(COST_PER_CALL.id,))

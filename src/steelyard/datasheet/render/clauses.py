@@ -87,17 +87,12 @@ def capitalised(phrase: Phrase) -> Phrase:
 
 def fact_phrase(fact: Fact) -> Phrase:
     """The fact with its figures, and what comes with it."""
-    return (*fact.clause.short, also_found(fact))
+    titles = listed(decision.printed_name for decision in fact.brings)
+    return (*fact.clause.short, f"; with it come: {titles}" if titles else "")
 
 
 def fact_text(fact: Fact) -> str:
     return text(fact.clause.short)
-
-
-def also_found(fact: Fact) -> str:
-    """`; with it come: reacts to nothing, chooses the better text`, or nothing."""
-    titles = listed(decision.printed_name for decision in fact.brings)
-    return f"; with it come: {titles}" if titles else ""
 
 
 def headword(verdict: Conclusion) -> str:
@@ -148,6 +143,13 @@ def advice(sheet: Datasheet, verdict: Conclusion) -> list[str]:
     """What to do, in a sentence or two: what follows, and the remedy that the same calls show to help."""
     remedy = remedy_brief(sheet, verdict.judge)
     return [verdict.advice.value, *([f"{capital(remedy)}."] if remedy else [])]
+
+
+def what_follows(sheet: Datasheet, verdict: Conclusion) -> list[tuple[str, str]]:
+    """What a verdict ends with, each part with the word that opens it."""
+    step = "" if verdict.next is None else verdict.next.sentence
+    parts = ("so", verdict.advice.value), ("remedy", remedy_brief(sheet, verdict.judge)), ("next", step)
+    return [(opening, words) for opening, words in parts if words]
 
 
 def undecided_text(verdicts: Sequence[Conclusion]) -> str:

@@ -174,9 +174,8 @@ class NotebookSheet(Datasheet):
     def _repr_html_(self) -> str:
         partial = f"<p>{escape(self.partial_sentence)}</p>" if self.partial else ""
         partial += f"<p>{escape(asked)}</p>" if (asked := self.facts.materials_sentence) else ""
-        partial += f"<p>Reference: {escape(self.reference_sentence)}</p>" if self.reference else ""
-        partial += f"<p>Labels: {missing}</p>" if (missing := self.facts.missing_labels) else ""
-        partial += f"<p>Looks: {escape(looks)}</p>" if (looks := self.facts.looks_sentence) else ""
+        said = {word: self.remarks[word] for word in ("Reference", "Labels", "Looks") if word in self.remarks}
+        partial += "".join(f"<p>{word}: {escape(words)}</p>" for word, words in said.items())
         page = escape(str(self.folder / "datasheet.html"))
         summary = summarise(self)
         verdicts = "".join(_verdict_cell(verdict, summary) for verdict in summary.datasheet.verdicts)

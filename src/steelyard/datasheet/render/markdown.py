@@ -75,14 +75,7 @@ def _provenance(summary: Summary) -> Iterator[str]:
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
     if spent := cost_summary(sheet.facts):
         yield f"- spent: {escape(spent)}"
-    if sheet.reference_sentence:
-        yield f"- reference: {escape(sheet.reference_sentence)}"
-    if looks := sheet.facts.looks_sentence:
-        yield f"- looks: {escape(looks)}"
-    if own := sheet.facts.own_checklists:
-        yield f"- pairs: {escape(own)}"
-    if missing := sheet.facts.missing_labels:
-        yield f"- labels: {missing}"
+    yield from (f"- {opening.lower()}: {escape(words)}" for opening, words in sheet.remarks.items())
     for judge in sheet.judges:
         role = "baseline" if judge.baseline else "judge"
         told = "".join(f"; {caveat}" for caveat in sheet.caveats(judge.name))
@@ -132,10 +125,8 @@ def _answer(summary: Summary) -> Iterator[str]:
                 for judge in judges
             ],
         )
-        if step := first_screen.shared_step(summary):
-            yield (
-                f"**Next{escape(clauses.next_of(step))}:** {escape(step.next.sentence)}" if step.next else ""
-            )
+        if (step := first_screen.shared_step(summary)) and step.next:
+            yield f"**Next{escape(clauses.next_of(step))}:** {escape(step.next.sentence)}"
             yield from [code_block(step.command, "sh")] if step.command else []
     if undecided := clauses.undecided_text(summary.datasheet.verdicts):
         yield escape(undecided)
@@ -156,7 +147,7 @@ def _verdicts(summary: Summary) -> Iterator[str]:
         verdict = summary.verdict(judge.name)
         if verdict is not None:
             yield f"## {escape(judge.name)}: {headword(verdict)}"
-            yield "\n".join(_verdict_lines(verdict, remedies.remedy_brief(summary.datasheet, judge.name)))
+            yield "\n".join(_verdict_lines(summary.datasheet, verdict))
             yield from [code_block(verdict.command, "sh")] if verdict.command else []
     rows = []
     for title, row_title in summary.finding_titles():
@@ -167,14 +158,12 @@ def _verdicts(summary: Summary) -> Iterator[str]:
         yield _judge_table(summary.measured, rows)
 
 
-def _verdict_lines(verdict: Conclusion, remedy: str) -> Iterator[str]:
+def _verdict_lines(sheet: Datasheet, verdict: Conclusion) -> Iterator[str]:
     for fact in verdict.facts:
         guide = f" `{fact.cause.guide}`" if fact.cause else ""
         yield f"- {escape(capital(clauses.text(clauses.fact_phrase(fact))))}.{guide}"
-    step = "" if verdict.next is None else verdict.next.sentence
-    for opening, words in (("So", verdict.advice.value), ("Remedy", remedy), ("Next", step)):
-        if words:
-            yield f"- **{opening}:** {escape(words)}"
+    for opening, words in clauses.what_follows(sheet, verdict):
+        yield f"- **{capital(opening)}:** {escape(words)}"
 
 
 def _readings(summary: Summary) -> Iterator[str]:

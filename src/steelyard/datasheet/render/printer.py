@@ -13,22 +13,16 @@ from steelyard.core.content_hash import short_hash
 from steelyard.core.text import pluralize
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
 from steelyard.datasheet.questions.question import State
-from steelyard.datasheet.render.clauses import fact_phrase, headword, is_settled, state_text, text
+from steelyard.datasheet.render import clauses
 from steelyard.datasheet.sections.first_screen import headline
-from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.datasheet.sections.summary import Summary, cost_summary
+from steelyard.datasheet.words.glossary import STATE_CLASSES
 from steelyard.datasheet.words.text import ascii_only
 
 FINE, OUTSIDE, OPEN, ABSENT = "green", "bold red", "yellow", "magenta"
-STATES = {
-    State.FINE: FINE,
-    State.TOO_HIGH: OUTSIDE,
-    State.TOO_LOW: OUTSIDE,
-    State.UNDECIDED: OPEN,
-    State.NOT_MEASURED: ABSENT,
-}
 STYLES = {"clear": FINE, "flagged": OUTSIDE, "inconclusive": OPEN, "undefined": ABSENT}
 """Colours by the words of JSON."""
+STATES = {state: STYLES[STATE_CLASSES[state.value]] for state in State}
 
 
 class Printer:
@@ -60,7 +54,7 @@ class Printer:
 def colour_of(verdict: Conclusion) -> str:
     """Green is for a judge without a fault and with nothing undecided."""
     colours = {UNFIT: OUTSIDE, CARE: OPEN, NO_FAULT: OPEN, TOO_LITTLE: ABSENT}
-    return FINE if is_settled(verdict) else colours[verdict.word]
+    return FINE if clauses.is_settled(verdict) else colours[verdict.word]
 
 
 class Opening(Printer):
@@ -87,27 +81,18 @@ class Opening(Printer):
         self.line(" · ".join(facts), "dim")
         if asked := sheet.facts.materials_sentence:
             self.line(asked, "dim")
-        if sheet.reference_sentence:
-            self.line(f"Reference: {sheet.reference_sentence}.")
-        if looks := sheet.facts.looks_sentence:
-            self.line(f"Looks: {looks}")
-        if own := sheet.facts.own_checklists:
-            self.line(f"Pairs: {own}.")
-        if missing := sheet.facts.missing_labels:
-            self.line(f"Labels: {missing}.")
+        for opening, words in sheet.remarks.items():
+            self.line(f"{opening}: {words.removesuffix('.')}.")
 
     def verdicts(self) -> None:
         for verdict in filter(None, (self.summary.verdict(judge.name) for judge in self.summary.measured)):
             self.console.print()
             heading = self.text(f"{verdict.judge}: ", "bold")
-            self.line(heading.append_text(self.text(headword(verdict), colour_of(verdict))))
+            self.line(heading.append_text(self.text(clauses.headword(verdict), colour_of(verdict))))
             for fact in verdict.facts:
-                self.indented(text(fact_phrase(fact)))
-            step = "" if verdict.next is None else verdict.next.sentence
-            remedy = remedy_brief(self.summary.datasheet, verdict.judge)
-            for opening, words in (("so: ", verdict.advice.value), ("remedy: ", remedy), ("next: ", step)):
-                if words:
-                    self.indented(self.text(opening, "bold").append_text(self.text(words)))
+                self.indented(clauses.text(clauses.fact_phrase(fact)))
+            for opening, words in clauses.what_follows(self.summary.datasheet, verdict):
+                self.indented(self.text(f"{opening}: ", "bold").append_text(self.text(words)))
             if verdict.command:
                 self.whole(f"  {verdict.command}")
 
@@ -115,7 +100,7 @@ class Opening(Printer):
         decision = self.summary.finding(judge, title)
         state = None if decision is None else decision.state
         style = "dim" if state is None else STATES[state]
-        return self.text(state_text(decision) or "no limit", style)
+        return self.text(clauses.state_text(decision) or "no limit", style)
 
     def grid(self, names: Sequence[str], label: int, column: int | None, style: str = "") -> Table:
         """A table of labels and a column for each name, as wide as its content where no width is given."""

@@ -307,15 +307,8 @@ class _Brief(Opening):
     def _value(self, row: Row | None) -> Text:
         if row is None:
             return self.text("–", "dim")
-        value = numbers.value(row.estimate)
-        return (
-            self.text(value) if row.state is None else self.text(value + MARKS[row.state], STATES[row.state])
-        )
+        mark, style = ("", "") if row.state is None else (MARKS[row.state], STATES[row.state])
+        return self.text(numbers.value(row.estimate) + mark, style)
 
 
-MARKS = {
-    State.FINE: "",
-    State.TOO_HIGH: "↑",
-    State.TOO_LOW: "↓",
-    State.UNDECIDED: "?",
-}
+MARKS = {State.FINE: "", State.TOO_HIGH: "↑", State.TOO_LOW: "↓", State.UNDECIDED: "?"}

@@ -22,13 +22,7 @@ from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.proportions import ACCURACY, MERIT
 from steelyard.metrics.remedies.jury_selection import JURY
-from steelyard.metrics.remedies.mitigations import (
-    MAJORITY,
-    MEAN,
-    UNCURED,
-    MitigatedFigure,
-    MitigatedJudge,
-)
+from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN, UNCURED, MitigatedFigure, MitigatedJudge
 from steelyard.metrics.remedies.targets import HALF_TIES, Change
 from steelyard.metrics.scores.against_labels import MAE
 
@@ -133,7 +127,8 @@ def _candidates(
     known = [each for each in _of(datasheet, decision.judge) if each.figures]
     kinds = remedies_for(decision, cause)
     fitting = sorted((each for each in known if each.kind in kinds), key=lambda each: kinds.index(each.kind))
-    return [(each, _against(each, _as_measured(datasheet, decision.judge))) for each in fitting]
+    measured = next((each for each in _of(datasheet, decision.judge) if each.kind == UNCURED), None)
+    return [(each, _against(each, measured)) for each in fitting]
 
 
 def _against(mitigated: MitigatedJudge, before: MitigatedJudge | None) -> str:
@@ -179,10 +174,6 @@ def _worsened(mitigated: MitigatedJudge, before: MitigatedJudge | None) -> str:
             short = metric_named(each.estimate.metric).short
             return f"“{short}” is beyond its limit and gets worse, {old} → {new}"
     return ""
-
-
-def _as_measured(datasheet: Datasheet, judge: str) -> MitigatedJudge | None:
-    return next((mitigated for mitigated in _of(datasheet, judge) if mitigated.kind == UNCURED), None)
 
 
 def _better(metric: str, change: Change) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from string import ascii_lowercase
@@ -238,18 +238,15 @@ def _has_figure(rows: Sequence[FigureRow], number: int, judges: Sequence[str]) -
 
 def not_measured(sheet: Datasheet) -> list[tuple[str, str]]:
     """Titles of questions that no judge of the sheet has an answer to, each with what would give one."""
-    return list(_not_measured(sheet))
-
-
-def _not_measured(sheet: Datasheet) -> Iterator[tuple[str, str]]:
     answered = {d.question.name for d in sheet.findings if d.status != UNDEFINED}
     of_agents = any(estimate.probe == RUNS for estimate in sheet.estimates)
-    for question in QUESTIONS:
-        way = next((way for way in question.ways if _fits(way, sheet)), None)
+    ways = ((question, next((w for w in question.ways if _fits(w, sheet)), None)) for question in QUESTIONS)
+    return [
+        (question.title, way.words)
+        for question, way in ways
         # Runs of agents have edits of their own, which the question on runs is about.
-        beside = of_agents and question is ROBUSTNESS
-        if way is not None and question.name not in answered and not beside:
-            yield question.title, way.words
+        if way and question.name not in answered and not (of_agents and question is ROBUSTNESS)
+    ]
 
 
 def _fits(way: Way, sheet: Datasheet) -> bool:

@@ -205,13 +205,8 @@ def _matrix_table(matrix: Confusion, title: str) -> TextTable:
     kind = NATURAL if matrix.scale == "pairwise" else ORIGINAL
     kind = ROTATION if isinstance(parse_scale(matrix.scale), BestOf) else kind
     kind = PERTURBED if matrix.probe else kind
-    place = {
-        "judge": matrix.judge,
-        "protocol": matrix.protocol,
-        "kind": kind,
-        "stratum": matrix.stratum or "",
-        **({"probe": matrix.probe} if matrix.probe else {}),
-    }
+    place = {"judge": matrix.judge, "protocol": matrix.protocol, "kind": kind}
+    place |= {"stratum": matrix.stratum or "", **({"probe": matrix.probe} if matrix.probe else {})}
     rows: list[tuple[Text, ...]] = []
     for label, calls in zip(matrix.labels, matrix.calls, strict=True):
         named = zip(matrix.answers, calls, strict=True)

@@ -64,31 +64,9 @@ def escape_formula(text: str, *, joined: bool = False) -> str:
     return text if harmless else f"'{text}"
 
 
-_ASCII = str.maketrans(
-    {
-        "−": "-",
-        "–": "-",
-        "—": "-",
-        "±": "+/-",
-        "≤": "<=",
-        "≥": ">=",
-        "→": "->",
-        "×": "x",
-        "√": "sqrt",
-        "²": "^2",
-        "∞": "inf",
-        "Δ": "D",
-        "κ": "kappa",
-        "ρ": "rho",
-        "α": "alpha",
-        "′": "'",
-        "’": "'",
-        "·": "|",
-        "…": "...",
-        "✓": "+",
-        "↑": "^",
-        "↓": "v",
-    }
+_ASCII = str.maketrans("−–—×Δ′’·✓↑↓", "---xD''|+^v") | str.maketrans(
+    {"±": "+/-", "≤": "<=", "≥": ">=", "→": "->", "√": "sqrt", "²": "^2", "∞": "inf", "…": "..."}
+    | {"κ": "kappa", "ρ": "rho", "α": "alpha"}
 )
 
 

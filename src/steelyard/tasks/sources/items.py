@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -219,17 +220,13 @@ def items_of(
     return tuple(items)
 
 
+@dataclass(frozen=True)
 class _ItemRow:
-    def __init__(
-        self,
-        name: str,
-        record: TableRecord,
-        columns: Columns,
-        preparation: Preparation,
-        shown: Sequence[str],
-    ) -> None:
-        self._name, self._record, self._columns = name, record, columns
-        self._preparation, self._shown = preparation, shown
+    _name: str
+    _record: TableRecord
+    _columns: Columns
+    _preparation: Preparation
+    _shown: Sequence[str]
 
     def item(
         self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None, several: BestOf | None

@@ -102,14 +102,7 @@ def template_environment(package: str, **names: Any) -> Environment:
         lstrip_blocks=True,
         bytecode_cache=CompiledTemplates(str(files(package) / "templates" / "__pycache__")),
     )
-    words = {
-        "css_class": css_class,
-        "headword": headword,
-        "n": numbers,
-        "counted": pluralize,
-        "plural": plural,
-        "capital": capital,
-        "with_code": with_code,
-    }
+    words = {"n": numbers, "counted": pluralize, "plural": plural, "capital": capital, "with_code": with_code}
+    words |= {"css_class": css_class, "headword": headword}
     environment.globals.update(**words, metric_named=glossary.metric_named, **names)
     return environment

@@ -152,10 +152,7 @@ def _fair_coin(plane: RatePlane) -> list[SvgElement]:
     ]
 
 
-PLANES = (
-    (RAW, FIRST_STEP, f"{RAW.name}, same quality"),
-    (DARK, ALL_STEPS, f"{DARK.name}, nothing to judge"),
-)
+PLANES = ((RAW, FIRST_STEP, f"{RAW.name}, same quality"), (DARK, ALL_STEPS, f"{DARK.name}, nothing to judge"))
 """Columns of an operating point, and the title of the first axis."""
 
 
@@ -339,9 +336,10 @@ def _cost_drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[
     y_axis, y = _accuracy_axis(offers)
     points = {offer.name: (x(offer.place[0]), y(offer.place[1])) for offer in offers}
     steps = _steps([points[name] for name in front])
+    placed = [(offer, offer.style, points[offer.name]) for offer in offers]
     bars = [
-        error_bar((points[offer.name][0], y(low)), (points[offer.name][0], y(high)), offer.style.role)
-        for offer in offers
+        error_bar((across, y(low)), (across, y(high)), style.role)
+        for offer, style, (across, _) in placed
         for low, high in [interval_ends(offer.accuracy)]
     ]
     probes = [
@@ -350,18 +348,11 @@ def _cost_drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[
         for dollars, accuracy in [probe.place]
     ]
     markers = [
-        draw_marker(
-            offer.style.shape,
-            points[offer.name],
-            role=offer.style.role,
-            size=110,
-            hollow=offer.name not in front,
-            edge=1.8,
-        )
-        for offer in offers
+        draw_marker(style.shape, at, role=style.role, size=110, hollow=offer.name not in front, edge=1.8)
+        for offer, style, at in placed
     ]
-    anchors = [(*points[offer.name], offer.style.tag) for offer in offers]
-    styles = [(offer.style.role, True) for offer in offers]
+    anchors = [(*at, style.tag) for _, style, at in placed]
+    styles = [(style.role, True) for _, style, _ in placed]
     avoid = [Box(bar.box.left - 2, bar.box.top, bar.box.right + 2, bar.box.bottom) for bar in bars]
     labels = draw_labels(anchors, styles, COST_WIDTH, COST_HEIGHT, avoid)
     line = [draw_line(steps, role="accent", width=1.8, dash=(5, 4))] if steps else []

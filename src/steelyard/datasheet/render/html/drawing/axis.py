@@ -103,10 +103,8 @@ class Axis:
 
     def frame(self, reach: float) -> list[svg.SvgElement]:
         length = self.scale.length
-        room, ends = (
-            svg.Box(0, reach, length, reach + self._extent),
-            [(0.0, reach + 0.5), (length, reach + 0.5)],
-        )
+        room = svg.Box(0, reach, length, reach + self._extent)
+        ends = [(0.0, reach + 0.5), (length, reach + 0.5)]
         if self.scale.upward:
             room, ends = svg.Box(-self._extent, 0, 0, length), [(0.5, 0.0), (0.5, length)]
         drawn = [svg.SvgElement("", room)]
