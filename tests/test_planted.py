@@ -256,7 +256,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], complaint: str) -> N
 def test_wrong_settings_and_models_are_refused() -> None:
     with pytest.raises(ConfigError, match="protocol settings: unknown key 'margin'; known keys: s"):
         Planted(planted(strict={"margin": 2}))
-    with pytest.raises(ConfigError, match="unknown key 'options.tau'; known keys: seed"):
+    with pytest.raises(ConfigError, match=r"unknown key 'options\.tau'; known keys: seed"):
         Planted(planted("coin", tau=1))
     with pytest.raises(ProviderRefusedError, match="unknown planted model 'coyn'; known: coin"):
         Planted(planted("coyn"))

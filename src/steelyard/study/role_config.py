@@ -42,19 +42,8 @@ _SHARED = _WANTED | {"instruction", "rubric", "request", "low", "high", "fence"}
 VARIABLES = {
     PLANNER: _SHARED | {"transcript", "agent_messages", "editable", "most", "feedback"},
     EDITOR: _SHARED
-    | {
-        "thesis",
-        "steps",
-        "goal",
-        "number",
-        "message",
-        "text",
-        "calls",
-        "before",
-        "after",
-        "edits",
-        "summary",
-    },
+    | {"thesis", "steps", "goal", "number", "message", "text", "calls"}
+    | {"before", "after", "edits", "summary"},
     SUMMARIZER: frozenset({"messages", "summary", "most", "fence"}),
     VERIFIER: POINTWISE_VARIABLES,
 }

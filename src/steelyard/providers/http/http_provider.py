@@ -54,6 +54,8 @@ class HttpProvider(ABC):
     body_format: ClassVar[str]
     fields: ClassVar[tuple[RequestField, ...]]
     temperature_with_thinking: ClassVar[bool] = True
+    lacks_effort_none: ClassVar[bool] = False
+    """A budget of no tokens for thoughts says it there."""
 
     concurrency = 1024
 
@@ -213,7 +215,11 @@ class HttpProvider(ABC):
             "effort": options.get("effort"),
             "thinking_tokens": options.get("thinking_tokens"),
         }
-        return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
+        requested = {n: one for n, one in asked.items() if one is not None and n not in decoding.extra}
+        if self.lacks_effort_none and requested.get("effort") == "none":
+            del requested["effort"]
+            requested.setdefault("thinking_tokens", 0)
+        return requested
 
     def template(self, presentation: Presentation, dialect: Dialect) -> RequestTemplate:
         """The one that all calls share which ask for the same, beside their messages."""
