@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import cache, partial
 from math import isfinite
 from types import NoneType, UnionType
@@ -31,14 +31,14 @@ def read_fields(
 ) -> dict[str, Any]:
     held = mapping(body, where)
     values: dict[str, Any] = {}
-    for each in _declared(kind):
+    for each, expected, read in _declared(kind):
         if names is not None and each.name not in names:
             continue
-        place = _within(where, each.key)
-        if each.key in held:
-            values[each.name] = each.read(held[each.key], place)
-        elif each.required:
-            raise ValueError(f"{place}: missing, expected {_words(each.expected)}")
+        key = _key(each)
+        if key in held:
+            values[each.name] = read(held[key], _within(where, key))
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise ValueError(f"{_within(where, key)}: missing, expected {_words(expected)}")
     return values
 
 
@@ -71,32 +71,15 @@ def mapping(body: object, where: str) -> Mapping[str, Any]:
     return body
 
 
-@dataclass(frozen=True)
-class _Declared:
-    name: str
-    key: str
-    expected: Any
-    required: bool
-    read: Reader
-
-
 def _key(each: Field[Any]) -> str:
     return str(each.metadata.get(_KEY, each.name))
 
 
 @cache
-def _declared(kind: Any) -> tuple[_Declared, ...]:
+def _declared(kind: Any) -> tuple[tuple[Field[Any], Any, Reader], ...]:
+    """Each field, what its annotation expects, and how that is read."""
     hints = get_type_hints(kind)
-    return tuple(
-        _Declared(
-            each.name,
-            _key(each),
-            hints[each.name],
-            each.default is MISSING and each.default_factory is MISSING,
-            _reader(hints[each.name]),
-        )
-        for each in fields(kind)
-    )
+    return tuple((each, hints[each.name], _reader(hints[each.name])) for each in fields(kind))
 
 
 @cache

@@ -130,10 +130,8 @@ class Anthropic(HttpProvider):
 
 
 def _usage(usage: Any) -> Usage:
-    read, written = (
-        token_count(usage, "cache_read_input_tokens"),
-        token_count(usage, "cache_creation_input_tokens"),
-    )
+    read = token_count(usage, "cache_read_input_tokens")
+    written = token_count(usage, "cache_creation_input_tokens")
     details = usage.get("output_tokens_details") if isinstance(usage, dict) else None
     return Usage(
         token_count(usage, "input_tokens") + read + written,
