@@ -15,7 +15,8 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
-Reader = Callable[[Any, str], Any]
+Reader = Callable[[Any, str, str | int], Any]
+"""Takes a value, the place of what holds it, and its key or number there."""
 
 _PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "null"}
 _LONGEST = 60
@@ -31,12 +32,11 @@ def read_fields(
 ) -> dict[str, Any]:
     held = mapping(body, where)
     values: dict[str, Any] = {}
-    for each, expected, read in _declared(kind):
+    for each, key, expected, read in _declared(kind):
         if names is not None and each.name not in names:
             continue
-        key = _key(each)
         if key in held:
-            values[each.name] = read(held[key], _within(where, key))
+            values[each.name] = read(held[key], where, key)
         elif each.default is MISSING and each.default_factory is MISSING:
             raise ValueError(f"{_within(where, key)}: missing, expected {_words(expected)}")
     return values
@@ -76,31 +76,30 @@ def _key(each: Field[Any]) -> str:
 
 
 @cache
-def _declared(kind: Any) -> tuple[tuple[Field[Any], Any, Reader], ...]:
-    """Each field, what its annotation expects, and how that is read."""
+def _declared(kind: Any) -> tuple[tuple[Field[Any], str, Any, Reader], ...]:
+    """Each field, its key, what its annotation expects, and how that is read."""
     hints = get_type_hints(kind)
-    return tuple((each, hints[each.name], _reader(hints[each.name])) for each in fields(kind))
+    return tuple((one, _key(one), hints[one.name], _reader(hints[one.name])) for one in fields(kind))
 
 
 @cache
 def _reader(expected: Any) -> Reader:
     kinds = get_args(expected) if get_origin(expected) in (Union, UnionType) else (expected,)
-    plain = {kind for kind in kinds if kind in _PLAIN} | ({int} if float in kinds else set())
+    exact = {kind for kind in kinds if kind in _PLAIN} - {float} | ({int} if float in kinds else set())
     others = [_nested(kind) for kind in kinds if kind not in _PLAIN]
 
-    def read(value: Any, where: str) -> Any:
-        if type(value) in plain and type(value) is not float:
+    def read(value: Any, where: str, name: str | int) -> Any:
+        if type(value) in exact or (float in kinds and isinstance(value, float) and isfinite(value)):
             return value
-        if float in plain and isinstance(value, float) and isfinite(value):
-            return value
+        place = _within(where, name)
         if not others:
-            raise _unexpected(expected, value, where)
-        return others[0](value, where)
+            raise _unexpected(expected, value, place)
+        return others[0](value, place)
 
     return read
 
 
-def _nested(kind: Any) -> Reader:
+def _nested(kind: Any) -> Callable[[Any, str], Any]:
     """How an object or a list is read; what is declared as anything stays as it is."""
     if is_dataclass(kind):
         whole: Any = kind
@@ -111,25 +110,25 @@ def _nested(kind: Any) -> Reader:
         return lambda value, _: value
     reader = _reader(get_args(kind)[1])
     return lambda value, where: {
-        key: reader(inner, _within(where, key)) for key, inner in mapping(value, where).items()
+        key: reader(inner, where, key) for key, inner in mapping(value, where).items()
     }
 
 
-def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Reader:
+def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Callable[[Any, str], Any]:
     readers, any_number = [_reader(kind) for kind in kinds if kind is not ...], kinds[-1] is ...
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not (any_number or len(value) == len(readers)):
             raise _unexpected(expected, value, where)
         each = readers * len(value) if any_number else readers
-        places = (_within(where, str(number)) for number in range(len(value)))
-        return tuple(one(item, place) for one, item, place in zip(each, value, places, strict=True))
+        numbered = enumerate(zip(each, value, strict=True))
+        return tuple(one(item, where, number) for number, (one, item) in numbered)
 
     return read
 
 
-def _within(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
+def _within(where: str, name: str | int) -> str:
+    return f"{where}.{name}" if where else str(name)
 
 
 def _unexpected(expected: Any, value: Any, where: str) -> ValueError:
