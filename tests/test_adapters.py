@@ -40,7 +40,7 @@ def adapter(name: str) -> Adapter:
 
 def load(name: str, path: Path, **more: Any) -> tuple[Item, ...]:
     config = data_config({"path": path.name, "adapter": name, **more}, "study.yaml")
-    return config.load(path.parent, adapter(name).task.scale, 7)
+    return config.split_items(path.parent, adapter(name).task.scale, 7)[0]
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]]) -> Path:

@@ -807,11 +807,11 @@ def test_addresses(
         ({"base_url": "http://h/v1?api-version=1&KEY=hunter2"}, "query parameter 'KEY'; .* api_key_env"),
         ({"base_url": "http://h/v1?Api-Key=hunter2"}, "holds a key in its query"),
         ({"base_url": "http://h/v1?sig=hunter2"}, "holds a key in its query"),
-        ({"timeout": 10**400}, "timeout is 1000"),
-        ({"base_ulr": "http://h/v1"}, "unknown option 'base_ulr'"),
-        ({"timeout": 0}, "timeout is 0"),
-        ({"timeout": "soon"}, "timeout is 'soon'"),
-        ({"timeout": True}, "timeout is True"),
+        ({"timeout": 10**400}, "options.timeout: found 1000.*, expected a number"),
+        ({"base_ulr": "http://h/v1"}, r"unknown key 'options.base_ulr' \(did you mean 'base_url'\?\)"),
+        ({"timeout": 0}, "options.timeout: found 0, expected a number above 0"),
+        ({"timeout": "soon"}, "options.timeout: found 'soon', expected a number"),
+        ({"timeout": True}, "options.timeout: found True, expected a number"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], complaint: str) -> None:

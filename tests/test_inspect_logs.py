@@ -28,7 +28,7 @@ needs_agentharm = pytest.mark.skipif(
 
 
 def items_of(path: Path, **config: Any) -> tuple[Item, ...]:
-    return DataConfig.model_validate({"path": path.name, **config}).load(path.parent, Binary(), 7)
+    return DataConfig.model_validate({"path": path.name, **config}).split_items(path.parent, Binary(), 7)[0]
 
 
 def runs_of(path: Path) -> list[Transcript]:

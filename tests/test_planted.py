@@ -225,7 +225,7 @@ def test_seed_changes_the_draws_and_the_same_seed_repeats_them() -> None:
 
 
 def test_settings_of_a_protocol_override_parameters() -> None:
-    judge = planted(strict={"tau": 1.2}, s="0.9")
+    judge = planted(strict={"tau": 1.2}, s=0.9)
     provider = Planted(judge)
     assert provider.parameters({}) == Parameters(resolution=0.9)
     assert provider.parameters({"tau": 1.2}) == Parameters(resolution=0.9, tie_threshold=1.2)
@@ -238,14 +238,14 @@ def test_settings_of_a_protocol_override_parameters() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"tua": 1}, "unknown option 'tua'; known here: s, beta"),
+        ({"tua": 1}, r"unknown key 'options.tua' \(did you mean 'tau'\?\); known keys: s, beta"),
         ({"tau": -0.1}, "option tau is -0.1, expected a number from 0"),
-        ({"sigma": "wide"}, "option sigma is 'wide'"),
-        ({"lapse": 1.5}, "from 0 to 1"),
-        ({"s": "nan"}, "option s is 'nan'"),
-        ({"beta": True}, "option beta is True"),
-        ({"beta": None}, "option beta is None"),
-        ({"seed": 1.5}, "option seed is 1.5, expected a whole number"),
+        ({"sigma": "wide"}, "options.sigma: found 'wide', expected a number; correct it"),
+        ({"lapse": 1.5}, "option lapse is 1.5, expected a number from 0 to 1"),
+        ({"s": "nan"}, "options.s: found 'nan', expected a number"),
+        ({"beta": True}, "options.beta: found True, expected a number"),
+        ({"beta": float("nan")}, "options.beta: found nan, expected a finite number"),
+        ({"seed": 1.5}, "options.seed: found 1.5, expected a whole number"),
         ({"seed": "x"}, "expected a whole number"),
     ],
 )
@@ -255,9 +255,9 @@ def test_wrong_options_are_refused(options: dict[str, Any], complaint: str) -> N
 
 
 def test_wrong_settings_and_models_are_refused() -> None:
-    with pytest.raises(ConfigError, match="protocol settings: unknown option 'margin'"):
+    with pytest.raises(ConfigError, match="protocol settings: unknown key 'margin'; known keys: s"):
         Planted(planted(strict={"margin": 2}))
-    with pytest.raises(ConfigError, match="unknown option 'tau'; known here: seed"):
+    with pytest.raises(ConfigError, match=r"unknown key 'options\.tau'; known keys: seed"):
         Planted(planted("coin", tau=1))
     with pytest.raises(ProviderRefusedError, match="unknown planted model 'coyn'; known: coin"):
         Planted(planted("coyn"))

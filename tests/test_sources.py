@@ -451,11 +451,14 @@ def data(**more: Any) -> DataConfig:
 def test_the_data_key_reads_filters_and_draws(tmp_path: Path) -> None:
     WRITERS["d.csv"](tmp_path / "d.csv")
     config = data(stratify="topic", sample={"per_stratum": 1}, where={"score": 1.0})
-    found = config.load(tmp_path, Binary(), 7)
+    found = config.split_items(tmp_path, Binary(), 7)[0]
     assert len(found) == 1
-    assert {item.id for item in data(where={"topic": ["x", "z"]}).load(tmp_path, Binary(), 7)} == {"a", "c"}
+    assert {item.id for item in data(where={"topic": ["x", "z"]}).split_items(tmp_path, Binary(), 7)[0]} == {
+        "a",
+        "c",
+    }
     with pytest.raises(DataError, match=r"none of 3 rows fits where \{topic: 'q'\}; correct the condition"):
-        data(where={"topic": "q"}).load(tmp_path, Binary(), 7)
+        data(where={"topic": "q"}).split_items(tmp_path, Binary(), 7)[0]
 
 
 def test_responses_may_come_from_a_second_file(tmp_path: Path) -> None:
@@ -469,13 +472,13 @@ def test_responses_may_come_from_a_second_file(tmp_path: Path) -> None:
         },
         "study.yaml",
     )
-    assert config.load(tmp_path, Binary(), 7) == (Item("2", "two", ("zwei",), "2"),)
+    assert config.split_items(tmp_path, Binary(), 7)[0] == (Item("2", "two", ("zwei",), "2"),)
     (tmp_path / "r.jsonl").write_text('{"ID": 3, "answer": "drei"}\n')
     with pytest.raises(DataError, match=r"r\.jsonl, line 1: no row of .*d\.jsonl has ID '3'; correct"):
-        config.load(tmp_path, Binary(), 7)
+        config.split_items(tmp_path, Binary(), 7)[0]
     (tmp_path / "d.jsonl").write_text('{"ID": 3, "p": "one"}\n{"ID": 3, "p": "two"}\n')
     with pytest.raises(DataError, match=r"line 1 and line 2 have the same ID '3'"):
-        config.load(tmp_path, Binary(), 7)
+        config.split_items(tmp_path, Binary(), 7)[0]
 
 
 @pytest.mark.parametrize(

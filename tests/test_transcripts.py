@@ -299,7 +299,7 @@ def test_rows_with_a_column_of_messages_are_items_with_transcripts(tmp_path: Pat
             "preprocess": ["drop_system"],
         }
     )
-    first, second = config.load(tmp_path, Binary(), 7)
+    first, second = config.split_items(tmp_path, Binary(), 7)[0]
     assert (first.label, second.label, first.stratum, first.cluster) == ("0", "1", "rooms", "a")
     assert first.transcript is not None
     assert first.transcript.metadata == {"kind": "rooms"}
@@ -312,7 +312,7 @@ def test_data_of_transcripts_that_can_not_be_read_say_where(tmp_path: Path) -> N
     def load(row: dict[str, Any], **config: Any) -> None:
         (tmp_path / "r.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
         body = {"path": "r.jsonl", "columns": {"messages": "m"}, **config}
-        DataConfig.model_validate(body).load(tmp_path, Binary(), 7)
+        DataConfig.model_validate(body).split_items(tmp_path, Binary(), 7)[0]
 
     with pytest.raises(DataError, match=r"line 1, column 'm', message 1: the role is None"):
         load({"m": [{"content": "x"}]})

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import cache, partial
 from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
-Reader = Callable[[Any, str], Any]
+Reader = Callable[[Any, str, str | int], Any]
+"""Takes a value, the place of what holds it, and its key or number there."""
 
 _PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "null"}
 _LONGEST = 60
@@ -31,14 +32,13 @@ def read_fields(
 ) -> dict[str, Any]:
     held = mapping(body, where)
     values: dict[str, Any] = {}
-    for each in _declared(kind):
+    for each, key, expected, read in _declared(kind):
         if names is not None and each.name not in names:
             continue
-        place = _within(where, each.key)
-        if each.key in held:
-            values[each.name] = each.read(held[each.key], place)
-        elif each.required:
-            raise ValueError(f"{place}: missing, expected {_words(each.expected)}")
+        if key in held:
+            values[each.name] = read(held[key], where, key)
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise ValueError(f"{_within(where, key)}: missing, expected {_words(expected)}")
     return values
 
 
@@ -71,53 +71,35 @@ def mapping(body: object, where: str) -> Mapping[str, Any]:
     return body
 
 
-@dataclass(frozen=True)
-class _Declared:
-    name: str
-    key: str
-    expected: Any
-    required: bool
-    read: Reader
-
-
 def _key(each: Field[Any]) -> str:
     return str(each.metadata.get(_KEY, each.name))
 
 
 @cache
-def _declared(kind: Any) -> tuple[_Declared, ...]:
+def _declared(kind: Any) -> tuple[tuple[Field[Any], str, Any, Reader], ...]:
+    """Each field, its key, what its annotation expects, and how that is read."""
     hints = get_type_hints(kind)
-    return tuple(
-        _Declared(
-            each.name,
-            _key(each),
-            hints[each.name],
-            each.default is MISSING and each.default_factory is MISSING,
-            _reader(hints[each.name]),
-        )
-        for each in fields(kind)
-    )
+    return tuple((one, _key(one), hints[one.name], _reader(hints[one.name])) for one in fields(kind))
 
 
 @cache
 def _reader(expected: Any) -> Reader:
     kinds = get_args(expected) if get_origin(expected) in (Union, UnionType) else (expected,)
-    plain = {kind for kind in kinds if kind in _PLAIN} | ({int} if float in kinds else set())
+    exact = {kind for kind in kinds if kind in _PLAIN} - {float} | ({int} if float in kinds else set())
     others = [_nested(kind) for kind in kinds if kind not in _PLAIN]
 
-    def read(value: Any, where: str) -> Any:
-        if type(value) in plain and type(value) is not float:
+    def read(value: Any, where: str, name: str | int) -> Any:
+        if type(value) in exact or (float in kinds and isinstance(value, float) and isfinite(value)):
             return value
-        if float in plain and isinstance(value, float) and isfinite(value):
-            return value
+        place = _within(where, name)
         if not others:
-            raise _unexpected(expected, value, where)
-        return others[0](value, where)
+            raise _unexpected(expected, value, place)
+        return others[0](value, place)
 
     return read
 
 
-def _nested(kind: Any) -> Reader:
+def _nested(kind: Any) -> Callable[[Any, str], Any]:
     """How an object or a list is read; what is declared as anything stays as it is."""
     if is_dataclass(kind):
         whole: Any = kind
@@ -128,25 +110,25 @@ def _nested(kind: Any) -> Reader:
         return lambda value, _: value
     reader = _reader(get_args(kind)[1])
     return lambda value, where: {
-        key: reader(inner, _within(where, key)) for key, inner in mapping(value, where).items()
+        key: reader(inner, where, key) for key, inner in mapping(value, where).items()
     }
 
 
-def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Reader:
+def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Callable[[Any, str], Any]:
     readers, any_number = [_reader(kind) for kind in kinds if kind is not ...], kinds[-1] is ...
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not (any_number or len(value) == len(readers)):
             raise _unexpected(expected, value, where)
         each = readers * len(value) if any_number else readers
-        places = (_within(where, str(number)) for number in range(len(value)))
-        return tuple(one(item, place) for one, item, place in zip(each, value, places, strict=True))
+        numbered = enumerate(zip(each, value, strict=True))
+        return tuple(one(item, where, number) for number, (one, item) in numbered)
 
     return read
 
 
-def _within(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
+def _within(where: str, name: str | int) -> str:
+    return f"{where}.{name}" if where else str(name)
 
 
 def _unexpected(expected: Any, value: Any, where: str) -> ValueError:

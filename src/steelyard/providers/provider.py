@@ -59,11 +59,8 @@ class KeepsConnections(Protocol):
         The replies to `suspects` were never checked: they are condemned as soon as the server repeats one.
         """
 
-    def take_condemned(self) -> list[str]:
-        """Trials whose replies may be those to other trials; each is told once."""
-
-    def take_checked(self) -> list[str]:
-        """Trials whose replies are known to be their own; each is told once."""
+    def take_checks(self) -> tuple[list[str], list[str]]:
+        """Trials whose replies may be those to others, and those whose replies are their own, each once."""
 
     async def rest(self) -> None:
         """Wait until nothing that was answered so far can be condemned; no call may be under way."""

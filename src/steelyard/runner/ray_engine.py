@@ -137,9 +137,7 @@ class Worker:
 
     def _found(self) -> tuple[list[str], list[str]]:
         """Trials whose replies are condemned, and found right."""
-        if not isinstance(self._provider, KeepsConnections):
-            return [], []
-        return self._provider.take_condemned(), self._provider.take_checked()
+        return self._provider.take_checks() if isinstance(self._provider, KeepsConnections) else ([], [])
 
     async def _one(self, place: int, presentation: Presentation) -> tuple[int, Outcome]:
         """The driver stops waiting at the same time: what came later would be paid for in vain."""
@@ -217,12 +215,8 @@ class RemoteProvider:
         self._keep = True
         self._suspects = [*suspects]
 
-    def take_condemned(self) -> list[str]:
-        taken, self._condemned = self._condemned, []
-        return taken
-
-    def take_checked(self) -> list[str]:
-        taken, self._checked = self._checked, []
+    def take_checks(self) -> tuple[list[str], list[str]]:
+        taken, self._condemned, self._checked = (self._condemned, self._checked), [], []
         return taken
 
     def _take(self, condemned: list[str], checked: list[str], outcomes: Iterable[Outcome] = ()) -> None:

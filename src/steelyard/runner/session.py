@@ -297,11 +297,12 @@ class Withdrawals:
     async def collect(self) -> None:
         if self._provider is None:
             return
-        if trials := self._provider.take_checked():
+        condemned, trials = self._provider.take_checks()
+        if trials:
             checked = self._doubted.intersection(PREFIX + trial for trial in trials)
             self._checked += len(checked)
             self._trust(checked)
-        self._condemned.update(PREFIX + trial for trial in self._provider.take_condemned())
+        self._condemned.update(PREFIX + trial for trial in condemned)
         if self._condemned and (ready := self._condemned - self.under_way):
             self._condemned -= ready
             calls = self._those(ready)

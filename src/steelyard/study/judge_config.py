@@ -76,13 +76,8 @@ def parse_judge(
     """
     composite = CompositeJudge.of(given)
     if composite is not None:
-
-        def parse(member: str | Mapping[str, Any]) -> Judge:
-            return parse_judge(
-                member, folder, scale, arms, prompt, answers, known, transcripts, columns, report, literals
-            )
-
-        return composite.judge(parse, known or {}, scale)
+        rest = (folder, scale, arms, prompt, answers, known, transcripts, columns, report, literals)
+        return composite.judge(lambda member: parse_judge(member, *rest), known or {}, scale)
     where, common = judge_place(given), JudgeConfig.model_fields
     body = as_mapping(given, where)
     config = checked(

@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError, UsageError
 from steelyard.providers.planted.planted_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.stimuli.brief import GOALS
-from steelyard.study.composite_judges import as_mapping, convert_query, judge_place, provider_options
+from steelyard.study.composite_judges import Given, as_mapping, convert_query, judge_place, provider_options
 from steelyard.study.judge_config import judge_info, parse_judge
 from steelyard.study.judge_protocols import text_or_file
 from steelyard.study.roles import (
@@ -42,19 +42,8 @@ _SHARED = _WANTED | {"instruction", "rubric", "request", "low", "high", "fence"}
 VARIABLES = {
     PLANNER: _SHARED | {"transcript", "agent_messages", "editable", "most", "feedback"},
     EDITOR: _SHARED
-    | {
-        "thesis",
-        "steps",
-        "goal",
-        "number",
-        "message",
-        "text",
-        "calls",
-        "before",
-        "after",
-        "edits",
-        "summary",
-    },
+    | {"thesis", "steps", "goal", "number", "message", "text", "calls"}
+    | {"before", "after", "edits", "summary"},
     SUMMARIZER: frozenset({"messages", "summary", "most", "fence"}),
     VERIFIER: POINTWISE_VARIABLES,
 }
@@ -123,9 +112,6 @@ def check_prompt(name: str, text: str, place: str, notes: list[str] | None = Non
     if hidden:
         raise ConfigError(f"{place}: does not show {{{{ {hidden[0]} }}}}; add it.")
     return text
-
-
-Given = str | Mapping[str, Any]
 
 
 class ValidatorConfig(RoleConfig):

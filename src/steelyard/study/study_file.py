@@ -212,20 +212,9 @@ def build_study(
     parsed: dict[int, Judge] = {}
     report = PromptReport()
     given = config.judges
+    rest = (folder, task.scale, arms, prompt, answers, known, of_runs, columns, report, literals)
     for number in sorted(range(len(given)), key=lambda number: CompositeJudge.of(given[number]) is not None):
-        parsed[number] = parse_judge(
-            given[number],
-            folder,
-            task.scale,
-            arms,
-            prompt,
-            answers,
-            known,
-            of_runs,
-            columns,
-            report,
-            literals,
-        )
+        parsed[number] = parse_judge(given[number], *rest)
         known.setdefault(parsed[number].name, parsed[number])
     judges = distinct_judges([parsed[number] for number in range(len(given))], given)
     for asked in (one for judge in judges for one in judge.leaf_judges):

@@ -228,9 +228,6 @@ class DataConfig(StrictModel):
         """False where the rubric of an adapter does not fail an agent whose report is false."""
         return self.adapter is None or ADAPTERS.build(Spec(self.adapter)).asks_for_truth
 
-    def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
-        return self.split_items(folder, scale, seed)[0]
-
     def split_items(
         self,
         folder: Path,

@@ -69,15 +69,10 @@ class AsyncCache(Generic[V]):
             self._values.pop(key, None)
             raise
         self._taken += self._size(value)
-        self._evict()
+        for settled in [each for each, task in self._values.items() if task.done()]:
+            if self._taken > self._capacity:
+                self._taken -= self._size(self._values.pop(settled).result())
         return value
-
-    def _evict(self) -> None:
-        settled = [key for key, task in self._values.items() if task.done()]
-        for key in settled:
-            if self._taken <= self._capacity:
-                return
-            self._taken -= self._size(self._values.pop(key).result())
 
 
 T = TypeVar("T")

@@ -204,12 +204,15 @@ class PromptfooJudge:
             limit=2**24,
         )
         self._said = ""
-        self._tasks = [asyncio.create_task(self._errors())]
+        assert worker.stdin is not None
         assert worker.stdout is not None
+        assert worker.stderr is not None
+        self._requests = worker.stdin
+        self._tasks = [asyncio.create_task(self._errors(worker.stderr))]
         if not await worker.stdout.readline():  # it says when it has loaded promptfoo
             await self.close()
             raise self._ended()
-        self._tasks.append(asyncio.create_task(self._listen()))
+        self._tasks.append(asyncio.create_task(self._listen(worker.stdout)))
 
     async def close(self) -> None:
         if self._worker is None:
@@ -278,11 +281,9 @@ class PromptfooJudge:
         body |= {"vars": fields, "output": slots.texts[0], "grader": self._assertion.grader}
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._waiting[number] = answer
-        assert self._worker is not None
-        assert self._worker.stdin is not None
         try:
-            self._worker.stdin.write(json.dumps(body).encode() + b"\n")
-            await self._worker.stdin.drain()
+            self._requests.write(json.dumps(body).encode() + b"\n")
+            await self._requests.drain()
             return {**await answer, "requests": self._sent.get(number, 0)}
         except asyncio.CancelledError as error:  # by the time limit, which asks how many there were
             error.requests = self._sent.get(number, 0)  # type: ignore[attr-defined]
@@ -293,10 +294,8 @@ class PromptfooJudge:
             self._waiting.pop(number, None)
             self._sent.pop(number, None)
 
-    async def _listen(self) -> None:
-        assert self._worker is not None
-        assert self._worker.stdout is not None
-        async for line in self._worker.stdout:
+    async def _listen(self, lines: asyncio.StreamReader) -> None:
+        async for line in lines:
             body = self._redactor.redact_all(json.loads(line), is_error=True)
             waiting = self._waiting.get(body["id"])
             if waiting is None or waiting.done():
@@ -309,10 +308,8 @@ class PromptfooJudge:
             if not waiting.done():
                 waiting.set_exception(self._ended())
 
-    async def _errors(self) -> None:
-        assert self._worker is not None
-        assert self._worker.stderr is not None
-        async for line in self._worker.stderr:
+    async def _errors(self, lines: asyncio.StreamReader) -> None:
+        async for line in lines:
             self._said = (self._said + line.decode("utf-8", "replace"))[-100_000:]
 
     def _ended(self) -> ConfigError:

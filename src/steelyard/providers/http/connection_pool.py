@@ -20,6 +20,7 @@ import ssl
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -193,7 +194,6 @@ class ConnectionPool:
         self._ended: deque[str] = deque(maxlen=ENDED_REPLIES)
         self._numbers = count(1)
         self._buffer = memoryview(bytearray(BUFFER_SIZE))
-        self._tls: ssl.SSLContext | None = None
         self._dns = DnsCache()
 
     async def post(self, url: URL, headers: Mapping[str, str], body: bytes, trial: str = "") -> RawResponse:
@@ -211,11 +211,12 @@ class ConnectionPool:
             raise
         connection.in_use = False
         connection.unrested.append(trial if response.status < 300 else "")
+        is_first = len(connection.unrested) == 1
         if connection.has_second:
             self._condemn(connection)
         elif connection.surplus:
             self._on_surplus(connection)
-        elif not (connection.is_reusable and self.keep_alive and trial) or self._is_right(connection):
+        elif not (connection.is_reusable and self.keep_alive and trial) or (self._repeats and is_first):
             self._end(connection)
         else:
             self._idle.setdefault(origin, []).append(connection)
@@ -308,10 +309,6 @@ class ConnectionPool:
         self.checked += filter(None, connection.unrested)
         connection.rest_is_over()
 
-    def _is_right(self, connection: Connection) -> bool:
-        """Whether a connection is done with, its only reply being the first."""
-        return self._repeats and len(connection.unrested) == 1
-
     def _end(self, connection: Connection) -> None:
         """Close a connection; whether its replies are right can no longer be seen on it."""
         unseen = connection.unrested[1:]
@@ -343,7 +340,7 @@ class ConnectionPool:
 
     async def _connect(self, origin: _Origin) -> Connection:
         scheme, host, port = origin
-        tls = self._tls_context() if scheme == "https" else None
+        tls = self._tls if scheme == "https" else None
         try:
             sock = await self._dns.connect(host, port)
             _, connection = await asyncio.get_running_loop().create_connection(
@@ -358,11 +355,11 @@ class ConnectionPool:
             raise ConnectError(f"{host}:{port}: {error}") from error
         return connection
 
-    def _tls_context(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = ssl.create_default_context()
-            self._tls.set_alpn_protocols(["http/1.1"])
-        return self._tls
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
 
 
 def _header(name: str, value: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -79,14 +78,8 @@ class Endpoint:
         )
         key_name = judge.options.get("api_key_env")
         required = key_name is not None or (bool(server.key_variable) and base == URL(server.url))
-        seconds = _parse_timeout(judge.options, where)
-        return cls(
-            base,
-            str(key_name or server.key_variable),
-            required,
-            seconds,
-            () if key_name else server.other_keys,
-        )
+        key_variable, others = str(key_name or server.key_variable), () if key_name else server.other_keys
+        return cls(base, key_variable, required, judge.options.get("timeout"), others)
 
     def url(self, *parts: str) -> URL:
         return _join(self.base_url, parts)
@@ -146,16 +139,3 @@ def _parse_url(text: Any, where: str) -> URL:
             "into an environment variable and name that in api_key_env."
         )
     return url.with_fragment(None)
-
-
-def _parse_timeout(options: Mapping[str, Any], where: str) -> float | None:
-    value = options.get("timeout")
-    if value is None:
-        return None
-    try:
-        seconds = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise ConfigError(f"{where}: timeout is {value!r}, expected a number of seconds above 0.")
-    return seconds

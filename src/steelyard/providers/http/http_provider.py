@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from yarl import URL
 
 from steelyard.core.dotenv import keys_to_strike
-from steelyard.errors import CallError, ConfigError, ProviderRefusedError
+from steelyard.errors import CallError, ProviderRefusedError
 from steelyard.providers.http.dialect import ROOM, Dialect, RequestField, quirks_of, thinking_tokens
 from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.http_client import HttpClient, HttpResponse, encode
@@ -54,15 +54,13 @@ class HttpProvider(ABC):
     body_format: ClassVar[str]
     fields: ClassVar[tuple[RequestField, ...]]
     temperature_with_thinking: ClassVar[bool] = True
+    lacks_effort_none: ClassVar[bool] = False
+    """A budget of no tokens for thoughts says it there."""
 
     concurrency = 1024
 
     def __init__(self, judge: Judge) -> None:
-        known = self.info.options.model_fields
-        for option in sorted(set(judge.options) - set(known)):
-            raise ConfigError(
-                f"judge {judge.address}: unknown option {option!r}; known here: {', '.join(known)}."
-            )
+        self.info.options.of(judge)  # refuses wrong ones
         self.judge = judge
         endpoint = Endpoint.for_judge(judge, self.server_for(judge))
         self.client = HttpClient(
@@ -117,18 +115,11 @@ class HttpProvider(ABC):
             self.client.pool.keep_alive = True
             self.client.pool.suspects = [*suspects]
 
-    def take_condemned(self) -> list[str]:
+    def take_checks(self) -> tuple[list[str], list[str]]:
         pool = self.client.pool
         if pool is None:
-            return []
-        taken, pool.condemned = pool.condemned, []
-        return taken
-
-    def take_checked(self) -> list[str]:
-        pool = self.client.pool
-        if pool is None:
-            return []
-        taken, pool.checked = pool.checked, []
+            return [], []
+        taken, pool.condemned, pool.checked = (pool.condemned, pool.checked), [], []
         return taken
 
     async def rest(self) -> None:
@@ -224,7 +215,11 @@ class HttpProvider(ABC):
             "effort": options.get("effort"),
             "thinking_tokens": options.get("thinking_tokens"),
         }
-        return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
+        requested = {n: one for n, one in asked.items() if one is not None and n not in decoding.extra}
+        if self.lacks_effort_none and requested.get("effort") == "none":
+            del requested["effort"]
+            requested.setdefault("thinking_tokens", 0)
+        return requested
 
     def template(self, presentation: Presentation, dialect: Dialect) -> RequestTemplate:
         """The one that all calls share which ask for the same, beside their messages."""

@@ -29,38 +29,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import floor
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from steelyard.core.arrays import Floats
 from steelyard.core.content_hash import content_hash
 from steelyard.core.rng import rng_for
-from steelyard.errors import ConfigError
 from steelyard.metrics.stats.distributions import normal_probabilities
 from steelyard.providers.planted.answer_keys import KnownLabel, TextKey, builtin_key
 from steelyard.stimuli.stimulus import Label, Stimulus
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-
-Changed = TypeVar("Changed", bound="DataclassInstance")
-Limits = Mapping[str, tuple[str, float, float] | None]
-"""Option of a judge string to its parameter, with the ends of its range; None for a whole number."""
-
-SEED: Limits = {"seed": None}
-PROBIT_OPTIONS: Limits = {
-    "s": ("resolution", -100.0, 100.0),
-    "beta": ("position_bias", -100.0, 100.0),
-    "tau": ("tie_threshold", 0.0, 100.0),
-    "sigma": ("surface_sensitivity", 0.0, 100.0),
-    "lapse": ("lapse_rate", 0.0, 1.0),
-    "length": ("length_pull", -100.0, 100.0),
-    "worth": ("cue_worth", -100.0, 100.0),
-}
 
 
 @dataclass(frozen=True)
@@ -80,20 +59,6 @@ class Parameters:
     """Quality that a cue stands for: an addition to an answer of the catalogue, or another spelling."""
     seed: int = 0
     """Chooses the surface effects and the noise."""
-
-
-def updated(parameters: Changed, options: Mapping[str, Any], where: str, known: Limits) -> Changed:
-    """The parameters with these options; those that are not known are refused."""
-    changes: dict[str, Any] = {}
-    for name, value in options.items():
-        if name not in known:
-            raise ConfigError(f"{where}: unknown option {name!r}; known here: {', '.join(known)}.")
-        found, place = known[name], f"{where}: option {name}"
-        if found is None:
-            changes[name] = parse_integer(value, place)
-        else:
-            changes[found[0]] = parse_number(value, *found[1:], place)
-    return replace(parameters, **changes)
 
 
 def decide(
@@ -134,25 +99,6 @@ def length_effect(parameters: Parameters, slots: tuple[str, str]) -> float:
     """What the lengths of both texts add, in favour of slot 1; each counts a word more, so that none is 0."""
     first, second = (len(text.split()) + 1 for text in slots)
     return parameters.length_pull * math.log2(first / second)
-
-
-def parse_integer(value: Any, where: str) -> int:
-    try:
-        if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
-            raise ValueError
-        return int(value)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where} is {value!r}, expected a whole number.") from error
-
-
-def parse_number(value: Any, low: float, high: float, where: str) -> float:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not low <= number <= high:
-        raise ConfigError(f"{where} is {value!r}, expected a number from {low:g} to {high:g}.")
-    return number
 
 
 _NODES = 61
@@ -217,12 +163,6 @@ def _answer_rates(parameters: Parameters, drive: Floats) -> Floats:
     return kept * np.stack([first, second, 1 - first - second]) + lapse
 
 
-_SHARES = ("sensitivity", "specificity", "noise", "wording", "length", "middle")
-RATER_OPTIONS: Limits = {
-    **{name: (name, 0.0, 1.0) for name in _SHARES},
-    "worth": ("worth", -100.0, 100.0),
-    **SEED,
-}
 LONG = 60
 """Words from which on a text is long; the middle of the built-in pack."""
 
@@ -274,13 +214,6 @@ def rate(
 def hit_rate(parameters: RaterParameters, height: float) -> float:
     """Probability of the label itself, for a label at this height of the scale (0 lowest, 1 highest)."""
     return parameters.specificity + (parameters.sensitivity - parameters.specificity) * height
-
-
-CHOOSER_OPTIONS: Limits = {
-    **{name: (name, 0.0, 1.0) for name in ("accuracy", "bias", "noise")},
-    "slot": None,
-    **SEED,
-}
 
 
 @dataclass(frozen=True)

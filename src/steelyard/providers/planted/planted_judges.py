@@ -9,14 +9,15 @@ texts, `coin`, `first` and `longest` are the baselines, and `chooser` knows the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
+from steelyard.core.validation import checked
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.providers.planted.answer_keys import (
     KnownLabel,
@@ -27,10 +28,6 @@ from steelyard.providers.planted.answer_keys import (
     text_keys,
 )
 from steelyard.providers.planted.decision_model import (
-    CHOOSER_OPTIONS,
-    PROBIT_OPTIONS,
-    RATER_OPTIONS,
-    SEED,
     ChoiceKey,
     ChooserParameters,
     Parameters,
@@ -39,11 +36,9 @@ from steelyard.providers.planted.decision_model import (
     decide,
     rate,
     texts_hash,
-    updated,
 )
 from steelyard.providers.provider_info import (
     IN_PROCESS_SECONDS,
-    TRANSPORT_OPTIONS,
     InProcessProvider,
     JudgeExample,
     Options,
@@ -55,6 +50,11 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Presentation, Reply, Usage
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Changed = TypeVar("Changed", bound="DataclassInstance")
 
 STRICT_STEP = 0.6
 """How much higher the criterion of planted/probit is under the strict protocol, where none is given."""
@@ -68,16 +68,24 @@ class SeededOptions(Options):
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
 
 
+@dataclass(frozen=True)
+class Range:
+    low: float
+    high: float
+    parameter: str = ""
+    """What the option sets; one of its own name where that is empty."""
+
+
 class ProbitSettings(Settings):
     owner = "planted/probit"
 
-    s: float | None = None
-    beta: float | None = None
-    tau: float | None = None
-    sigma: float | None = None
-    lapse: float | None = None
-    length: float | None = None
-    worth: float | None = None
+    s: Annotated[float | None, Range(-100, 100, "resolution")] = None
+    beta: Annotated[float | None, Range(-100, 100, "position_bias")] = None
+    tau: Annotated[float | None, Range(0, 100, "tie_threshold")] = None
+    sigma: Annotated[float | None, Range(0, 100, "surface_sensitivity")] = None
+    lapse: Annotated[float | None, Range(0, 1, "lapse_rate")] = None
+    length: Annotated[float | None, Range(-100, 100, "length_pull")] = None
+    worth: Annotated[float | None, Range(-100, 100, "cue_worth")] = None
 
 
 class ProbitOptions(SeededOptions, ProbitSettings):
@@ -85,24 +93,27 @@ class ProbitOptions(SeededOptions, ProbitSettings):
     """The criterion under the strict protocol."""
 
 
+Share = Annotated[float | None, Range(0, 1)]
+
+
 class RaterOptions(SeededOptions):
     owner = "planted/rater"
 
-    sensitivity: float | None = None
-    specificity: float | None = None
-    noise: float | None = None
-    wording: float | None = None
-    length: float | None = None
-    middle: float | None = None
-    worth: float | None = None
+    sensitivity: Share = None
+    specificity: Share = None
+    noise: Share = None
+    wording: Share = None
+    length: Share = None
+    middle: Share = None
+    worth: Annotated[float | None, Range(-100, 100)] = None
 
 
 class ChooserOptions(SeededOptions):
     owner = "planted/chooser"
 
-    accuracy: float | None = None
-    bias: float | None = None
-    noise: float | None = None
+    accuracy: Share = None
+    bias: Share = None
+    noise: Share = None
     slot: int | None = Field(default=None, ge=1)
 
 
@@ -110,6 +121,21 @@ class ConstantOptions(SeededOptions):
     owner = "planted/constant"
 
     value: int | None = None
+
+
+def updated(parameters: Changed, options: Options, where: str) -> Changed:
+    """The parameters with what the options say of them."""
+    changes: dict[str, Any] = {}
+    for name, value in options.stored().items():
+        parameter = name
+        for limits in type(options).model_fields[name].metadata:
+            if isinstance(limits, Range):
+                parameter = limits.parameter or name
+                if not limits.low <= value <= limits.high:
+                    expected = f"expected a number from {limits.low:g} to {limits.high:g}"
+                    raise ConfigError(f"{where}: option {name} is {value!r}, {expected}.")
+        changes[parameter] = value
+    return replace(parameters, **changes)
 
 
 def _base_alone(scale: Scale, options: Any) -> Mapping[str, Protocol]:
@@ -246,7 +272,20 @@ class Planted(InProcessProvider):
         self._key = pack_key() if judge.model == "rater" else LabelKey()
         self._choices = ChoiceKey()
         self._texts: dict[str, TextKey] = {}
-        self._parameters, self._rater, self._chooser, self._value = _from_options(judge)
+        seed = {name: value for name, value in judge.options.items() if name == "seed"}
+        self._parameters, self._rater = Parameters(**seed), RaterParameters(**seed)
+        self._chooser: ChooserParameters | None = None
+        self._value: str | None = None
+        where = f"judge {judge.address}"
+        match self.info.for_model(judge.model).options.of(judge):
+            case ProbitOptions() as options:
+                self._parameters = updated(self._parameters, options, where)
+            case RaterOptions() as options:
+                self._rater = updated(self._rater, options, where)
+            case ChooserOptions() as options:
+                self._chooser = updated(ChooserParameters(), options, where)
+            case ConstantOptions(value=int(value)):
+                self._value = str(value)
         for protocol in judge.protocols.values():
             self.parameters(protocol.settings)
 
@@ -263,7 +302,7 @@ class Planted(InProcessProvider):
         name = canonical_json(dict(settings))
         if name not in self._seen:
             where = f"judge {self._judge.address}, protocol settings"
-            self._seen[name] = updated(self._parameters, settings, where, PROBIT_OPTIONS)
+            self._seen[name] = updated(self._parameters, checked(ProbitSettings, settings, where), where)
         return self._seen[name]
 
     async def ask(self, presentation: Presentation) -> Reply:
@@ -363,20 +402,3 @@ class Planted(InProcessProvider):
                 "choose another value.",
             )
         return value
-
-
-def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, ChooserParameters | None, str | None]:
-    options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
-    where, value = f"judge {judge.address}", None
-    if judge.model == CHOOSER:
-        chooser = updated(ChooserParameters(), options, where, CHOOSER_OPTIONS)
-        return Parameters(), RaterParameters(), chooser, None
-    if judge.model == "rater":
-        return Parameters(), updated(RaterParameters(), options, where, RATER_OPTIONS), None, None
-    if judge.model == "constant" and "value" in options:
-        value = str(options.pop("value"))
-        if not value.isdecimal():
-            raise ConfigError(f"{where}: option value is {value!r}, expected a whole number.")
-    known = {**PROBIT_OPTIONS, **SEED} if judge.model == "probit" else SEED
-    parameters = updated(Parameters(), options, where, known)
-    return parameters, RaterParameters(seed=parameters.seed), None, value

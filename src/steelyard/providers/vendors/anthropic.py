@@ -54,6 +54,7 @@ class Anthropic(HttpProvider):
     server = ANTHROPIC
     body_format = "messages"
     temperature_with_thinking = False
+    lacks_effort_none = True
     info = ProviderInfo(
         options=AnthropicOptions,
         thinking_tokens=thinking_tokens,
@@ -85,12 +86,9 @@ class Anthropic(HttpProvider):
         return self.client.endpoint.url("messages")
 
     def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
-        """Effort goes with thoughts of a length that the model chooses, none of it without any."""
+        """Effort goes with thoughts of a length that the model chooses."""
         requested = super().requested_fields(presentation)
-        if requested.get("effort") == "none":
-            del requested["effort"]
-            requested.setdefault("thinking_tokens", 0)
-        elif "effort" in requested and "thinking_tokens" not in requested:
+        if "effort" in requested and "thinking_tokens" not in requested:
             requested["thinking"] = "adaptive"
         return requested
 
@@ -132,10 +130,8 @@ class Anthropic(HttpProvider):
 
 
 def _usage(usage: Any) -> Usage:
-    read, written = (
-        token_count(usage, "cache_read_input_tokens"),
-        token_count(usage, "cache_creation_input_tokens"),
-    )
+    read = token_count(usage, "cache_read_input_tokens")
+    written = token_count(usage, "cache_creation_input_tokens")
     details = usage.get("output_tokens_details") if isinstance(usage, dict) else None
     return Usage(
         token_count(usage, "input_tokens") + read + written,

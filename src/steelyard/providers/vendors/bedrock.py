@@ -188,7 +188,9 @@ class Bedrock(HttpProvider):
             form: value for name, (form, value) in sent.items() if name in ("max_tokens", "temperature")
         }
         if "response_format" in sent:
-            body["outputConfig"] = {"textFormat": _text_format(sent["response_format"][1])}
+            verdict = {"name": "verdict", "schema": json.dumps(sent["response_format"][1])}
+            text_format = {"type": "json_schema", "structure": {"jsonSchema": verdict}}
+            body["outputConfig"] = {"textFormat": text_format}
         own = _own_fields(self.judge.model, {name: value for name, (_, value) in sent.items()})
         body |= {"additionalModelRequestFields": own} if own else {}
         return body | dict(presentation.decoding.extra)
@@ -203,12 +205,6 @@ class Bedrock(HttpProvider):
             usage=_usage(body.get("usage")),
             finish=finish_of(body.get("stopReason"), _FINISH),
         )
-
-
-def _text_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema goes as text."""
-    structure = {"jsonSchema": {"name": "verdict", "schema": json.dumps(schema)}}
-    return {"type": "json_schema", "structure": structure}
 
 
 def _own_fields(model: str, sent: Mapping[str, Any]) -> dict[str, Any]:

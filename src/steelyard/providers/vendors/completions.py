@@ -164,13 +164,6 @@ class ChatCompletions(HttpProvider):
     def request_url(self) -> URL:
         return self.client.endpoint.url("chat", "completions")
 
-    def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
-        requested = super().requested_fields(presentation)
-        if requested.get("effort") == "none" and any(TOGGLE in each.forms for each in self.fields):
-            del requested["effort"]
-            requested.setdefault("thinking_tokens", 0)
-        return requested
-
     def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         return request_body(self.judge.model, presentation, self.sent_fields(presentation, dialect))
 
@@ -357,7 +350,8 @@ def provider_of(known: KnownServer) -> type[ChatCompletions]:
     )
     server = ServerDefaults(known.url, known.key_variable)
     members = {"__doc__": f"Models of {known.title}.", "server": server, "info": info}
-    return type(known.title.replace(" ", ""), (base,), members | {"fields": _fields(known)})
+    members |= {"fields": _fields(known), "lacks_effort_none": TOGGLE in known.field_names.values()}
+    return type(known.title.replace(" ", ""), (base,), members)
 
 
 def _fields(known: KnownServer) -> tuple[RequestField, ...]:

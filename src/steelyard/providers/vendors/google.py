@@ -48,6 +48,7 @@ class GoogleOptions(ThinkingOptions):
 class Google(HttpProvider):
     server = GOOGLE
     body_format = "generateContent"
+    lacks_effort_none = True
     info = ProviderInfo(
         options=GoogleOptions,
         thinking_tokens=thinking_tokens,
@@ -75,13 +76,6 @@ class Google(HttpProvider):
         """Where calls go; a tuned model has a folder of its own."""
         folder, _, name = self.judge.model.rpartition("/")
         return self.client.endpoint.url(folder or "models", f"{name}:generateContent")
-
-    def requested_fields(self, presentation: Presentation) -> dict[str, Any]:
-        requested = super().requested_fields(presentation)
-        if requested.get("effort") == "none":
-            del requested["effort"]
-            requested.setdefault("thinking_tokens", 0)
-        return requested
 
     def build_request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         sent = self.sent_fields(presentation, dialect)

@@ -285,18 +285,6 @@ def _first(names: tuple[str, ...], table: Table) -> str | None:
     return next((name for name in names if name in table.columns), None)
 
 
-NAMES = (
-    "agentharm",
-    "evalbiasbench",
-    "fortress",
-    "harmbench",
-    "judgebench",
-    "llmbar",
-    "mt_bench",
-    "persuade",
-    "rewardbench",
-)
-
 _OPENERS: dict[str, Opener] = {"table": read_table, "folders": read_folders}
 _READERS: dict[str | None, Reader] = {"votes": items_of_votes, "behaviours": behaviours}
 
@@ -306,22 +294,15 @@ def read_adapter(name: str) -> Adapter:
     body = load_builtin(files(__package__).joinpath(f"{name}.yaml").read_text("utf-8"))
     task = Task(body.pop("instruction").strip(), body.pop("rubric").strip(), parse_scale(body.pop("scale")))
     opener, reader = _OPENERS[body.pop("opener", "table")], _READERS.get(body.pop("reader", None))
-    columns = {part: tuple(names) for part, names in body.pop("columns").items()}
-    stratify, optional = tuple(body.pop("stratify", ())), frozenset(body.pop("optional", ()))
-    return Adapter(
-        name=name,
-        task=task,
-        opener=opener,
-        reader=reader,
-        columns=columns,
-        stratify=stratify,
-        optional=optional,
-        **body,
-    )
+    body["columns"] = {part: tuple(names) for part, names in body["columns"].items()}
+    body |= {"stratify": tuple(body.get("stratify", ())), "optional": frozenset(body.get("optional", ()))}
+    return Adapter(name=name, task=task, opener=opener, reader=reader, **body)
 
 
 ADAPTERS: Registry[Adapter] = Registry("adapter")
 """Every adapter by name; other packages add theirs under the entry point group `steelyard.adapters`."""
 
-for _name in NAMES:
-    ADAPTERS.register(_name, partial(read_adapter, _name))
+for _file in files(__package__).iterdir():
+    if _file.name.endswith(".yaml"):
+        _name = _file.name.removesuffix(".yaml")
+        ADAPTERS.register(_name, partial(read_adapter, _name))

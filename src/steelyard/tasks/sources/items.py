@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
-from steelyard.core.validation import checked, format_value, parse_map
+from steelyard.core.validation import StrictModel, checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.table import (
@@ -38,9 +38,7 @@ PAIRWISE = ("response_1", "response_2")
 BEST_OF = ("responses",)
 
 
-class Columns(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class Columns(StrictModel):
     request: str | None = Field(default=None, min_length=1)
     """What was asked; without it the request is empty."""
     response: str | None = Field(default=None, min_length=1)
@@ -222,24 +220,24 @@ def items_of(
 
 @dataclass(frozen=True)
 class _ItemRow:
-    _name: str
-    _record: TableRecord
-    _columns: Columns
-    _preparation: Preparation
-    _shown: Sequence[str]
+    table: str
+    record: TableRecord
+    columns: Columns
+    preparation: Preparation
+    shown: Sequence[str]
 
     def item(
         self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None, several: BestOf | None
     ) -> Item:
         name = self._id()
-        transcript = self._transcript(name) if self._columns.messages else None
-        if self._columns.request:
+        transcript = self._transcript(name) if self.columns.messages else None
+        if self.columns.request:
             request = self._long("request")
         else:
             request = "" if transcript is None else transcript.request
-        column = self._columns.label
+        column = self.columns.label
         authors = [self._cell(part.replace("response", "author")) for part in responses]
-        stratum = None if stratify is None else self._record.values.get(stratify)
+        stratum = None if stratify is None else self.record.values.get(stratify)
         return Item(
             id=name,
             request=request,
@@ -263,50 +261,50 @@ class _ItemRow:
 
     @property
     def _where(self) -> str:
-        return f"{self._name}, {self._record.where}"
+        return f"{self.table}, {self.record.where}"
 
     def _cell(self, part: str) -> Any:
-        column = getattr(self._columns, part)
-        return None if column is None else self._record.values.get(column)
+        column = getattr(self.columns, part)
+        return None if column is None else self.record.values.get(column)
 
     def _id(self) -> str:
-        if self._columns.id is None:
-            return str(self._record.number)
+        if self.columns.id is None:
+            return str(self.record.number)
         cell = self._cell("id")
         if is_missing(cell):
             raise DataError(
-                f"{self._where}: column {self._columns.id!r} is empty, expected the id of the row; "
+                f"{self._where}: column {self.columns.id!r} is empty, expected the id of the row; "
                 "fill it, or leave id out and rows are numbered."
             )
         return plain_text(cell)
 
     def _transcript(self, name: str) -> Transcript:
         """Messages of a row; what its other columns say in one word or number is its metadata."""
-        cell, column = self._cell("messages"), self._columns.messages
+        cell, column = self._cell("messages"), self.columns.messages
         if is_missing(cell):
             raise DataError(
                 f"{self._where}: column {column!r} holds no messages, expected a list of chat messages; fill "
                 "it, or leave the row out with where."
             )
         if not isinstance(cell, Transcript):
-            mapped = {column for _, column in self._columns.used()}
+            mapped = {column for _, column in self.columns.used()}
             others = {
                 column: value
-                for column, value in self._record.values.items()
+                for column, value in self.record.values.items()
                 if column not in mapped and isinstance(value, (str, int, float, bool))
             }
             turns = turns_of(cell, f"{self._where}, column {column!r}")
             cell = Transcript(name, turns, metadata=json_value(others))
-        return self._preparation.prepared(cell, self._where)
+        return self.preparation.prepared(cell, self._where)
 
     def _several(self, scale: BestOf) -> tuple[str, ...]:
         """The responses of a row, of a column each or of one that holds a list.
 
         All are different: a judge that names one of two equal texts names both.
         """
-        columns = self._columns.responses
+        columns = self.columns.responses
         if isinstance(columns, list):
-            cells = [(column, self._record.values.get(column)) for column in columns]
+            cells = [(column, self.record.values.get(column)) for column in columns]
         else:
             listed = list_of(self._cell("responses"))
             if listed is None or len(listed) != scale.responses:
@@ -326,7 +324,7 @@ class _ItemRow:
         return texts
 
     def _long(self, part: str) -> str:
-        return self._text(part, getattr(self._columns, part), self._cell(part))
+        return self._text(part, getattr(self.columns, part), self._cell(part))
 
     def _text(self, part: str, column: str, cell: Any) -> str:
         """An empty text is a text; null is a row that lost its text."""
@@ -343,9 +341,9 @@ class _ItemRow:
     def _metadata(self) -> str | None:
         """The mapped object, and the columns that prompts show; an empty cell is an empty text."""
         own = self._optional("metadata", self._object)
-        if not self._shown:
+        if not self.shown:
             return own
-        cells = ((column, self._record.values.get(column)) for column in self._shown)
+        cells = ((column, self.record.values.get(column)) for column in self.shown)
         row = {column: "" if is_missing(cell) else self._text_or_json(cell) for column, cell in cells}
         return canonical_json({**json.loads(own or "{}"), **row})
 
@@ -357,7 +355,7 @@ class _ItemRow:
             found = None
         if not isinstance(found, dict):
             raise DataError(
-                f"{self._where}: column {self._columns.metadata!r} holds {format_value(text)}, expected a "
+                f"{self._where}: column {self.columns.metadata!r} holds {format_value(text)}, expected a "
                 "JSON object; correct it, or leave metadata out."
             )
         return canonical_json(found)

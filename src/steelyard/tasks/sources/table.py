@@ -11,11 +11,11 @@ from itertools import islice
 from shlex import quote
 from typing import Annotated, Any, TypeAlias, TypeVar, overload
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from steelyard.core.rng import seed_for
 from steelyard.core.text import pluralize
-from steelyard.core.validation import Expected
+from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.scale import Pairwise, Scale, with_usual_words
 
@@ -346,9 +346,7 @@ def _join_key(table: Table, record: TableRecord, key: str) -> str:
     return plain_text(cell)
 
 
-class PerStratum(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class PerStratum(StrictModel):
     per_stratum: int = Field(ge=1)
 
 
