@@ -37,6 +37,7 @@ from steelyard.verdicts.vote import (
     both_orders,
     of_repeats,
     plurality,
+    shared,
 )
 
 SIZES = (3, 5)
@@ -254,7 +255,7 @@ def _mitigated_figures(
     seed: int,
 ) -> list[MitigatedFigure]:
     """Every figure for which the remedy has verdicts on most units; those of one kind alone would mislead."""
-    figures = []
+    figures, calls = [], shared(base, spread)
     for figure, before in measured.items():
         rows = figure.columns(after)
         if figure.units(rows) > MOST * figure.units(figure.columns(base)):
@@ -262,7 +263,7 @@ def _mitigated_figures(
             estimate = figure.estimate(
                 context, count_mirrored_once(rows, figure) if remedy.symmetric else rows
             )
-            figures.append(MitigatedFigure(estimate, change(figure, base, spread, before)))
+            figures.append(MitigatedFigure(estimate, change(figure, base, calls, before)))
     return figures
 
 
@@ -308,9 +309,9 @@ def jury_remedies(
 
 
 def _jury_figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[MitigatedFigure]:
-    figures = []
+    figures, calls = [], shared(before, voted)
     for figure in target_figures(voted):
         context = _context(judge, figure.probe, figure.group, JURY, seed)
         alone, together = (figure.estimate(context, figure.columns(seen)) for seen in (before, voted))
-        figures.append(MitigatedFigure(together, change(figure, before, voted, alone)))
+        figures.append(MitigatedFigure(together, change(figure, before, calls, alone)))
     return figures + _merit_figures(judge, voted, {}, seed, JURY) if figures else []
