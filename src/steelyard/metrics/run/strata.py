@@ -129,9 +129,7 @@ def _means(points: Floats, calls: Ints, deals: Ints) -> Floats:
 
 def _dealt_sums(deals: Ints, parts: int, *columns: Floats | Ints) -> list[Floats]:
     """Each column summed within every part of each deal (deals × parts)."""
-    place, count = (deals + parts * np.arange(len(deals))[:, None]).ravel(), len(deals)
-    sums = (np.bincount(place, np.tile(each, count), count * parts) for each in columns)
-    return [each.reshape(count, parts).astype(np.float64) for each in sums]
+    return [np.array([np.bincount(deal, each, parts) for deal in deals]) for each in columns]
 
 
 STRATUM_GAP = Metric(
