@@ -87,7 +87,7 @@ def test_limits_hold_what_was_planted(surface: float) -> None:
 def test_the_peak_of_the_first_calls_leads_to_that_of_all() -> None:
     rows = rows_of(simulate(PLANTED, 3, SMALL, REPEATS))
     patterns = patterns_of(rows)
-    starts = starts_of(rows)
+    starts = starts_of(rows, patterns)
     assert len(starts) < len(STARTS)
     near, far = best_fit(patterns, starts), peak()
     assert near.value[0] == pytest.approx(far.value[0], abs=1e-6)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +78,45 @@ def test_the_test_of_the_lowest_stratum_is_the_count_of_deals() -> None:
     and one more is as bad for the other."""
     pieces = Pieces(np.array([0.0, 0, 0, 1, 1, 1]), np.ones(6), np.array([0, 0, 0, 1, 1, 1]), 2)
     test = pieces.lowest_test(0, 7)
-    assert test.unadjusted_p == pytest.approx(1 / 20, abs=0.015)
-    assert test.adjusted_p == pytest.approx(2 / 20, abs=0.02)
+    assert test.unadjusted_p == pytest.approx(1 / 20, rel=1e-12)
+    assert test.adjusted_p == pytest.approx(2 / 20, rel=1e-12)
+    # With clusters of three kinds deals are drawn: two of three calls right is not all of them.
+    drawn = replace(pieces, right=np.array([0.0, 0, 0, 3, 3, 2]), calls=np.full(6, 3.0)).lowest_test(0, 7)
+    assert drawn.unadjusted_p == pytest.approx(1 / 20, abs=0.015)
+    assert drawn.adjusted_p == pytest.approx(2 / 20, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("right", "calls"),
+    [
+        ((0, 1, 1, 0, 1, 0, 1, 1), (1,) * 8),
+        ((2, 2, 0, 0, 2, 0, 2, 2), (2,) * 8),
+        ((1, 0, 0, 1, 1, 0, 1, 1), (1, 3, 3, 1, 1, 3, 1, 1)),  # who is asked more often is wrong
+        ((1,) * 8, (1,) * 8),
+    ],
+)
+def test_counted_deals_are_those_that_are_dealt_one_by_one(right: tuple[int], calls: tuple[int]) -> None:
+    pieces = Pieces(
+        np.array(right, dtype=float), np.array(calls, dtype=float), np.array([0, 0, 0, 1, 1, 2, 2, 2]), 4
+    )
+    deals = np.array(list(permutations(pieces.stratum.tolist())))
+    scores = pieces.scores(deals)
+    for lowest in range(3):
+        seen = pieces.scores(pieces.stratum)[lowest] + 1e-12
+        test = pieces.lowest_test(lowest, 7)
+        assert test.unadjusted_p == pytest.approx(np.mean(scores[:, lowest] <= seen), rel=1e-9)
+        assert test.adjusted_p == pytest.approx(np.mean(np.nanmin(scores, axis=1) <= seen), rel=1e-9)
+
+
+def test_where_all_strata_are_alike_one_call_to_an_item_errs_in_one_of_twenty_at_most() -> None:
+    chance, runs = np.random.default_rng(3), 600
+    flagged = 0
+    for _ in range(runs):
+        pieces = Pieces((chance.random(120) < 0.8).astype(float), np.ones(120), np.arange(120) % 6, 6)
+        lowest = int(np.argmin(pieces.scores(pieces.stratum)))
+        flagged += pieces.lowest_test(lowest, 7).is_significant
+    # A test of counts is strict; the upper end lies three standard errors above one in twenty.
+    assert 0.01 * runs < flagged < 0.077 * runs
 
 
 def test_repeats_of_an_item_are_dealt_together() -> None:

@@ -283,7 +283,7 @@ def test_twice_the_pairs_on_the_same_clusters_say_no_more():
     model = CueModel.of(ladder, cue)
     patterns = model.patterns
     doubled = replace(patterns, by_cluster=2 * patterns.by_cluster)
-    start = start_of(patterns_of(ladder))
+    start = start_of(ladder, patterns_of(ladder))
     once, twice = fit_worth(model, start), fit_worth(replace(model, patterns=doubled), start)
     assert once.inflation > 1.2
     assert isclose(twice.inflation, 2 * once.inflation, rel_tol=1e-3)

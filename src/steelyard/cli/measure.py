@@ -79,14 +79,16 @@ def measure(options: MeasureOptions) -> None:
     from steelyard.cli.progress import LiveProgress
     from steelyard.commands.measure import measure as run
     from steelyard.providers.provider import model_info
-    from steelyard.runner.batch_runner import judges_without_batches
 
     asked = [one for judge in study.judges for one in judge.leaf_judges]
     if not any(model_info(judge.address).sequential for judge in asked):
         return_large_arrays()  # an embedded model would ask for the same ones again at every call
 
-    for name in judges_without_batches(study.judges) if options.batch else ():
-        warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")
+    if options.batch:
+        from steelyard.runner.batch_runner import judges_without_batches
+
+        for name in judges_without_batches(study.judges):
+            warn(f"judge {name}: its provider has no batch API; its calls are made one by one.")
     limits = options.limits
     print_destinations(options, study, generation)
     with LiveProgress() as progress:

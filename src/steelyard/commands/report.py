@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from steelyard.commands.import_verdicts import ImportFolder
 from steelyard.core.text import pluralize
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.example import FindingExample
@@ -171,6 +170,8 @@ def show(folder: Path, request: ShowRequest) -> list[JudgeExamples]:
 
 @contextmanager
 def open_calls(folder: Path) -> Iterator[RunCalls]:
+    from steelyard.commands.import_verdicts import ImportFolder
+
     run, imported = RunFolder(folder), ImportFolder.at(folder)
     if imported is not None:
         yield RunCalls.of_import(*imported.read_observations())

@@ -21,7 +21,7 @@ Checked = TypeVar("Checked", bound=BaseModel)
 class StrictModel(BaseModel):
     """What people write, as it stands there: no other keys, no conversion of one type into another."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 _EXPECTED = {

@@ -27,7 +27,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from steelyard.core.arrays import distinct
+from steelyard.core.arrays import distinct, weak_cache
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, calls_total
 from steelyard.metrics.metric import LABELLED, LARGE, LARGE_STEPS, Limit, Metric
@@ -103,11 +103,9 @@ def merit_estimates(
     estimates: list[Estimate] = []
     for protocol in observations.protocols_seen:
         rows = observations.filter(protocol=protocol)
-        others = {name: seen.filter(protocol="base") for name, seen in baselines.items()}
         if len(steps := rows.filter(LADDER)):
             context = EstimateContext.for_protocol(judge, LADDER, protocol, seed)
-            rivals = {name: collect(seen.filter(LADDER)) for name, seen in others.items()}
-            estimates += _ladder_merit(context, collect(steps), rivals, alpha)
+            estimates += _ladder_merit(context, collect(steps), baselines, alpha)
         if len(natural := rows.filter(NATURAL_PROBE, labelled=True)):
             context = EstimateContext.for_protocol(judge, NATURAL_PROBE, protocol, seed)
             estimates += _natural_merit(context, collect(natural), natural.shown.longer_by_name, alpha)
@@ -158,7 +156,7 @@ def _together(tests: list[Estimate], without_losses: list[Estimate]) -> Iterator
 
 
 def _ladder_merit(
-    context: EstimateContext, pairs: Pairs, baselines: Mapping[str, Pairs], alpha: float
+    context: EstimateContext, pairs: Pairs, baselines: Mapping[str, Observations], alpha: float
 ) -> Iterator[Estimate]:
     pairs = pairs.where(pairs.delta > 0)
     all_steps = Choices.of(pairs, alpha)
@@ -182,13 +180,20 @@ def _ladder_merit(
         own = tests(all_steps, others, areas=OTHERS)
         complete = tests(all_steps.without_losses, others.without_losses, areas=OTHERS)
     if CLEAR in (_status(own), _status(complete)):
-        gains = (gain_over(context, name, pairs, other, alpha) for name, other in baselines.items())
+        rivals = ((name, _ladder_pairs(seen)) for name, seen in baselines.items())
+        gains = (gain_over(context, name, pairs, other, alpha) for name, other in rivals)
         # A baseline that was shown none of these pairs says nothing of them.
         known = (gain for gain in gains if gain.value is not None)
         lacking = [gain for gain in known if merit_test_status(gain) != CLEAR][:1]
         own, complete = own + lacking, complete + lacking
     yield from _together(own, complete)
     yield from areas
+
+
+@weak_cache
+def _ladder_pairs(baseline: Observations) -> Pairs:
+    """The baseline's pairs of the ladder: every protocol and remedy of a judge is held against the same."""
+    return collect(baseline.filter(LADDER, "base"))
 
 
 def _natural_merit(

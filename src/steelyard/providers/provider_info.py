@@ -87,7 +87,12 @@ class Options(BaseModel):
     """
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False, frozen=True, hide_input_in_errors=True
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        frozen=True,
+        hide_input_in_errors=True,
+        defer_build=True,
     )
 
     owner: ClassVar[str] = ""

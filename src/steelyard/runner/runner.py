@@ -16,7 +16,6 @@ from typing import Any, Self
 from steelyard.core.arrays import chosen_rows
 from steelyard.errors import CallError, UsageError
 from steelyard.providers.provider import Provider, connect, model_info
-from steelyard.runner.batch_runner import BatchJudgeRun
 from steelyard.runner.judge_run import JudgeQueue, JudgeRun
 from steelyard.runner.limits import RunLimits, retry
 from steelyard.runner.record import RunRecord, StoredReplies
@@ -72,19 +71,23 @@ class Runner:
             lane = judge.provider if model_info(judge.address).sequential else f"judge {judge.name}"
             if not judge.baseline:
                 self.control.progress.begin(judge.name, len(queue.trials), answered)
-            run_class = BatchJudgeRun if self._uses_batches(judge) else JudgeRun
-            lanes.setdefault(lane, []).append(run_class(self.control, queue, stored))
+            lanes.setdefault(lane, []).append(self._run_class(judge)(self.control, queue, stored))
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
                 group.create_task(_run_in_turn(runs))
         self.session.dollars = self.control.budget.spent
         return self.session
 
-    def _uses_batches(self, judge: Judge) -> bool:
-        """Calls are to be submitted in batches, or were: what is paid for must not be called again."""
+    def _run_class(self, judge: Judge) -> type[JudgeRun]:
+        """By batches where calls are to be submitted, or were: what is paid for must not be called again."""
         info, stored = model_info(judge.address), self.store.batches(judge.name)
         waiting = not info.free and any(row.state != SETTLED for row in stored)
-        return info.batch and (self.control.limits.batch or waiting)
+        if not (info.batch and (self.control.limits.batch or waiting)):
+            return JudgeRun
+        # Imported here: most runs need neither batches nor the HTTP below them.
+        from steelyard.runner.batch_runner import BatchJudgeRun
+
+        return BatchJudgeRun
 
 
 async def _run_in_turn(runs: Iterable[JudgeRun]) -> None:

@@ -229,7 +229,8 @@ class Trial:
             return self.question.unseeded_prompt_hash
         if self.judge.composition is not None:
             return content_hash(sorted({call.unseeded_prompt_hash for call in self.calls}))
-        return self.rendered.hash(self.judge.decoding.canonical)
+        stated = self.judge.decoding
+        return self.prompt_hash if self.decoding is stated else self.rendered.hash(stated.canonical)
 
     @_Lazy
     def key(self) -> str:

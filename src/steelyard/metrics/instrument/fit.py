@@ -131,11 +131,13 @@ def best_fit(patterns: Patterns, starts: Floats = STARTS) -> Fits:
     return fits.take(np.array([top]))
 
 
-def starts_of(rows: Rows) -> Floats:
+def starts_of(rows: Rows, patterns: Patterns) -> Floats:
     """Where fits to these rows start: with many calls to a pair, at the peaks for the first few of them.
 
     No step gains more than one for each pair, so that with many calls the peak is hundreds of steps away.
     """
+    if patterns.calls <= FEW_CALLS:
+        return STARTS
     few = patterns_of(rows.first(FEW_CALLS // 2))
     peaks = fit(few, np.tile(few.weights, (len(STARTS), 1)), STARTS, gain=1e-3).theta
     return peaks[np.unique(peaks.round(2), axis=0, return_index=True)[1]]

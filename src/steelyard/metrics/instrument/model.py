@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.arrays import Floats, Ints, distinct
-from steelyard.metrics.instrument.fit import LOWEST, STARTS, Fits, best_fit, fit, starts_of
+from steelyard.metrics.instrument.fit import LOWEST, Fits, best_fit, fit, starts_of
 from steelyard.metrics.instrument.likelihood import (
-    FEW_CALLS,
     NAMES,
     Patterns,
     Rows,
@@ -194,7 +193,7 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
     if len(distinct(rows.pair[complete])) < FITTED_FROM or equal.all() or not equal.any():
         return None
     patterns = patterns_of(rows)
-    best = best_fit(patterns, starts_of(rows) if patterns.calls > FEW_CALLS else STARTS)
+    best = best_fit(patterns, starts_of(rows, patterns))
     test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
     clusters = tuple(pairs.clusters[number] for number in distinct(rows.cluster))
     spread = cluster_spread(patterns, best.theta[0])

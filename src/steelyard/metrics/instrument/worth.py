@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Reparameterization, best_fit, fit
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Reparameterization, best_fit, fit, starts_of
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, Rows, pattern_scores, patterns_of
 from steelyard.metrics.instrument.profile import SPREAD_FROM, allowance
 from steelyard.metrics.stats.distributions import normal_probability, t_probability
@@ -315,9 +315,9 @@ class Profile:
         return (low + high) / 2
 
 
-def start_of(ladder: Patterns) -> Floats:
+def start_of(rows: Rows, ladder: Patterns) -> Floats:
     """The parameters of the ladder alone, from which fits with a worth start."""
-    return _SEEING.clip(best_fit(ladder).theta[0])
+    return _SEEING.clip(best_fit(ladder, starts_of(rows, ladder)).theta[0])
 
 
 def fit_worth(model: WorthModel, start: Floats) -> WorthFit:

@@ -136,7 +136,7 @@ class _Ladder:
 
     @cached_property
     def start(self) -> Floats:
-        return start_of(self.patterns)
+        return start_of(self.rows, self.patterns)
 
     @cached_property
     def obstacle(self) -> Reason | None:

@@ -231,14 +231,14 @@ def _mitigated_figures(
     seed: int,
 ) -> list[MitigatedFigure]:
     """Every figure for which the remedy has verdicts on most units; those of one kind alone would mislead."""
-    figures = []
+    figures, calls = [], vote.shared(base, spread)
     for figure, before in measured.items():
         rows = figure.columns(after)
         if figure.units(rows) > MOST * figure.units(figure.columns(base)):
             context = _context(judge, figure.probe, figure.group, remedy.id, seed)
             rows = targets.count_mirrored_once(rows, figure) if remedy.symmetric else rows
             estimate = figure.estimate(context, rows)
-            figures.append(MitigatedFigure(estimate, targets.change(figure, base, spread, before)))
+            figures.append(MitigatedFigure(estimate, targets.change(figure, base, calls, before)))
     return figures
 
 
@@ -281,9 +281,9 @@ def jury_remedies(
 
 
 def _jury_figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[MitigatedFigure]:
-    figures = []
+    figures, calls = [], vote.shared(before, voted)
     for figure in target_figures(voted):
         context = _context(judge, figure.probe, figure.group, JURY, seed)
         alone, together = (figure.estimate(context, figure.columns(seen)) for seen in (before, voted))
-        figures.append(MitigatedFigure(together, targets.change(figure, before, voted, alone)))
+        figures.append(MitigatedFigure(together, targets.change(figure, before, calls, alone)))
     return figures + _merit_figures(judge, voted, {}, seed, JURY) if figures else []

@@ -28,7 +28,6 @@ from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Ends, clipped, score
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.vote import shared
 
 HALF_TIES = Metric(
     "accuracy_half_ties",
@@ -235,13 +234,15 @@ class Change:
     uncured_interval: Interval | None = None
 
 
-def change(figure: TargetFigure, before: Observations, after: Observations, measured: Estimate) -> Change:
-    """The paired difference; `after` has a verdict for each call that went into it.
+def change(
+    figure: TargetFigure, before: Observations, calls: tuple[Observations, Observations], measured: Estimate
+) -> Change:
+    """The paired difference between the same `calls` before and after, each with a verdict.
 
     `measured` is the figure of `before`, whose interval holds where the calls are the same.
     """
     shown = figure.columns(before)
-    first, second = (figure.calls(figure.columns(seen)) for seen in shared(before, after))
+    first, second = (figure.calls(figure.columns(seen)) for seen in calls)
     both = first.counts & second.counts
     if not both.any():
         return Change(None, None, None, note=NO_SHARED)

@@ -2,6 +2,7 @@
 
 The lowest of several strata is low by being chosen. Whether it is lower than the others is asked of a
 permutation: strata are dealt anew to the clusters, and the lowest of each deal held against the lowest seen.
+Where clusters are of two kinds, as items with one call each are, right or wrong, all deals are counted.
 
 With five tasks to an area no interval that is corrected for their number lies below one half, so that areas
 of the catalogue are dealt anew as well; one that differs is taken out, and the next is tested among the
@@ -33,6 +34,7 @@ from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
+from steelyard.metrics.stats.dealing import chance_of_any
 from steelyard.metrics.stats.intervals import ALPHA, Span, difference
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, ORIGINAL, ROTATION
 from steelyard.verdicts.call_answers import CallAnswers
@@ -127,9 +129,7 @@ def _means(points: Floats, calls: Ints, deals: Ints) -> Floats:
 
 def _dealt_sums(deals: Ints, parts: int, *columns: Floats | Ints) -> list[Floats]:
     """Each column summed within every part of each deal (deals × parts)."""
-    place, count = (deals + parts * np.arange(len(deals))[:, None]).ravel(), len(deals)
-    sums = (np.bincount(place, np.tile(each, count), count * parts) for each in columns)
-    return [each.reshape(count, parts).astype(np.float64) for each in sums]
+    return [np.array([np.bincount(deal, each, parts) for deal in deals]) for each in columns]
 
 
 STRATUM_GAP = Metric(
@@ -235,7 +235,10 @@ class Pieces:
         `stratum` may hold many deals, one a row.
         """
         sums = _dealt_sums(np.atleast_2d(stratum), self.strata, self.right, self.calls)
-        right, calls = (each.reshape(*stratum.shape[:-1], self.strata) for each in sums)
+        return self._scores(*(each.reshape(*stratum.shape[:-1], self.strata) for each in sums))
+
+    def _scores(self, right: Floats, calls: Floats) -> Floats:
+        """The same of strata with so many right calls among so many."""
         others, rest = self.right.sum() - right, self.calls.sum() - calls
         with np.errstate(divide="ignore", invalid="ignore"):
             # The share of all calls is the same in every deal, and so is the variance of one call.
@@ -243,8 +246,14 @@ class Pieces:
         return scores
 
     def lowest_test(self, lowest: int, seed: int) -> AdjustedTest:
-        """One-sided test of this stratum alone, adjusted by the lowest of all strata in each deal."""
+        """One-sided test of this stratum alone, adjusted by the lowest of all strata in each deal.
+
+        All deals are counted where clusters are of one or two kinds; else some are drawn.
+        """
         seen = self.scores(self.stratum)[lowest] + 1e-12
+        _, kind = numbered((self.right * (self.calls.max() + 1) + self.calls).astype(np.int64))
+        if kind.max() < 2:
+            return self._counted(lowest, seen, kind)
         chance = np.random.default_rng(seed)
         deals = max(199, min(DEALS, EFFORT // max(1, len(self.calls))))
         alone = together = 1
@@ -254,3 +263,17 @@ class Pieces:
             alone += int(np.count_nonzero(scores[:, lowest] <= seen))
             together += int(np.count_nonzero(np.nanmin(scores, axis=1) <= seen))
         return AdjustedTest(alone / (deals + 1), together / (deals + 1), self.strata, PERMUTATION)
+
+    def _counted(self, lowest: int, seen: float, kind: Ints) -> AdjustedTest:
+        """The test over all deals: what a stratum scores depends on its clusters of one kind alone."""
+        one, other = kind.argmin(), kind.argmax()
+        sizes = np.bincount(self.stratum, minlength=self.strata)
+        as_low = []
+        for size in sizes.tolist():
+            ones = np.arange(size + 1)
+            sums = (ones * each[one] + (size - ones) * each[other] for each in (self.right, self.calls))
+            as_low.append(self._scores(*sums) <= seen)
+        others = np.zeros(len(kind) - sizes[lowest] + 1, dtype=np.bool_)
+        marked = int(np.count_nonzero(kind == 0))
+        alone, together = (chance_of_any(parts, marked) for parts in ([as_low[lowest], others], as_low))
+        return AdjustedTest(alone, together, self.strata, PERMUTATION)
