@@ -134,7 +134,7 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     return result
 
 
-def call_key(protocol: str, key: Key) -> Key:
+def call_unit(protocol: str, key: Key) -> Key:
     """The unit among all calls of a judge, whatever the protocol."""
     name, order, replicate = key
     return name, f"{protocol} {order}", replicate
@@ -203,7 +203,7 @@ def _confidences(observations: Observations, identity: Identity) -> Iterator[Ent
 
 def _key(observation: Observation, identity: Identity) -> Key:
     shown = identity(observation.stimulus), observation.order, observation.replicate
-    return call_key(observation.protocol, shown)
+    return call_unit(observation.protocol, shown)
 
 
 UNSURE = "unsure"
@@ -260,7 +260,7 @@ class Units:
         absent = other.events.keys() - mine.keys()
         # Of a judge that never says how sure it is there are no such units.
         unsure = self.needs_confidence and not mine
-        seen = sum(call_key(self.protocol, key) in self.calls for key in absent)
+        seen = sum(call_unit(self.protocol, key) in self.calls for key in absent)
         lost = [mine[key].loss for key in shared]
         return Dropped(
             not_shown=len(absent) - seen,
