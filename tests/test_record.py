@@ -13,9 +13,9 @@ import pytest
 
 from record.diff import summary
 from record.folders import FOLDERS
-from record.render import forms
+from record.render import WIDE, forms
 from record.reports import REPORTS, printed
-from record.write import WIDE, recorded_forms, report_file, write_folder
+from record.write import recorded_forms, report_file, write_folder
 
 WORDS = "unfit|usable with care|no fault found[^|]*?|too little data"
 STATES = {

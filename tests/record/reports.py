@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commands import run_command
-from record.render import normalised, page_text
+from record.render import WIDE, normalised, page_text
 from steelyard import __version__
 from test_decide import RULE
 from test_estimate_command import RANDOM, write_support
@@ -18,8 +18,6 @@ from test_people import TOLD, write, write_categories
 from test_trust_command import CASCADE, FIT, audited, trust_of, write_verdicts
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-WIDE = 400
-"""Columns in which no line is broken."""
 VOTES = (
     *("leaderboard", "votes.csv", "--judge", "verdict"),
     *("--columns", "item=id,system_a=model_a,system_b=model_b"),
@@ -51,6 +49,13 @@ def _audited(error: float) -> Callable[[Path], None]:
         audited(folder / "audited.csv", trust_of(folder), error)
 
     return prepare
+
+
+def _of_every_kind(folder: Path) -> None:
+    """A verdict that is accepted, one that is to be asked for, and three that go to people."""
+    _audited(0)(folder)
+    rows = ("a,unreadable,0.99", "b,1,", "c,1,0.99", "d,,0.99", "e,0,0.1")
+    (folder / "fresh.csv").write_text("\n".join(["item,verdict,confidence", *rows]) + "\n")
 
 
 def _votes(folder: Path) -> None:
@@ -97,7 +102,7 @@ REPORTS = {
         _verdicts(2000, 1200),
     ),
     "trust-fit-refused": Report(FIT, _verdicts(40, 40), code=4),
-    "trust-apply": Report(("trust", "apply", "trust.json", "verdicts.csv", "--out", "d.csv"), _audited(0)),
+    "trust-apply": Report(("trust", "apply", "trust.json", "fresh.csv"), _of_every_kind),
     "trust-check": Report(CHECK, _audited(0.05)),
     "trust-check-broken": Report(CHECK, _audited(0.2), code=3),
     "estimate": Report(("estimate", "r.csv", *RANDOM), write_support),
@@ -138,7 +143,6 @@ def printed(name: str, folder: Path) -> str:
     report = REPORTS[name]
     report.prepare(folder)
     done = run_command(folder, *report.words, code=report.code, COLUMNS=f"{WIDE}", NO_COLOR="1")
-    text = (
-        page_text((folder / report.file).read_text(encoding="utf-8")) if report.file else done.out + done.err
-    )
+    page = (folder / report.file).read_text(encoding="utf-8") if report.file else ""
+    text = page_text(page) if page else done.out + done.err
     return normalised(text.replace(__version__, "VERSION"), folder / "run0")

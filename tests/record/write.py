@@ -14,15 +14,13 @@ from tempfile import TemporaryDirectory
 from calibration.words import sheet_of, verdicts_only
 from calibration.worlds import KINDS, World
 from record.folders import FOLDERS, make
-from record.render import forms, screens
+from record.render import WIDE, forms, screens
 from record.reports import REPORTS, printed
 
 SEED = 0
 SCREENS = Path(__file__).with_name("screens")
 """First screens of every folder, all forms of some, and every report, as they were looked at."""
 IN_ALL_FORMS = ("natural-longer-preferred", "rows-strata", "judges-five-pairs")
-WIDE = 400
-"""Columns in which no line of a screen is broken."""
 VERDICTS = {f"verdicts-{kind}": kind for kind in KINDS}
 
 
