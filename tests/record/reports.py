@@ -62,6 +62,15 @@ def _votes(folder: Path) -> None:
     shutil.copy(EXAMPLES / "votes.csv", folder)
 
 
+def _ranked(*systems: str) -> Callable[[Path], None]:
+    return lambda folder: write_scores(folder, systems, 60)
+
+
+def _all_ties(folder: Path) -> None:
+    rows = "".join(f"{n},{'pqr'[n % 3]},{'pqr'[(n + 1) % 3]},tie\n" for n in range(60))
+    (folder / "r.csv").write_text("item,system_a,system_b,j\n" + rows)
+
+
 def _scored(*commands: tuple[object, ...]) -> Callable[[Path], None]:
     """Scores of 200 texts, and commands on them; sheets are filled in once they are drawn."""
 
@@ -115,12 +124,11 @@ REPORTS = {
         (*VOTES, "--people", "human", "--design", "random", "--html", "page.html"), _votes, file="page.html"
     ),
     "leaderboard-not-drawn": Report(VOTES, _votes),
-    "leaderboard-alone": Report(
-        RANKED[:4], lambda folder: write_scores(folder, ("gpt-4", "claude-2", "mine"), 60)
-    ),
-    "leaderboard-own-family": Report(
-        RANKED, lambda folder: write_scores(folder, ("gpt-4", "claude-2", "mine"), 60)
-    ),
+    "leaderboard-alone": Report(RANKED[:4], _ranked("gpt-4", "claude-2", "mine")),
+    "leaderboard-own-family": Report(RANKED, _ranked("gpt-4", "claude-2", "mine")),
+    "leaderboard-told-apart": Report((*RANKED, "--separate", "q", "p"), _ranked("p", "q", "r")),
+    "leaderboard-separate": Report((*RANKED, "--separate", "q", "r"), _ranked("p", "q", "r")),
+    "leaderboard-ties": Report(("leaderboard", "r.csv", "--judge", "j"), _all_ties),
     "people": Report(TOLD, lambda folder: write(folder, 0.95)),
     "people-below": Report(TOLD, lambda folder: write(folder, 0.5)),
     "people-categories": Report(TOLD, lambda folder: write_categories(folder, j="As an AI model I")),
