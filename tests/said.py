@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.clause import Clause, say
+from steelyard.datasheet.clause import Clause, ClauseFigure, Phrase, say
 from steelyard.datasheet.conclusion import Fact
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.questions.causes import Cause
@@ -33,6 +33,10 @@ def answered(name: str, figures: JudgeEstimates, protocol: str = "base") -> tupl
     return (found[0].status, text(found[0].clause.whole)) if found else None
 
 
-def short(name: str, figures: JudgeEstimates) -> str:
-    """The clause with its main figures."""
-    return text(question(name).decisions(figures)[0].clause.short)
+def clause(name: str, figures: JudgeEstimates) -> Clause:
+    """What the first answer to a question says."""
+    return question(name).decisions(figures)[0].clause
+
+
+def figures_in(phrase: Phrase) -> list[ClauseFigure]:
+    return [part for part in phrase if isinstance(part, ClauseFigure)]

@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 
 from scores import call
-from steelyard.metrics.comparison.against_baselines import best_baseline_name, gain_estimates
+from steelyard.metrics.comparison.against_baselines import NO_VERDICT, best_baseline_name, gain_estimates
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import MISSING_DECIDE
+from steelyard.metrics.scores.shares import NO_LABELS
 from steelyard.stimuli.original import natural_pair
 from steelyard.tasks.task import Item
 from steelyard.trials.presentation import Usage
@@ -95,7 +97,7 @@ def test_lost_calls_could_have_gone_either_way() -> None:
     assert not found.missing_decides
     many = gain(judged([1] * 20 + ["failed"] * 13 + [0] * 7 + ["failed"] * 20))
     assert many.missing_decides
-    assert (many.status, "the missing verdicts decide" in (many.note or "")) == ("inconclusive", True)
+    assert (many.status, MISSING_DECIDE in (many.note or "")) == ("inconclusive", True)
 
 
 def test_scores_are_held_by_their_distance() -> None:
@@ -108,9 +110,9 @@ def test_scores_are_held_by_their_distance() -> None:
 
 def test_without_labels_or_verdicts_there_is_no_number() -> None:
     unlabelled = [call(f"i{n}", 1) for n in range(5)]
-    assert (gain(unlabelled).value, gain(unlabelled).note) == (None, "no item has a reference label")
+    assert (gain(unlabelled).value, gain(unlabelled).note) == (None, NO_LABELS)
     failed = judged(["failed"] * 60)
-    assert (gain(failed).value, gain(failed).note) == (None, "no call on a labelled item ended in a verdict")
+    assert (gain(failed).value, gain(failed).note) == (None, NO_VERDICT)
 
 
 def compared(answers: Sequence[str], better: Sequence[str]) -> list[Observation]:

@@ -28,6 +28,7 @@ from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.remedies.jury_selection import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.shares import NO_LABELS
 from steelyard.providers.planted.planted_judges import Planted
 from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.study.planner import make_plan
@@ -188,7 +189,7 @@ def test_without_runs_or_labels_there_is_no_figure() -> None:
     figures = run_estimates("j", Observations.of([run_call("a", 1, None, 0)]), 7)
     assert [e.value for e in figures] == [None, None, None]
     assert {e.note for e in figures} == {
-        "no item has a reference label",
+        NO_LABELS,
         "no labelled run should fail",
         "no labelled run should pass",
     }

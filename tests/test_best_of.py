@@ -28,6 +28,7 @@ from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.scores.best_of import SLOT_PREFERENCE, best_of_estimates
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.shares import NO_LABELS
 from steelyard.stimuli.original import response_in_slot, rotations
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
@@ -124,7 +125,7 @@ def test_an_abstention_settles_a_set_with_a_lost_call() -> None:
 def test_without_labels_choices_are_compared_with_each_other_alone() -> None:
     found = figures(calls(item("a", None), (2, 1, 3)), calls(item("b", None), (1, 3, 2)))
     assert find(found, "accuracy").value is find(found, "kappa").value is None
-    assert find(found, "rotation_vote_accuracy").note == "no item has a reference label"
+    assert find(found, "rotation_vote_accuracy").note == NO_LABELS
     assert counts(found, "rotation_consistency") == (2, 2)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import steelyard
 from steelyard.metrics.comparison.comparison import Comparison, adjust_comparisons, with_word
-from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
+from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MISSING_DECIDE
 from steelyard.stimuli.stimulus import Lineage, Prefers, Stimulus
 from steelyard.verdicts.observations import Observation
 from test_comparison import answers, compared, equal, graded, row, stimulus
@@ -131,7 +131,7 @@ def test_a_difference_that_missing_verdicts_could_undo_is_not_shown() -> None:
     # 20 of 60 pairs may all be lost: .3 · 40/60 less 20/60; or keep what A has.
     assert lost.bounds == pytest.approx((0.3 * 40 / 60 - 20 / 60, 0.3 * 40 / 60))
     assert lost.status == INCONCLUSIVE
-    assert "the missing verdicts decide" in (lost.note or "")
+    assert MISSING_DECIDE in (lost.note or "")
     there = row(compared(whole, calls(["12"] * 60)), "merit")
     assert there.status == FLAGGED
     assert there.bounds == pytest.approx((there.difference, there.difference))

@@ -14,7 +14,8 @@ from rich.console import Console
 
 from example_datasheet import FAILING, example, rate, renamed
 from planted_faults import verdicts_on
-from said import decision
+from said import decision, figures_in
+from steelyard.datasheet.clause import figure
 from steelyard.datasheet.conclude import REASONS_OF_NO_MERIT, concluded, conclusions_of
 from steelyard.datasheet.conclusion import (
     CARE,
@@ -30,10 +31,10 @@ from steelyard.datasheet.conclusion import (
 )
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import JudgeEntry
-from steelyard.datasheet.questions.causes import GUIDE, Cause
+from steelyard.datasheet.questions.causes import GUIDE, Advice, Cause
 from steelyard.datasheet.questions.questions import FAULTS, QUESTIONS, decisions_of
 from steelyard.datasheet.render import html, markdown, terminal
-from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword
+from steelyard.datasheet.render.clauses import conclusion_text, fact_text, is_settled
 from steelyard.datasheet.render.data_files import NotebookSheet, dumps
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
@@ -88,7 +89,7 @@ def told(judge: str = "J") -> Datasheet:
 def test_a_flag_with_a_remedy_is_usable_with_care() -> None:
     verdict = judged({"Position": "flagged", "Sensitivity": "clear"})
     assert (verdict.word, titles(verdict)) == (CARE, ["Position"])
-    assert verdict.advice.value == "Ask in both orders and count a disagreement as a tie."
+    assert verdict.advice is Advice.BOTH_ORDERS
     assert verdict.facts[0].cause.guide == "docs/guides/fix-a-judge.md#position"
 
 
@@ -120,8 +121,8 @@ def test_no_merit_is_unfit_whatever_else_is_flagged_and_names_one_cause() -> Non
     assert (first.word, titles(first)) == (UNFIT, ["Position", "Merit"])
     longest = judged({"Merit": "flagged", "Length": "flagged", "Position": "flagged"})
     assert titles(longest) == ["Length", "Merit"]
-    for verdict in (coin, first, longest):
-        assert verdict.advice.value.startswith("Do not use it")
+    advice = [verdict.advice for verdict in (coin, first, longest)]
+    assert advice == [Advice.USELESS, Advice.BY_SLOT, Advice.BY_LENGTH]
 
 
 def test_undecided_merit_is_too_little_data_whatever_is_flagged() -> None:
@@ -143,9 +144,8 @@ def test_a_judge_that_asks_several_times_is_not_told_to_do_so() -> None:
         findings=(decision("J", "Merit", "clear"), decision("J", "Repeatability", "flagged")),
     )  # fmt: skip
     (verdict,) = conclusions_of(sheet, Faults())
-    assert verdict.advice.value == "Set the temperature to 0, or take a stronger model."
-    plain = judged({"Repeatability": "flagged"})
-    assert plain.advice.value == "Set the temperature to 0, or take the majority or the mean of three calls."
+    assert verdict.advice is Advice.COLDER_OR_STRONGER
+    assert judged({"Repeatability": "flagged"}).advice is Advice.STEADY
 
 
 def test_biased_comes_before_imprecise() -> None:
@@ -161,22 +161,21 @@ def test_three_facts_at_most() -> None:
 
 def test_pairs_in_one_order_leave_a_slot_preference_open() -> None:
     verdict = judged({"Sensitivity": "clear", "Natural pairs": "undefined"})
-    assert (verdict.word, verdict.advice.value) == (NO_FAULT, "What is undecided may still hide a fault.")
-    assert fact_text(verdict.facts[-1]).startswith("these data cannot show whether it favours a slot: ")
+    assert (verdict.word, verdict.advice) == (NO_FAULT, Advice.STILL_OPEN)
+    open_ = verdict.facts[-1].decision
+    assert open_ is not None
+    assert (open_.title, open_.status) == ("Natural pairs", "undefined")
 
 
 def test_nothing_flagged_and_right_is_no_fault_so_far() -> None:
     verdict = judged({"Sensitivity": "clear", "Position": "inconclusive", "Failures": "clear"})
     assert verdict.word == NO_FAULT
-    assert headword(verdict) == "no fault found so far; 1 question undecided"
-    assert [fact_text(fact) for fact in verdict.facts] == [
-        "about Merit",
-        "about Sensitivity",
-        "too few data to decide: leans to slot 1",
-    ]
-    assert verdict.advice.value == "What is undecided may still hide a fault."
+    assert titles(verdict) == ["Merit", "Sensitivity", "Undecided"]
+    assert [decision.title for decision in verdict.undecided] == ["Position"]
+    assert (is_settled(verdict), verdict.advice) == (False, Advice.STILL_OPEN)
     settled = judged({"Sensitivity": "clear", "Failures": "clear"})
-    assert (headword(settled), settled.advice.value) == (NO_FAULT, "Nothing has to be changed.")
+    assert (settled.word, settled.undecided) == (NO_FAULT, ())
+    assert (is_settled(settled), settled.advice) == (True, Advice.NOTHING_OPEN)
 
 
 @pytest.mark.parametrize(
@@ -194,9 +193,9 @@ def test_without_a_clear_answer_about_good_and_bad_there_is_too_little_data(word
 
 def test_unlabelled_data_say_what_was_not_measured() -> None:
     verdict = judged({"Merit": "undefined", "Position": "flagged"})
-    assert [fact_text(fact) for fact in verdict.facts] == [
-        "about Position",
-        "whether it tells good from bad was not measured: about Merit",
+    assert [(fact.title, fact.cause) for fact in verdict.facts] == [
+        ("Position", Cause.POSITION),
+        ("Unknown", None),
     ]
 
 
@@ -208,7 +207,7 @@ def test_a_partial_run_clears_nobody_and_still_shows_faults() -> None:
     faulty = judged({"Position": "flagged"}, run=run)
     # The gate passes no judge on a part of its calls, and the word "usable" would send it into use.
     assert (faulty.word, titles(faulty)) == (TOO_LITTLE, ["Position", "Partial"])
-    assert faulty.advice.value.startswith("Finish the run before you use it")
+    assert faulty.advice is Advice.UNFINISHED
 
 
 def lost(metric: str, count: int) -> Estimate:
@@ -226,22 +225,20 @@ def test_most_replies_unreadable_is_unfit_and_most_calls_failed_too_little() -> 
 
 
 @pytest.mark.parametrize(
-    ("failed", "unreadable", "cure"), [(12, 3, "why its calls fail"), (3, 12, "the form that the reader")]
+    ("failed", "unreadable", "cure"), [(12, 3, Advice.FIX_CALLS), (3, 12, Advice.READABLE)]
 )
 def test_calls_without_a_reply_are_asked_again_and_others_read(
-    failed: int, unreadable: int, cure: str
+    failed: int, unreadable: int, cure: Advice
 ) -> None:
     rates = lost("failed_rate", failed), lost("unreadable_rate", unreadable)
     verdict = judged({"Sensitivity": "clear", "Failures": "flagged"}, *rates)
     assert (verdict.word, titles(verdict)) == (CARE, ["Failures"])
-    assert cure in verdict.advice.value
+    assert verdict.advice is cure
 
 
 def test_a_smoke_test_never_reads_as_clearance() -> None:
     quick = judged({"Sensitivity": "clear", "Failures": "clear"}, profile="quick")
-    assert quick.word == NO_FAULT
-    said = "A quick run finds gross faults only: measure at standard size before you rely on it."
-    assert quick.advice.value == said
+    assert (quick.word, quick.advice) == (NO_FAULT, Advice.SMOKE)
 
 
 def test_readings_of_other_protocols_are_no_faults_of_the_judge() -> None:
@@ -277,10 +274,10 @@ def test_a_limit_of_a_plug_in_is_told_after_the_built_in_faults(
     monkeypatch.setitem(PROBES._factories, "pitch", object)
     verdict = judged(sound, pitch(), pitch(kind="loud"))
     assert (verdict.word, titles(verdict)) == (CARE, ["Pitch"])
-    assert fact_text(verdict.facts[0]) == "pitch error 0.75 [0.57, 0.87] is beyond its limit"
+    assert figures_in(verdict.facts[0].clause.short) == [figure(pitch())]
     both = judged({**sound, "Position": "flagged"}, pitch())
     assert titles(both) == ["Position", "Pitch"]
-    assert both.advice.value == "Ask in both orders and count a disagreement as a tie."
+    assert both.advice is Advice.BOTH_ORDERS
 
 
 # What is published.

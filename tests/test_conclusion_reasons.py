@@ -1,4 +1,4 @@
-"""Verdicts over all combinations of words, and the short sentence of every fact, by hand."""
+"""Verdicts over all combinations of words, and the figures that every fact is told with, by hand."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_datasheet import example, rate
-from said import answered, question, short
+from said import clause, figures_in, question
+from steelyard.datasheet.clause import ClauseFigure, times
 from steelyard.datasheet.conclude import MOST_FACTS, concluded
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.instrument_card import JudgeEntry
-from steelyard.datasheet.questions.causes import GUIDE, Severity
+from steelyard.datasheet.questions.causes import GUIDE, Advice, Severity
 from steelyard.datasheet.questions.labels import never_right
 from steelyard.datasheet.questions.merit import merit_is_reversed, same_answer
 from steelyard.datasheet.questions.pairs import never_ties, only_empty_texts, prefers_at_random
 from steelyard.datasheet.questions.questions import FAULTS
 from steelyard.datasheet.questions.run import mostly_failed, mostly_unreadable
-from steelyard.datasheet.render.clauses import conclusion_text
+from steelyard.datasheet.render.clauses import conclusion_text, text
 from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words import numbers
@@ -52,9 +53,13 @@ def figure(
     return Estimate("J", probe, metric, group, "pair", value, intervals=ends, n_calls=40, n_units=20)
 
 
-def told(title: str, *estimates: Estimate) -> str:
-    """What is said of a question with its main figures."""
-    return short(title, of(*estimates))
+def main_figures(title: str, *estimates: Estimate) -> list[ClauseFigure]:
+    """The main figures that a question is answered with."""
+    return figures_in(clause(title, of(*estimates)).short)
+
+
+def lead(title: str, *estimates: Estimate) -> str:
+    return text(clause(title, of(*estimates)).lead)
 
 
 def row(title: str, *estimates: Estimate) -> str:
@@ -107,9 +112,7 @@ def test_merit_decides_before_all_else(words: dict[str, str], merit: str) -> Non
     if due == NO_FAULT:
         one_order = words.get("Natural pairs") == "undefined"
         unsure = one_order or any(word == "inconclusive" for word in words.values())
-        assert verdict.advice.value == (
-            "What is undecided may still hide a fault." if unsure else "Nothing has to be changed."
-        )
+        assert verdict.advice is (Advice.STILL_OPEN if unsure else Advice.NOTHING_OPEN)
 
 
 def test_a_larger_flag_set_never_makes_a_verdict_better() -> None:
@@ -212,68 +215,60 @@ def test_most_calls_failed_by_their_count_alone() -> None:
     assert mostly_failed(of()) is False
 
 
-# The sentences.
+# The figures of the sentences.
 
 
 def test_without_its_figures_a_question_is_not_asked() -> None:
     for title in FAULTY:
-        assert answered(title, of()) is None
+        assert question(title).decisions(of()) == []
 
 
 def test_the_zero_point_of_pairs_and_of_single_texts() -> None:
     nothing = share("vacuum", "dark_current", 30, 40)
-    assert told("Dark current", nothing) == (
-        "gives texts without content more than the lowest score in 30 of 40 calls, 0.75 [0.57, 0.87]"
-    )
+    assert main_figures("Dark current", nothing) == [times(nothing, "call"), ClauseFigure(nothing)]
+    assert "the lowest score" in lead("Dark current", nothing)
     same = share("vacuum", "dark_current", 10, 10, {**BASE, "kind": "identical"})
-    assert told("Dark current", nothing, same) == (
-        "prefers one of two texts that do not differ in 30 of 40 calls, 0.75 [0.57, 0.87]"
-    )
+    assert main_figures("Dark current", nothing, same) == [times(nothing, "call"), ClauseFigure(nothing)]
+    assert "one of two texts" in lead("Dark current", nothing, same)
 
 
 @pytest.mark.parametrize(("value", "slot"), [(0.5, "first"), (-0.5, "second")])
 def test_the_slot_that_is_favoured(value: float, slot: str) -> None:
     net = replace(figure("ladder", "net_slot_preference", value, 0.1, EQUALS), status="flagged")
     same = share("ladder", "positional_false_preference", 12, 20, EQUALS)
-    sign = "+" if value > 0 else "−"
-    ends = sorted((abs(value) - 0.1, abs(value) + 0.1), reverse=value < 0)
-    lean = f"net slot-1 preference {sign}0.50 [{sign}{ends[0]:.2f}, {sign}{ends[1]:.2f}]"
-    assert told("Position", net, same) == f"favours the {slot} text between equals: {lean}"
-    assert answered("Position", of(net, same)) == (
-        "flagged",
-        f"favours the {slot} text between equals: {lean}; same slot in both orders for 12 of 20 pairs, "
-        "0.60 [0.36, 0.80]",
-    )
+    (decision,) = question("Position").decisions(of(net, same))
+    assert (decision.status, main_figures("Position", net, same)) == ("flagged", [ClauseFigure(net)])
+    assert figures_in(decision.clause.more) == [times(same, "pair"), ClauseFigure(same)]
+    assert lead("Position", net, same) == f"favours the {slot} text between equals"
     natural = replace(figure("position", "net_slot_preference", value, 0.1), status="flagged")
     stays = share("position", "order_consistency", 4, 20)
-    assert told("Natural pairs", natural, stays) == f"favours the {slot} text: {lean}"
-    _, whole = answered("Natural pairs", of(natural, stays)) or ("", "")
-    assert "; names the same text in both orders for only 4 of 20 natural pairs, 0.20 [" in whole
+    assert main_figures("Natural pairs", natural, stays) == [ClauseFigure(natural)]
+    assert lead("Natural pairs", natural, stays) == f"favours the {slot} text"
+    more = figures_in(clause("Natural pairs", of(natural, stays)).more)
+    assert more == [times(stays, "natural pair"), ClauseFigure(stays)]
 
 
 def test_wording_that_is_preferred() -> None:
     stable = share("ladder", "stable_cross_sensitivity", 7, 20, EQUALS)
-    assert told("Surface", stable) == (
-        "prefers one of two equally good wordings, in both orders, for 7 of 20 pairs, 0.35 [0.16, 0.60]"
-    )
+    assert main_figures("Surface", stable) == [times(stable, "pair"), ClauseFigure(stable)]
 
 
 def test_a_step_that_is_seen_now_and_then() -> None:
     seen = share("ladder", "target_sensitivity", 8, 40, {**BASE, "delta": 1})
-    assert told("Sensitivity", seen) == (
-        "sees which text is better by one step in 8 of 40 calls, 0.20 [0.10, 0.37]"
-    )
+    assert main_figures("Sensitivity", seen) == [times(seen, "call"), ClauseFigure(seen)]
+    assert "by one step in" in lead("Sensitivity", seen)
 
 
 def test_merit_on_each_kind_of_evidence() -> None:
-    assert told("Merit", merit(0.5, 0.1, "flagged")) == (
-        "does not tell good from bad: merit 0.50 [0.40, 0.60] on texts that differ in quality, where 0.70 is "
-        "wanted"
-    )
-    assert told("Merit", merit(0.2, 0.1, "flagged")).startswith("says the opposite of what is right: ")
-    both = told("Merit", merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position"))
-    assert both.startswith("tells good from bad: ")
-    assert "merit 0.80 [0.70, 0.90] on natural pairs" in both
+    none = merit(0.5, 0.1, "flagged")
+    assert main_figures("Merit", none) == [ClauseFigure(none)]
+    assert "0.70" in clause("Merit", of(none)).figures  # what is wanted
+    assert lead("Merit", none).startswith("does not tell")
+    assert lead("Merit", merit(0.2, 0.1, "flagged")).startswith("says the opposite")
+    both = merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position")
+    assert main_figures("Merit", *both) == list(map(ClauseFigure, both))
+    assert lead("Merit", *both).startswith("tells good")
+    assert "on natural pairs" in clause("Merit", of(*both)).figures
 
 
 @pytest.mark.parametrize(
@@ -345,45 +340,38 @@ def test_the_row_of_merit_is_the_test_that_decides_it(
 
 def test_accuracy_beside_agreement_beyond_chance() -> None:
     right = share("original", "accuracy", 20, 40)
-    start = "gives the reference answer in 20 of 40 calls on unchanged items, 0.50 [0.33, 0.67]"
-    assert told("Accuracy", right) == start
+    assert main_figures("Accuracy", right) == [times(right, "call"), ClauseFigure(right)]
     kappa = replace(figure("original", "kappa", 0.25, 0.1), status="flagged")
-    assert told("Accuracy", right, kappa) == f"{start}; beyond chance +0.25 [+0.15, +0.35], floor 0.4"
+    assert main_figures("Accuracy", right, kappa) == [*main_figures("Accuracy", right), ClauseFigure(kappa)]
+    assert clause("Accuracy", of(right, kappa)).figures[-1] == ", floor 0.4"
 
 
 def test_texts_as_they_are_come_before_natural_pairs() -> None:
     single, pairs = share("original", "accuracy", 20, 40), share("position", "accuracy", 10, 40)
-    assert told("Accuracy", pairs, single).startswith("gives the reference answer in 20 of 40 calls")
-    assert told("Accuracy", pairs).startswith("gives the reference answer in 10 of 40 calls")
+    assert main_figures("Accuracy", pairs, single) == [times(single, "call"), ClauseFigure(single)]
+    assert main_figures("Accuracy", pairs) == [times(pairs, "call"), ClauseFigure(pairs)]
 
 
-@pytest.mark.parametrize(
-    ("value", "side", "shift"),
-    [(0.2, "lenient", "+0.20 [+0.10, +0.30]"), (-0.2, "strict", "−0.20 [−0.30, −0.10]")],
-)
-def test_leniency_by_its_two_kinds_of_error(value: float, side: str, shift: str) -> None:
-    rows = (
+@pytest.mark.parametrize(("value", "side"), [(0.2, "lenient"), (-0.2, "strict")])
+def test_leniency_by_its_two_kinds_of_error(value: float, side: str) -> None:
+    shift, *errors = rows = (
         replace(figure("original", "leniency", value, 0.1), status="flagged"),
         share("original", "false_positive_rate", 9, 20),
         share("original", "false_negative_rate", 1, 20),
     )
-    assert told("Leniency", *rows) == (
-        f"is {side}: passes 9 of 20 calls that should fail, 0.45 [0.24, 0.68], "
-        f"fails 1 of 20 calls that should pass, 0.05 [0.01, 0.28]; leniency {shift}, margin 0.1"
-    )
-    assert told("Leniency", *rows[:2]) == (
-        f"is {side}: passes 9 of 20 calls that should fail, 0.45 [0.24, 0.68]; leniency {shift}, margin 0.1"
-    )
+    passed, failed = ([times(error, "call"), ClauseFigure(error)] for error in errors)
+    assert lead("Leniency", *rows) == f"is {side}"
+    assert main_figures("Leniency", *rows) == [*passed, *failed, ClauseFigure(shift)]
+    assert main_figures("Leniency", *rows[:2]) == [*passed, ClauseFigure(shift)]
 
 
 def test_losses_by_kind_and_only_those_there_are() -> None:
     unread, failed = (rate("J", "run", f"{kind}_rate", {}, 3, 120) for kind in ("unreadable", "failed"))
     none = rate("J", "run", "failed_rate", {}, 0, 120)
-    assert told("Failures", unread, none) == "no readable reply in 3 of 120 calls"
-    assert told("Failures", unread, failed) == (
-        "no readable reply in 3 of 120 calls, no reply at all in 3 of 120 calls"
-    )
-    assert told("Failures", none) == "each of 120 calls ended in a verdict"
+    assert main_figures("Failures", unread, none) == [times(unread, "call")]
+    assert main_figures("Failures", unread, failed) == [times(unread, "call"), times(failed, "call")]
+    assert main_figures("Failures", none) == []
+    assert lead("Failures", none).startswith("each of 120 calls")
 
 
 def test_a_share_that_noise_would_show_too_has_no_row() -> None:
@@ -391,6 +379,6 @@ def test_a_share_that_noise_would_show_too_has_no_row() -> None:
     noise = replace(stable, status="inconclusive", reading="by chance")
     (by_chance,) = question("Surface").decisions(of(noise))
     assert by_chance.rows == ()
-    assert told("Surface", noise).startswith("prefers one of two equally good wordings, in both orders, for ")
-    assert (answered("Surface", of(noise)) or "")[1].endswith("; too near to that to be told from noise")
+    assert main_figures("Surface", noise) == [times(noise, "pair"), ClauseFigure(noise)]
+    assert text(clause("Surface", of(noise)).more).endswith("told from noise")
     assert row("Surface", replace(noise, reading=None)) == "undecided: at most 0.10"

@@ -19,6 +19,7 @@ from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.juries import panel_estimates
 from steelyard.metrics.run.cost import (
     NO_PRICE,
+    NO_TOKENS,
     CostRow,
     cost_estimates,
     overall_cost,
@@ -438,7 +439,7 @@ def test_tokens_that_were_not_counted_have_no_cost() -> None:
         price,
         unchanged=True,
     )
-    assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 3
+    assert [(e.value, e.note) for e in found] == [(None, NO_TOKENS)] * 3
     # A model that costs nothing needs no tokens to say so.
     assert (
         cost_estimates(

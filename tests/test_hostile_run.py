@@ -15,6 +15,7 @@ from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, sa
 from steelyard.commands.measure import measure
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
+from steelyard.runner.run_messages import AGAIN
 from steelyard.study.study_file import StudyConfig, build_study
 
 FAST = ("--attempts", 2, "--backoff", 0.01, "--timeout", 60, "--concurrency", 4)
@@ -101,7 +102,7 @@ def test_a_server_that_always_fails_gives_no_score(steelyard, tmp_path: Path, na
     with ScriptedServer(lambda request: answer) as server:
         done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST, *patience)
     assert done.returncode == 1, done.stderr
-    assert "run the same command again to continue" in done.stderr
+    assert AGAIN in done.stderr
     assert reason in done.stderr
     assert not done.stdout
     assert not list((tmp_path / "run").glob("datasheet.*"))

@@ -11,6 +11,8 @@ import pytest
 
 from commands import Command
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
+from steelyard.datasheet.conclusion import Step
+from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.render.data_files import dumps, to_json
 from steelyard.errors import DataError
 from steelyard.importing.scores import holds_scores
@@ -276,6 +278,7 @@ def test_failed_calls_that_were_recorded_are_asked_again_by_no_command_here(
     ]
     (tmp_path / "calls.jsonl").write_text("".join(lines), encoding="utf-8")
     told = command("import", "calls.jsonl", "--out", "sheet").out
-    assert "j: usable with care" in told
-    assert "Find out why its calls fail, and have the failed ones asked again." in told
-    assert "Next: after the change, record its verdicts again and import them" in told
+    (verdict,) = json.loads((tmp_path / "sheet" / "datasheet.json").read_text(encoding="utf-8"))["verdicts"]
+    assert (verdict["verdict"], verdict["remedy"]) == ("usable_with_care", Advice.FIX_CALLS.value)
+    assert (verdict["next"]["step"], verdict["command"]) == (Step.RECORD.name, None)
+    assert verdict["next"]["purpose"] in told

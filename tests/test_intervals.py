@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
-from steelyard.metrics.estimate import EstimateContext
+from steelyard.metrics.estimate import NO_CALLS, NO_VERDICTS, EstimateContext
 from steelyard.metrics.findings import bare_share, calls_total, difference_word, judge_limit, span_state
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.equals import vacuum_estimates
@@ -202,14 +202,14 @@ def test_all_calls_failed_is_undefined_not_zero() -> None:
     dark = find(estimates, "dark_current")
     assert dark.value is None
     assert dark.status is None
-    assert dark.note == "no call of this condition ended in a verdict"
+    assert dark.note == NO_VERDICTS
     assert find(estimates, "failed_rate").value == 1.0
 
 
 def test_no_pairs_is_undefined_with_a_reason() -> None:
     for estimate in vacuum_estimates(EstimateContext.for_protocol("J", "vacuum", "base", 7), make([])):
         assert estimate.value is None
-        assert estimate.note == "no calls in this condition"
+        assert estimate.note == NO_CALLS
 
 
 @pytest.mark.parametrize(

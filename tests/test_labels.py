@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +25,7 @@ from steelyard.estimation.label_plan import LevelSpreads, binary_levels, neyman,
 from steelyard.metrics.stats.intervals import Z
 from steelyard.review.labelling import LabelSession
 from steelyard.survey import draw_labels
+from steelyard.survey.estimate import STOPPED
 from steelyard.web.review_app import LabelPages
 
 PUBLISHED = {
@@ -237,10 +239,10 @@ def test_people_may_say_what_the_judge_never_says_and_the_figure_has_that_scale(
     rows = "".join(f"q{n},because {n},{4 + n % 2}\n" for n in range(200))
     (tmp_path / "r.csv").write_text("item,response,verdict\n" + rows)
     file = ("r.csv", "--judge", "verdict")
-    planned = " ".join(command("labels", "plan", *file).out.split())
-    assert "Assumed: scores are on a scale of 1 to 5 (else say --scale)." in planned
-    drawn = command("labels", "draw", *file, "-n", 40, "--out", "d")
-    assert "People label them on a scale of 1-5; another is said by --scale." in drawn.out
+    planned = json.loads(command("labels", "plan", *file, "--json").out)
+    assert planned["scale_assumed"].startswith("scores are on a scale of 1 to 5 ")
+    assert command("labels", "draw", *file, "-n", 40, "--out", "d").code == 0
+    assert json.loads((tmp_path / "d" / "draw.json").read_text())["scale"] == "1-5"
     sheet = fill(tmp_path / "d", lambda item: 4 + int(item[1:]) % 2)
     assert command("labels", "add", "d", sheet).code == 0
     assert command("labels", "open", "d").code == 0
@@ -294,15 +296,17 @@ def test_annotators_share_some_items(command: Command, tmp_path: Path, truth: di
     done = command("labels", "add", "d", "d/sheet-ann.csv", "d/sheet-bob.csv")
     assert "cy: 0 of " in done.out
     status = ("review", "d", "--label", "--status")
-    done = command(*status)  # of 80 items ann has 27 and bob 26; those of cy wait, and the 20 that all share
-    assert done.code == 1
-    assert done.out.startswith("53 of 100 items labelled; annotators: ann 47, bob 46, cy 0. Agreement on")
+    # Of 80 items ann has 27 and bob 26; those of cy wait, and the 20 that all share.
+    done = command(*status, "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["labelled"], found["total"]) == (1, 53, 100)
+    assert found["annotators"] == {"ann": 47, "bob": 46, "cy": 0}
+    assert found["agreement"] is not None
     assert [command(*status, "--reviewer", who).code for who in ("ann", "cy")] == [0, 1]
     assert "not an annotator of this draw" in command(*status, "--reviewer", "eve").err
     done = command("labels", "add", "d", "d/sheet-cy.csv")
     assert command(*status).code == 0
-    assert "Agreement on the label of 20 shared texts: α 1.00" in done.out
-    assert "Next: steelyard labels open d" in done.out
+    assert " 20 shared texts: α 1.00" in done.out
     rows = list(csv.DictReader((tmp_path / "d" / "sheet-ann.csv").read_text().splitlines()))
     write(tmp_path / "wrong.csv", [{**rows[-1], "annotator": "zoe"}])
     assert "is not for 'zoe' to label" in command("labels", "add", "d", "wrong.csv").err
@@ -345,16 +349,18 @@ def test_items_left_without_a_label_are_said(command: Command, tmp_path: Path, t
     status = ("review", "d", "--label", "--status")
     assert command(*status).code == 1
     assert command("labels", "open", "d", "--incomplete").code == 0
-    done = command(*status)  # nobody may label the rest
-    assert done.code == 0
-    assert done.out.startswith("50 of 60 items labelled; annotator: people 50; opened at ")
+    done = command(*status, "--json")  # nobody may label the rest
+    found = json.loads(done.out)
+    assert (done.code, found["labelled"], found["total"]) == (0, 50, 60)
+    assert (found["annotators"], found["opened"] is None) == ({"people": 50}, False)
     done = command("estimate", *FILE, "--labels", "d")
     assert "10 of 60 drawn items have no label, and are taken as missing at random" in done.err
     assert "50 labels" in done.out
 
 
 def test_a_pilot_is_not_paid_twice(command: Command, tmp_path: Path, truth: dict[str, int]) -> None:
-    assert "no label yet: this is the worst case" in " ".join(command("labels", "plan", *FILE).out.split())
+    bare = json.loads(command("labels", "plan", *FILE, "--json").out)
+    assert (bare["pilot"], bare["rho_squared"]) == (0, 0.0)
     command("labels", "draw", *FILE, "-n", 40, "--tune", 40, "--out", "p")
     fill(tmp_path / "p", truth.__getitem__)
     command("labels", "add", "p", "p/sheet.csv")
@@ -393,14 +399,14 @@ def test_labelling_may_stop_by_a_declared_rule(
     write(tmp_path / "more.csv", rows[:300])
     assert "300 labels suffice" in command("labels", "add", "d", "more.csv").out
     assert command("labels", "open", "d").code == 0  # the rule was declared before the first label
-    done = command("estimate", *FILE, "--labels", "d")
-    said = " ".join(done.out.split())
-    assert "the corrected interval holds however often somebody looked; others are left out" in said
-    assert "labels alone undefined: labelling may have stopped early" in said
-    assert "with a confidence sequence" in command("estimate", *FILE, "--labels", "d", "--methods").out
     found = json.loads(command("estimate", *FILE, "--labels", "d", "--json").out)
+    assert (found["corrected"]["method"], found["labels_only"]) == ("at_every_look", None)
+    assert STOPPED in found["remarks"]
+    said = " ".join(command("estimate", *FILE, "--labels", "d").out.split())
+    assert "labels alone undefined" in said
+    assert "with a confidence sequence" in command("estimate", *FILE, "--labels", "d", "--methods").out
     low, high = found["corrected"]["low"], found["corrected"]["high"]
-    assert f"people would pass {100 * found['corrected']['value']:.1f} % [{100 * low:.1f}, " in said
+    assert f" {100 * found['corrected']['value']:.1f} % [{100 * low:.1f}, " in said
     labelled = {row["key"]: int(row["label"]) for row in rows[:300]}
     units = json.loads((tmp_path / "d" / "draw.json").read_text())["units"]
     parts = []
@@ -448,9 +454,8 @@ def test_a_difference_after_an_early_stop_has_the_interval_that_holds_at_every_l
     command("labels", "add", "d", "some.csv")
     command("labels", "open", "d")
     asked = ("estimate", *given, "--labels", "d", "--system", "p", "--versus", "q")
-    done = command(*asked)
-    assert "the corrected interval holds however often somebody looked" in " ".join(done.out.split())
     found = json.loads(command(*asked, "--json").out)
+    assert STOPPED in found["remarks"]
     assert (found["quantity"], found["corrected"]["method"]) == ("difference", "at_every_look")
     assert found["labels_only"] is None
     # By the verdicts' difference, with (d + 1)/2 as a value between 0 and 1.
@@ -477,9 +482,8 @@ def test_scores_are_drawn_by_share_with_five_of_each(command: Command, tmp_path:
     done = command("labels", "draw", "s.csv", "--judge", "j", "-n", 60, "--out", "d")
     assert done.code == 0, done.err
     # 45 labels for 940 items of 4 and 5: 6.7 and 38.3.
-    assert "5 of 10 with 1, 5 of 20 with 2, 5 of 30 with 3, 7 of 140 with 4, 38 of 800 with 5" in " ".join(
-        done.out.split()
-    )
+    drawn = Counter(unit["level"] for unit in units(tmp_path / "d") if unit["part"])
+    assert drawn == {"1": 5, "2": 5, "3": 5, "4": 7, "5": 38}
     few = command("labels", "draw", "s.csv", "--judge", "j", "-n", 20, "--out", "e")
     assert (few.code, "expected at least 25 (5 of each)" in few.err) == (2, True)
     fill(tmp_path / "d", lambda item: verdicts[int(item)])

@@ -16,8 +16,8 @@ from scores import call
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.ladder import FILLER, ladder_estimates
-from steelyard.metrics.pairs.length import length_lean, longer_chosen
-from steelyard.metrics.pairs.natural import natural_estimates
+from steelyard.metrics.pairs.length import SAME_LENGTH, length_lean, longer_chosen
+from steelyard.metrics.pairs.natural import NO_GOLD, natural_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import directional_bias_estimates, unchanged_estimates
 from steelyard.metrics.stats.directional_bias import Halves
@@ -70,13 +70,13 @@ def test_barnards_test_is_the_published_one() -> None:
 
 def test_pairs_that_say_nothing_have_no_number() -> None:
     same = lean([U, V], [1, 2], [0, 0])
-    assert (same.value, same.note) == (None, "no pair has a longer text, or the texts are not known")
+    assert (same.value, same.note) == (None, SAME_LENGTH)
     one = lean([U, U, V], [1, 1, 1], [1, 1, 1])
     assert (one.value, one.note) == (
         None,
         "people prefer the longer text in every pair: errors to one side only can be seen",
     )
-    assert lean([], [], []).note == "no pair says which text is better"
+    assert lean([], [], []).note == NO_GOLD
 
 
 def test_missing_calls_could_have_named_either() -> None:

@@ -6,6 +6,7 @@ A judge for which length decides, one for which it breaks ties, and one that ign
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from commands import run_command
+from steelyard.datasheet.questions.causes import Advice
 from steelyard.probes.probe import Design
 from steelyard.probes.tradeoff import Length
 from steelyard.providers.planted.answer_keys import builtin_key
@@ -74,10 +76,11 @@ def test_three_kinds_of_judges_get_three_words(measured: dict[str, Measured]) ->
 def test_who_lets_length_decide_is_unfit_and_the_screen_shows_why(measured: dict[str, Measured]) -> None:
     judge = measured["decides"]
     assert judge.verdict["facts"][0]["title"] == "Length"
-    assert "It prefers a padded text to one that is two steps better." in judge.screen
-    assert "beats padded, two steps apart 0.00 [0.00, 0.15] at least 0.50 too low" in judge.screen
-    assert "Do not use it: it goes by the length of the texts" in judge.screen
-    assert judge.estimate("beats_padded", delta=2)["finding"] == "flagged"
+    assert "prefers a padded text" in judge.screen
+    assert judge.verdict["remedy"] == Advice.BY_LENGTH.value
+    padded = judge.estimate("beats_padded", delta=2)
+    assert (padded["value"], padded["finding"]) == (0.0, "flagged")
+    assert re.search(r"two steps apart 0\.00 \[0\.00, 0\.15\] at least 0\.50 too low", judge.screen)
 
 
 def test_a_worth_of_length_is_told_in_steps(measured: dict[str, Measured]) -> None:
@@ -123,7 +126,8 @@ def test_compare_names_the_figure_that_differs(measured: dict[str, Measured]) ->
 def test_quick_says_that_it_cannot_see_length(tmp_path: Path) -> None:
     done = run_command(tmp_path, "measure", "-j", f"{SOUND}&length=60", "--out", "run")
     told = " ".join(done.out.split())
-    assert "A quick run finds gross faults only, and cannot see whether length counts:" in told
+    (verdict,) = json.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))["verdicts"]
+    assert verdict["remedy"] == Advice.SMOKE_NO_LENGTH.value
     assert "Not measured: goes by length (--profile standard)" in told
     assert "leans to the longer" not in told
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,13 @@ import pytest
 
 from commands import Command
 from servers import Answer, ScriptedServer, cut, drop, fails, hang, says, sends, wins
+from steelyard.datasheet.conclusion import Step
+from steelyard.datasheet.questions.causes import Advice
+from steelyard.run_folder.next_step import TRY_FIRST
 from steelyard.runner.limits import MAYBE_BILLED
 
 FAST = ("--attempts", 1, "--backoff", 0.01, "--concurrency", 1)
+LOST = ("failed_rate", "unreadable_rate")
 GOOD = 3
 """Replies before a server changes."""
 
@@ -30,6 +35,16 @@ def measured(command: Command, tmp_path: Path, reply: Any, query: str = "", *pro
     return {**body, "said": said}
 
 
+def lost_in(body: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Calls of the judge under test without a verdict, of all its calls."""
+    judge = body["verdicts"][0]["judge"]
+    return {
+        each["metric"]: (each["numerator"], each["denominator"])
+        for each in body["estimates"]
+        if (each["judge"], each["probe"]) == (judge, "run") and each["metric"] in LOST and not each["group"]
+    }
+
+
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -40,9 +55,9 @@ def test_a_server_that_dies_leaves_too_little_data(command: Command, tmp_path: P
     body = measured(command, tmp_path, lambda _: wins("tie") if next(number) < GOOD else fails(400))
     (verdict,) = body["verdicts"]
     assert verdict["verdict"] == "too_little_data"
-    assert verdict["facts"][0]["sentence"] == "no reply at all in 9 of 12 calls"
-    assert verdict["remedy"] == "The server has to answer before the judge can be judged."
-    assert verdict["next"]["purpose"] == "have the failed calls asked again"
+    assert lost_in(body) == {"failed_rate": (9, 12), "unreadable_rate": (0, 12)}
+    assert [fact["title"] for fact in verdict["facts"]] == ["Failures"]
+    assert (verdict["remedy"], verdict["next"]["step"]) == (Advice.NO_SERVER.value, Step.ASK_AGAIN.name)
     assert (verdict["calls"], "--out run" in verdict["command"]) == (12 - GOOD, True)
 
 
@@ -53,11 +68,11 @@ def test_a_judge_that_is_hardly_ever_read_is_not_called_usable(command: Command,
         command, tmp_path, lambda _: wins("tie") if next(number) < 20 else says("hm"), "", *probes
     )
     (verdict,) = body["verdicts"]
-    assert verdict["facts"][0]["sentence"] == "no readable reply in 52 of 72 calls"
-    assert verdict["verdict"] == "unfit"
-    assert verdict["next"]["purpose"].startswith(
-        "after the change, try one call with `steelyard doctor`, then measure"
-    )
+    assert lost_in(body) == {"failed_rate": (0, 72), "unreadable_rate": (52, 72)}
+    assert [fact["title"] for fact in verdict["facts"]] == ["Failures"]
+    assert (verdict["verdict"], verdict["remedy"]) == ("unfit", Advice.READABLE.value)
+    assert verdict["next"]["step"] == Step.FIX_AND_REPEAT.name
+    assert verdict["next"]["purpose"].startswith(f"{TRY_FIRST}, ")
     assert "see them with `steelyard show run --judge mine --outcome unreadable`" in body["said"].err
 
 
@@ -65,7 +80,7 @@ def test_a_judge_of_pairs_gives_no_score_to_nothing(command: Command, tmp_path: 
     body = measured(command, tmp_path, lambda _: wins("1"), "", "vacuum")
     (verdict,) = body["verdicts"]
     facts = [fact["sentence"] for fact in verdict["facts"]]
-    assert "prefers one of two texts that do not differ in 12 of 12 calls" in facts[0]
+    assert (verdict["facts"][0]["title"], "in 12 of 12 calls" in facts[0]) == ("Dark current", True)
     assert not any("score" in fact for fact in facts)
 
 
@@ -99,9 +114,9 @@ def test_a_judge_that_calls_every_pair_a_tie_is_not_taken_for_a_reversed_one(
     command("measure", "-j", "planted/tie", *given, "-p", "position", "--out", "run")
     (verdict,) = json.loads((tmp_path / "run" / "datasheet.json").read_text())["verdicts"]
     assert verdict["verdict"] == "unfit"
-    assert "does not tell good from bad: merit 0.50 [" in verdict["facts"][0]["sentence"]
-    assert "reversed" not in verdict["remedy"]
-    assert "it names neither text of most pairs; ask for a choice" in verdict["remedy"]
+    assert verdict["facts"][0]["title"] == "Merit"
+    assert ": merit 0.50 [" in verdict["facts"][0]["sentence"]
+    assert verdict["remedy"] == Advice.NO_CHOICE.value
 
 
 def test_a_reversed_judge_is_told_to_say_the_opposite(command: Command, tmp_path: Path) -> None:
@@ -113,8 +128,9 @@ def test_a_reversed_judge_is_told_to_say_the_opposite(command: Command, tmp_path
     command("measure", "-j", judge, *words, "--rubric", "r.md", "-p", "stochastic_stability", "--out", "run")
     (verdict,) = json.loads((tmp_path / "run" / "datasheet.json").read_text())["verdicts"]
     assert verdict["verdict"] == "unfit"
-    assert verdict["facts"][0]["sentence"].startswith("says the opposite of what is right: merit −")
-    assert "reversed" in verdict["remedy"]
+    assert verdict["facts"][0]["sentence"].startswith("says the opposite")
+    assert ": merit −" in verdict["facts"][0]["sentence"]
+    assert verdict["remedy"] == Advice.REVERSED.value
 
 
 TIMED = ("--attempts", 3, "--backoff", 0.01, "--concurrency", 1, "--timeout", 3)

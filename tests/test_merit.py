@@ -13,6 +13,7 @@ from pairs import pair
 from scores import calls
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.merit import merit_estimates, merit_test_status
+from steelyard.metrics.pairs.choices import ONE_SLOT
 from steelyard.metrics.stats.intervals import score
 from steelyard.metrics.stats.two_class import BalancedMean
 from steelyard.stimuli.stimulus import RECORDED
@@ -160,7 +161,7 @@ def test_calls_without_a_verdict_are_no_grade_and_shrink_a_conclusion_to_chance(
 def test_one_slot_or_no_better_text_leaves_merit_undefined() -> None:
     one = [call for call in ladder([RIGHT] * 10) if call.order == "uv"]
     found = merit(one)
-    assert (found.value, found.note) == (None, "the better text stood in one slot only")
+    assert (found.value, found.note) == (None, ONE_SLOT)
 
 
 def rows(good: int, bad: int, passed_bad: int, failed_good: int = 0) -> list[Observation]:

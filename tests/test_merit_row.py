@@ -18,6 +18,7 @@ from scores import calls
 from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.estimate_index import MeritTest
 from steelyard.datasheet.instrument_card import JudgeEntry
+from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.question import Test
 from steelyard.datasheet.sections.first_screen import Row, key_figures
 from steelyard.datasheet.sections.summary import summarise
@@ -354,6 +355,8 @@ def test_recorded_pairs_without_texts_do_not_clear_a_judge_of_counting_words(
     ]
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     done = steelyard("import", tmp_path / "pairs.jsonl", "--out", tmp_path / "run")
-    assert "What is undecided may still hide a fault." in done.stdout
+    (verdict,) = json.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))["verdicts"]
+    assert (verdict["verdict"], verdict["remedy"]) == ("no_fault_found", Advice.STILL_OPEN.value)
+    assert verdict["remedy"] in done.stdout
     sheet = (tmp_path / "run" / "datasheet.md").read_text(encoding="utf-8")
     assert "hese data cannot show whether it goes by length" in sheet

@@ -31,9 +31,10 @@ from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
 from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.juries import jury_estimates
+from steelyard.metrics.juries import HELD_OUT, SPLITS, jury_estimates
 from steelyard.metrics.panel_metrics import error_correlation, vote_matrix
 from steelyard.metrics.remedies.jury_selection import NO_CHOICE, halves
+from steelyard.metrics.run.cost import NEVER_RIGHT, NO_PRICE
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.agreement import dawid_skene
 from steelyard.trials.builtin_prompts import parse_score_prompt
@@ -155,9 +156,9 @@ def test_a_judge_that_is_never_right_or_has_no_price_has_no_cost_per_point() -> 
         found.find(name, "cost_per_point", "p", protocol="base") for name in ("wrong", "unknown")
     )
     assert never is not None
-    assert (never.value, never.note) == (None, "no call is right: no amount buys a point")
+    assert (never.value, never.note) == (None, NEVER_RIGHT)
     assert unknown is not None
-    assert (unknown.value, unknown.note) == (None, "the price of this model is not known")
+    assert (unknown.value, unknown.note) == (None, NO_PRICE)
     total = found.find("unknown", "cost_input", "cost", protocol="base")
     assert total is not None
     assert total.value is None
@@ -270,7 +271,7 @@ def test_a_jury_by_hand() -> None:
     whole = next(e for e in found if e.metric == "jury_accuracy" and set(e.group) == {"protocol"})
     assert (whole.numerator, whole.denominator) == (2, 4)
     assert whole.note is not None
-    assert "a split vote gives no answer" in whole.note
+    assert SPLITS in whole.note
     rates = {e.metric: e for e in found if set(e.group) == {"protocol"}}
     assert rates["jury_false_negative_rate"].value == 0.5
     assert (rates["jury_error_rate"].numerator, rates["jury_error_rate"].denominator) == (2, 4)
@@ -359,7 +360,7 @@ def test_no_jury_is_told_where_it_was_picked() -> None:
     assert len(listed) == 20
     assert all("the best of them looks better than it is" in (e.note or "") for e in listed)
     told = [e.note or "" for e in found if e.metric != "chosen_jury_apparent"]
-    assert all(note.startswith("on the half of the clusters that did not choose it") for note in told)
+    assert all(note.startswith(HELD_OUT) for note in told)
     apparent = next(e for e in found if e.metric == "chosen_jury_apparent")
     assert (apparent.note or "").startswith("in-sample")
     shown = {table.title: table for table in multi_judge_tables(summarise(noisy_sheet(4)))}

@@ -17,8 +17,9 @@ from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.metrics.estimate import EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.decomposition import ONE_ORDER
 from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.natural import CELLS, natural_estimates, prompt_family
+from steelyard.metrics.pairs.natural import CELLS, NO_GOLD, natural_estimates, prompt_family
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
 quiet = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
@@ -90,7 +91,7 @@ def test_one_order_is_reported_and_not_decomposed() -> None:
     found = estimates(make(["1-", "2-", "t-"], tasks=3, kind="natural", better=1))
     for metric in (*IDS, "accuracy_both", "net_slot_preference"):
         assert find(found, metric).value is None
-        assert find(found, metric).note == "shown in one order only: not decomposed"
+        assert find(found, metric).note == str(ONE_ORDER)
     assert counts(found, "accuracy") == (1, 3)
     assert counts(found, "tie_rate") == (1, 3)
 
@@ -105,7 +106,7 @@ def test_without_a_label_there_is_no_accuracy() -> None:
     found = estimates(make(["12", "11"], kind="natural"), make([]))
     for metric, group in (("accuracy", {}), ("accuracy", {"slot": 1}), ("accuracy_both", {})):
         assert find(found, metric, **group).value is None
-        assert find(found, metric, **group).note == "no pair says which text is better"
+        assert find(found, metric, **group).note == NO_GOLD
     assert counts(found, "order_consistency") == (1, 2)
 
 

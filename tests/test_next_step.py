@@ -8,7 +8,7 @@ import math
 import re
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import terminal
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.equals import ONE_VERDICT
+from steelyard.metrics.scores.against_labels import AGREE_CONSTANT
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.sample_size_hint import _hint, rows_of_the_rarer, sample_size_hint
 from steelyard.run_folder.snapshot import load_plan, load_snapshot
@@ -127,7 +129,7 @@ def test_merit_that_was_not_asked_for_is_what_to_measure_next(command: Command) 
     """At no size would the probe that was named show whether the judge tells good from bad."""
     command("measure", "-j", "planted/tie", "-p", "vacuum", "--profile", "full", "--out", "run")
     (verdict,) = verdicts(Path("run"))
-    assert verdict["next"]["purpose"] == "measure whether it tells good from bad"
+    assert verdict["next"]["step"] == "LARGER"
     named = "-p vacuum -p ladder -p criterion -p length"
     assert verdict["command"] == f"steelyard measure -j planted/tie --profile full {named}"
     assert planned(command, verdict["command"]) == verdict["calls"]
@@ -183,10 +185,11 @@ def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     assert argv_for_rerun() is None
     assert sheet.verdict.command is None
     assert sheet.verdict.next is not None
-    assert (
-        sheet.verdict.next.sentence == "measure it with its remedy, both orders, a tie where they differ: "
-        f'{{consensus: orders, of: "leaning"}} ({sheet.verdict.calls} calls, free)'
+    assert (sheet.verdict.next.step, sheet.verdict.next.price) == (
+        "REMEDY",
+        f"{sheet.verdict.calls} calls, free",
     )
+    assert sheet.verdict.next.purpose.endswith(': {consensus: orders, of: "leaning"}')
 
 
 def test_own_data_that_did_not_change_are_asked_afresh_in_a_new_folder(command: Command) -> None:
@@ -198,9 +201,7 @@ def test_own_data_that_did_not_change_are_asked_afresh_in_a_new_folder(command: 
     assert "--profile" not in verdict["command"]
     assert "--columns request=q,response=a,label=l" in verdict["command"]
     for number in (2, 3):
-        assert verdict["next"]["purpose"] == (
-            "after the change, measure again; the new folder repeats every call"
-        )
+        assert verdict["next"]["step"] == "FIX_AND_REPEAT"
         assert re.search(rf" --out steelyard-runs/mine-[0-9a-f]{{8}}-{number}$", verdict["command"])
         assert verdict["command"] not in ran
         if number == 2:
@@ -234,7 +235,7 @@ def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
     leaning, _ = verdicts(Path("two"))
     cured = f"steelyard measure -p vacuum -p ladder -j 'consensus/orders?of={LEANING}' --profile standard"
     assert leaning["command"] == cured
-    assert leaning["next"]["purpose"] == "measure it with its remedy, both orders, a tie where they differ"
+    assert leaning["next"]["step"] == "REMEDY"
     assert leaning["next"]["price"] == f"{leaning['calls']:,} calls, free"
     assert planned(command, leaning["command"]) == leaning["calls"]
     asked(leaning["command"], profile="standard")
@@ -248,7 +249,8 @@ def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
     measured(replace(study_of(body), command=("mine.yaml", "--out", "run")), Path("run"))
     (verdict,) = verdicts(Path("run"))
     definition = '{consensus: orders, of: "leaning"}'
-    assert verdict["next"]["purpose"].endswith(f"add {definition} to the judges of mine.yaml, then")
+    assert verdict["next"]["step"] == "REMEDY"
+    assert verdict["next"]["purpose"].endswith(f": add {definition} to the judges of mine.yaml, then")
     assert verdict["command"] == "steelyard measure mine.yaml --profile standard"
     Path("mine.yaml").write_text(
         f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\n",
@@ -368,25 +370,29 @@ def test_a_slot_preference_that_is_open_asks_for_rows_without_labels() -> None:
     ]
     hint = sample_size_hint(Datasheet("s", 7, "sha256:0", "0", "quick", (), tuple(figures)), "j")
     assert hint is not None
-    assert hint.advice.startswith("add about 140 rows, which would decide “")
+    assert hint.growth == 1 + 140 / 80
+    assert hint.advice.startswith("add about 140 rows, ")  # labelled or not
 
 
 def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path) -> None:
     verdict = labelled(tmp_path / "none", "planted/constant?value=1", "- " * 12, command)
     # Wilson's half-width at .8 of 100 rows: 1.96·√(.16/100 + 1.96²/40000)/(1 + 1.96²/100) = .0777.
-    assert "label about 100 rows, which show an accuracy of 0.8 to within ±0.08" in verdict["next"]["purpose"]
+    assert re.search(r"label about 100 rows, .* ±0\.08\b", verdict["next"]["purpose"])
+    assert verdict["next"]["step"] == "MORE_ROWS"
     assert verdict["calls"] == 5 * 100
 
 
 def test_one_class_alone_asks_for_the_other(command: Command, tmp_path: Path) -> None:
     verdict = labelled(tmp_path / "one", "planted/rater?sensitivity=1&noise=0", "1 " * 12, command)
-    assert "add rows of the label that is missing" in verdict["next"]["purpose"]
+    assert verdict["next"]["step"] == "MORE_ROWS"
+    # As many as fifty of the other label beside the twelve.
+    assert verdict["calls"] == round_up(5 * (12 + 50))
     body = json.loads((tmp_path / "one" / "datasheet.json").read_text(encoding="utf-8"))
     agreement = next(
         e for e in body["estimates"] if e["metric"] == "kappa" and e["judge"] == verdict["judge"]
     )
     assert (agreement["value"], agreement["intervals"]) == (None, [])
-    assert agreement["note"] == "every label and every score is the same"
+    assert agreement["reason"] == AGREE_CONSTANT.code
     # What was not measured fails no judge.
     assert command("gate", str(tmp_path / "one"), "--policy", "smoke").code == 4
 
@@ -474,7 +480,7 @@ def test_what_holds_by_construction_is_not_flagged_and_no_step_is_repeated() -> 
     asked(f"-j 'consensus/orders?of={never_tie}' {words}", profile="standard")
     word, sentence = told("run", "Surface")
     assert word == "measured"
-    assert "both orders have one verdict by construction" in sentence
+    assert ONE_VERDICT in sentence
     assert told("run", "Position")[0] == "clear"
     (verdict,) = verdicts(Path("run"))
     assert "Surface" not in [fact["title"] for fact in verdict["facts"]]
@@ -511,6 +517,11 @@ def rows_file(labels: list[int], *more: str) -> list[str]:
     return ["--data", "mine.csv", *columns, *more]
 
 
+def quoted(step: Mapping[str, Any]) -> list[str]:
+    """Names of figures in the purpose of a step."""
+    return re.findall("“([^”]+)”", step["purpose"])
+
+
 def step_of(command: Command, judge: str, options: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     done = command("measure", "-j", judge, *options, "--out", "run")
     assert done.code == 0, done.err
@@ -523,8 +534,7 @@ def test_a_fault_that_is_shown_comes_before_labels(command: Command) -> None:
     judge = replies("1 if label or n % 2 else 0")
     verdict, step = step_of(command, judge, rows_file([int(n >= 24) for n in range(60)]))
     assert verdict["verdict"] == "too_little_data"
-    assert "labelled" not in step["purpose"]
-    assert step["purpose"].startswith("change the judge, whose fault is “errs leniently”, then measure again")
+    assert (step["step"], quoted(step)) == ("FIX_AND_REPEAT", ["errs leniently"])
 
 
 def test_a_fault_goes_by_the_name_of_its_row(command: Command) -> None:
@@ -541,7 +551,7 @@ def test_a_fault_goes_by_the_name_of_its_row(command: Command) -> None:
     Path("mine.csv").write_text("\n".join(longer), encoding="utf-8")
     verdict, step = step_of(command, "python/mine.py:judge", data)
     assert verdict["verdict"] == "too_little_data"
-    assert step["purpose"].startswith("change the judge, whose fault is “longer scores higher”, then measure")
+    assert (step["step"], quoted(step)) == ("FIX_AND_REPEAT", ["longer scores higher"])
 
 
 def test_best_of_several_asks_for_no_labels_where_all_have_them(recorded: Callable[[str], Path]) -> None:
@@ -573,9 +583,11 @@ def test_no_rows_of_one_label_are_asked_for_where_the_mix_decides() -> None:
     ]
     mixed, shifted = (_hint([replace(open_, metric=name)], rates) for name in ("kappa", "leniency"))
     assert mixed is not None
-    assert mixed.advice.startswith("add about 250 labelled rows, which would decide “agrees beyond chance”")
+    assert mixed.growth == 1 + 250 / 150
+    assert "“agrees beyond chance”" in mixed.advice
     assert shifted is not None
-    assert re.match(r"add about \d+ rows labelled 0, which would decide “errs leniently”", shifted.advice)
+    assert re.match(r"add about \d+ rows labelled 0, .*“errs leniently”", shifted.advice)
+    assert shifted.growth < mixed.growth
 
 
 def test_replies_that_cannot_be_read_come_before_rows(command: Command) -> None:
@@ -583,7 +595,8 @@ def test_replies_that_cannot_be_read_come_before_rows(command: Command) -> None:
     judge = replies("'well' if n % 5 == 3 else 1 - label if n % 9 in (0, 4) else label")
     verdict, step = step_of(command, judge, rows_file([n % 2 for n in range(80)]))
     assert verdict["verdict"] == "too_little_data", verdict
-    assert step["purpose"].startswith("look at the replies that could not be read, which alone keep open")
+    assert step["step"] == "FIX_AND_REPEAT"
+    assert "the replies that could not be read" in step["purpose"]
 
 
 def test_labelled_rows_that_were_not_drawn_come_first(command: Command) -> None:
@@ -639,12 +652,11 @@ def test_a_figure_at_its_limit_asks_for_no_rows() -> None:
     close = replace(body, n_calls=100, n_units=100, calls_needed=40_000)
     hint = _hint([close], [])
     assert hint is not None
-    assert hint.at_limit
-    assert hint.advice.startswith("“tells good from bad” sits at its limit, where rows decide little")
+    assert (hint.at_limit, hint.growth) == (True, 1.0)
     near = _hint([replace(close, calls_needed=2_000)], [])
     assert near is not None
     assert not near.at_limit
-    assert near.advice.startswith("add about 1,900 labelled rows")
+    assert near.growth == 1 + 1900 / 100
 
 
 @pytest.mark.parametrize(
@@ -685,6 +697,6 @@ def test_an_empty_part_of_natural_pairs_asks_for_pairs_at_random(command: Comman
         encoding="utf-8",
     )
     _, step = step_of(command, "python/mine.py:judge", options)
-    assert step["purpose"].startswith(
-        f"label about {round_up(512)} pairs drawn at random: about 16 of which people prefer the shorter text"
-    )
+    assert step["step"] == "MORE_ROWS"
+    assert step["purpose"].startswith(f"label about {round_up(512)} pairs drawn")
+    assert re.search(" 16 of .* prefer the shorter text", step["purpose"])

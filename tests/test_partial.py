@@ -23,6 +23,7 @@ from steelyard.run_folder.publication import build_datasheet
 from steelyard.run_folder.run_folder import SHEETS, RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunRecord
+from steelyard.runner.run_messages import AGAIN
 from test_resume import CALLS, CONCURRENCY, Teller, arguments, start
 
 NAME = "openai/scripted"
@@ -87,7 +88,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_leaves_a_sheet_that_says_partial(
         assert process.returncode == 1
         assert output.startswith(f"Partial: {asked} of {CALLS} calls")
         assert f"interrupted: {asked} of {CALLS} calls have a reply" in errors
-        assert "run the same command again to continue" in errors
+        assert AGAIN in errors
         assert_partial(tmp_path / "run", asked)
 
         again = start(tmp_path, environment, server, "run")

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
-from steelyard.metrics.estimate import Estimate, EstimateContext
+from steelyard.metrics.estimate import NO_VERDICTS, Estimate, EstimateContext
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import KAPPA
 from steelyard.metrics.run.cost import cost_estimates
 from steelyard.metrics.scores.against_labels import (
     BINARY,
+    CONSTANT_LABELS,
     FIGURES,
     MAE,
     OF_POSITIVES,
@@ -28,7 +29,7 @@ from steelyard.metrics.scores.against_labels import (
 )
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.edited_texts import invariance_estimates
-from steelyard.metrics.scores.probe import METRICS, border_estimates, by_scale, pointwise_estimates
+from steelyard.metrics.scores.probe import METRICS, NO_TEXTS, border_estimates, by_scale, pointwise_estimates
 from steelyard.metrics.scores.repeats import (
     fleiss_columns,
     fleiss_kappa,
@@ -37,7 +38,7 @@ from steelyard.metrics.scores.repeats import (
     noise_floor,
     stability,
 )
-from steelyard.metrics.scores.shares import WITHIN_ONE, accuracy, interval
+from steelyard.metrics.scores.shares import EXACT, NO_LABELS, WITHIN_ONE, accuracy, interval
 from steelyard.metrics.stats.clusters import jackknife
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, wilson
 from steelyard.verdicts.observations import Observation, Observations
@@ -114,7 +115,7 @@ def test_a_judge_that_fails_every_call_has_no_accuracy() -> None:
     found = accuracy(HEADING, collect_scores(calls(["failed"] * 5, [1] * 5)))
     assert found.value is None
     assert found.excluded == {"unreadable": 0, "failed": 5}
-    assert found.note == "no call of this condition ended in a verdict"
+    assert found.note == NO_VERDICTS
 
 
 def test_lost_calls_are_left_out_and_bound_the_figure() -> None:
@@ -129,7 +130,7 @@ def test_lost_calls_are_left_out_and_bound_the_figure() -> None:
 
 def test_items_without_a_label_have_no_accuracy() -> None:
     found = accuracy(HEADING, collect_scores(calls([1, 0], [None, None])))
-    assert (found.value, found.note) == (None, "no item has a reference label")
+    assert (found.value, found.note) == (None, NO_LABELS)
 
 
 def test_one_task_of_single_calls_is_call_level_wilson() -> None:
@@ -352,7 +353,7 @@ def test_perfect_agreement_has_limits_too() -> None:
     assert limits(balanced) == (pytest.approx(low, abs=1e-3), pytest.approx(1.0))
     assert limits(figures["kappa"])[0] < 2 * low - 1 + 1e-3
     for metric in ("balanced_accuracy", "kappa"):
-        assert "no spread between clusters: exact limits on clusters" in (figures[metric].note or "")
+        assert EXACT in (figures[metric].note or "")
 
 
 def test_perfect_agreement_on_ranges_has_limits_too() -> None:
@@ -439,7 +440,7 @@ def test_a_constant_judge_has_no_correlation() -> None:
     assert figures["qwk"].value == pytest.approx(0.0)
     assert figures["compression"].value == 0.0
     same = named(ordinal_figures(HEADING, collect_scores(calls([1, 2, 3], [3, 3, 3], scale="1-6"))))
-    assert same["pearson"].note == same["compression"].note == "every item has the same label"
+    assert same["pearson"].note == same["compression"].note == str(CONSTANT_LABELS)
 
 
 @pytest.mark.parametrize(("label", "recall"), [(1, 2 / 3), (0, None)])
@@ -448,7 +449,7 @@ def test_of_one_label_precision_says_nothing(label: int, recall: float | None) -
     scores = collect_scores(calls([1, 1, 0], [label] * 3))
     found = named(binary_figures(HEADING, scores, tuple(OF_POSITIVES)))
     assert found["precision"].value is found["f1"].value is None
-    assert found["precision"].note == found["f1"].note == "every item has the same label"
+    assert found["precision"].note == found["f1"].note == str(CONSTANT_LABELS)
     assert found["recall"].value == (recall and pytest.approx(recall))
 
 
@@ -493,7 +494,7 @@ def test_scales_are_kept_apart() -> None:
 def test_nothing_measured_is_undefined_throughout() -> None:
     figures = pointwise_estimates(EstimateContext.for_protocol("j", "typos", "base", 7), [])
     assert [e.value for e in figures] == [None] * len(figures)
-    assert figures[0].note == "no text of this probe was shown"
+    assert figures[0].note == NO_TEXTS
 
 
 def test_items_as_they_are_never_stand_in_for_texts_that_could_not_be_made() -> None:
@@ -508,7 +509,7 @@ def test_items_as_they_are_never_stand_in_for_texts_that_could_not_be_made() -> 
             ),
         ]
         assert [e for e in figures if e.value is not None] == []
-        assert {e.note for e in figures} == {"no text of this probe was shown"}
+        assert {e.note for e in figures} == {NO_TEXTS}
 
 
 def test_without_a_verdict_on_an_edit_the_items_have_no_figure_under_its_name() -> None:

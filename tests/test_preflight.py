@@ -15,6 +15,7 @@ import pytest
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.errors import PreflightError
+from steelyard.run_folder.next_step import TRY_FIRST
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.preflight import PREFLIGHT_CALLS, rank_trials
@@ -118,7 +119,7 @@ def test_what_a_failed_preflight_says_and_leaves(command: Command, tmp_path: Pat
         assert "--no-preflight" in err
     sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
     verdict = next(one for one in sheet["verdicts"] if one["judge"] == "mute")
-    assert verdict["next"]["purpose"].startswith("after the change, try one call with `steelyard doctor`")
+    assert verdict["next"]["purpose"].startswith(TRY_FIRST)
     assert sheet["run"]["partial"]
     assert sheet["run"]["unfinished"] == {"mute": {"asked": PREFLIGHT_CALLS, "planned": CALLS}}
     assert (tmp_path / "run" / "datasheet.md").read_text().startswith("Partial: 20 of 24 calls")

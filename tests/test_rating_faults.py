@@ -13,6 +13,7 @@ import pytest
 
 from commands import Command
 from steelyard.estimation.label_plan import sequence_limits_of
+from steelyard.survey.estimate import STOPPED
 from steelyard.survey.judged_items import JudgedItem
 
 VERDICTS = ("verdicts.csv", "--judge", "judge_verdict", "--columns", "item=conversation_id")
@@ -250,7 +251,7 @@ def test_after_an_early_stop_the_first_sentence_has_the_limits_of_every_look(
         f"people would pass {100 * body['value']:.1f} % [{100 * body['low']:.1f}, {100 * body['high']:.1f}]"
     )
     assert spelled in text.partition(";")[0]
-    assert "Labelling may have stopped early by its declared rule: the corrected interval holds" in text
+    assert STOPPED in text
     assert "labels alone" in text
     assert not re.search(r"labels alone [\d.]+ % \[", text)
     assert "however often somebody looked" in command("estimate", *file, "--labels", "d", "--methods").out

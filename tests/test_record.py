@@ -13,8 +13,9 @@ import pytest
 
 from record.diff import summary
 from record.folders import FOLDERS
-from record.render import forms
-from record.write import WIDE, recorded_forms, write_folder
+from record.render import WIDE, forms
+from record.reports import REPORTS, printed
+from record.write import recorded_forms, report_file, write_folder
 
 WORDS = "unfit|usable with care|no fault found[^|]*?|too little data"
 STATES = {
@@ -145,16 +146,26 @@ def step_of(verdict: dict[str, Any]) -> str:
     return f"{step['purpose']}{price}" + (f":\n{step['command']}" if step["command"] else "")
 
 
+def difference(path: Path, text: str) -> str:
+    """What is other than recorded."""
+    was = path.read_text(encoding="utf-8")
+    changed = unified_diff(was.splitlines(), text.splitlines(), "recorded", "now", lineterm="", n=1)
+    return "\n".join([f"{path.name}: if right, PYTHONPATH=tests python -m record.write", *changed])
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_report_is_printed_as_recorded(name: str, tmp_path: Path) -> None:
+    path, text = report_file(name), printed(name, tmp_path)
+    assert text == path.read_text(encoding="utf-8"), difference(path, text)
+
+
 @pytest.mark.parametrize("name", FOLDERS)
 def test_every_form_says_the_same(name: str, recorded: Callable[[str], Path]) -> None:
     run = recorded(name)
     told = forms(run, WIDE)
     for path, text in recorded_forms(name, told).items():
         was = path.read_text(encoding="utf-8")
-        changed = unified_diff(was.splitlines(), text.splitlines(), "recorded", "now", lineterm="", n=1)
-        assert text == was, "\n".join(
-            [f"{path.name}: if right, PYTHONPATH=tests python -m record.write", *changed]
-        )
+        assert text == was, difference(path, text)
     told["markdown"] = re.sub(r"\\(.)", r"\1", told["markdown"])
     told = {form: text.replace("`", "") for form, text in told.items()}  # the page has code, not its marks
     screen, text, page = on_screen(told["screen"]), in_markdown(told["markdown"]), on_page(told["page"])

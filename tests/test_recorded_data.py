@@ -18,6 +18,7 @@ from steelyard.importing.pairs import read_pairs
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import PairAnswer, collect
 from steelyard.metrics.pairs.decomposition import (
+    ONE_ORDER,
     POSITIONAL_FALSE_PREFERENCE,
     STABLE_CROSS_SENSITIVITY,
     decompose,
@@ -126,7 +127,7 @@ def test_pandalm_is_reported_and_not_decomposed(steelyard) -> None:
             "accuracy_both",
         ):
             assert mine[metric]["value"] is None
-            assert mine[metric]["note"] == "shown in one order only: not decomposed"
+            assert mine[metric]["note"] == str(ONE_ORDER)
         # The published shares count unreadable verdicts as wrong; here they are bounds.
         assert mine["accuracy"]["bounds"][0] == pytest.approx(row["agree"], abs=5e-5)
         assert mine["unreadable_rate"]["value"] == pytest.approx(row["invalid"], abs=5e-4)

@@ -27,6 +27,7 @@ from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, direction_estim
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.remedies.mitigations import UNCURED, MitigatedJudge, jury_remedies, mitigated_judges
 from steelyard.metrics.remedies.targets import NO_SPREAD
+from steelyard.metrics.run.cost import NO_PRICE
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Prefers, Stimulus
 from steelyard.study.judge_config import parse_judge
@@ -238,7 +239,7 @@ def test_a_verdict_costs_its_calls() -> None:
     unpriced = cured(shown(["11", "12", "tt"] * 3), price=None)["orders"].figure("cost_per_verdict")
     assert unpriced is not None
     assert unpriced.estimate.value is None
-    assert unpriced.estimate.note == "the price of this model is not known"
+    assert unpriced.estimate.note == NO_PRICE
 
 
 def scored(rows: Sequence[Sequence[int | str]], expected: Sequence[int], scale: str) -> list[Observation]:

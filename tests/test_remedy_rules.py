@@ -10,6 +10,7 @@ import pytest
 
 from commands import run_command
 from servers import planted_server
+from steelyard.datasheet.questions.causes import Advice
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
@@ -40,9 +41,10 @@ def test_a_remedy_that_brings_a_fault_is_not_recommended(tmp_path: Path) -> None
     told, body = measured(tmp_path / "run", "-j", NEVER_TIES, *LADDER)
     found = [finding_with(body, name, "target_sensitivity") for name in ("uncured", "orders", "average")]
     assert found == ["inconclusive", "flagged", "flagged"]
-    assert "No remedy from these calls helps." in told
+    (verdict,) = body["verdicts"]
+    assert (verdict["remedy"], verdict["next"]["step"]) == (Advice.HALF_VOTES.value, "FIX_AND_REPEAT")
+    assert verdict["remedy"] in told
     assert "consensus/" not in told
-    assert "count each answer as half a vote, which frees shares over many pairs of the lean" in told
     written = (tmp_path / "run" / "datasheet.md").read_text(encoding="utf-8")
     why = "both orders, a tie where they differ or average of both orders: “chooses the better text” is then"
     assert f"{why} beyond its limit, 0.80 → 0." in written
@@ -52,8 +54,9 @@ def test_the_next_remedy_of_a_fault_is_recommended_where_the_first_brings_one(tm
     told, body = measured(tmp_path / "run", "-j", TIES_OFTEN, *LADDER)
     assert finding_with(body, "orders", "target_sensitivity") == "flagged"
     assert finding_with(body, "average", "target_sensitivity") == "clear"
-    assert "Ask in both orders and average: a text that wins in one order and ties in the other wins" in told
-    assert "Next: measure it with its remedy, average of both orders (612 calls, free):" in told
+    (verdict,) = body["verdicts"]
+    assert (verdict["remedy"], verdict["next"]["step"]) == (Advice.AVERAGE.value, "REMEDY")
+    assert (verdict["calls"], verdict["next"]["price"]) == (612, "612 calls, free")
     assert f"consensus/average?of={TIES_OFTEN}" in told
 
 
@@ -116,9 +119,9 @@ def test_noise_under_too_little_data_offers_a_majority(tmp_path: Path) -> None:
     told, body = measured(tmp_path / "run", *words, "-p", "stochastic_stability")
     (verdict,) = body["verdicts"]
     assert verdict["verdict"] == "too_little_data"
-    assert "majority of three calls" in verdict["remedy"]
+    assert (verdict["remedy"], verdict["next"]["step"]) == (Advice.STILL_NOISY.value, "REMEDY")
     assert f"majority/3?of={noisy}" in verdict["command"]
-    assert "measure it with its remedy, majority of 3" in told
+    assert "its remedy, majority of 3" in told
 
 
 LENGTH_BREAKS_TIES = "planted/probit?s=10&beta=0&tau=3&sigma=0&lapse=0&length=4"
@@ -132,10 +135,7 @@ def test_nobody_is_told_to_say_what_the_rubric_says(tmp_path: Path) -> None:
         )
     (verdict,) = body["verdicts"]
     assert verdict["facts"][0]["title"] == "Length"
-    assert verdict["remedy"] == (
-        "Compare texts of like length, or take a stronger model, and measure again: it is told already that "
-        "length does not count."
-    )
+    assert verdict["remedy"] == Advice.LENGTH_STATED.value
     assert verdict["remedy"] in told
     # The same from the file alone.
     again = run_command(tmp_path, "report", "run")
@@ -148,7 +148,7 @@ def test_a_rubric_that_does_not_say_it_is_to_say_it(tmp_path: Path) -> None:
     with planted_server(parse_judge(LENGTH_BREAKS_TIES, Path(), Pairwise())) as url:
         judge = ("-j", f"openai/planted?base_url={url}", "--rubric", rubric)
         _, body = measured(tmp_path / "run", *LADDER, "-p", "length", *judge)
-    assert body["verdicts"][0]["remedy"].startswith("Say in the rubric that length does not count,")
+    assert body["verdicts"][0]["remedy"] == Advice.LENGTH_IN_RUBRIC.value
 
 
 def test_who_ties_too_often_is_not_told_that_answers_change(tmp_path: Path) -> None:
@@ -156,5 +156,5 @@ def test_who_ties_too_often_is_not_told_that_answers_change(tmp_path: Path) -> N
     told, body = measured(tmp_path / "run", "-j", "planted/probit?s=0.9&beta=0&tau=1.6&sigma=0&lapse=0")
     (verdict,) = body["verdicts"]
     assert (verdict["verdict"], verdict["facts"][0]["title"]) == ("too_little_data", "Sensitivity")
-    assert "change from call to call" not in told
-    assert "it has a fault, and these data do not show whether it can judge" in told
+    assert verdict["remedy"] == Advice.STILL_UNKNOWN.value
+    assert verdict["remedy"] in told

@@ -7,8 +7,10 @@ import pytest
 from panels import panel_datasheet
 from scores import call
 from steelyard.datasheet.instrument_card import JudgeEntry
+from steelyard.datasheet.questions.more_data import CHANCE
 from steelyard.datasheet.questions.questions import decisions_of
 from steelyard.datasheet.render.clauses import sentence
+from steelyard.metrics.run.cost import NO_PRICE
 from steelyard.metrics.run.losses import loss_estimates
 
 
@@ -27,7 +29,7 @@ def test_volatility_and_cost_are_read() -> None:
     unpriced = told["house/unlisted", "Cost"]
     assert (unpriced.status, sentence(unpriced.clause)) == (
         "undefined",
-        "the price of this model is not known",
+        NO_PRICE,
     )
 
 
@@ -52,7 +54,7 @@ def test_too_few_calls_to_say_whether_few_are_lost() -> None:
     lost = [call(f"i{n}", "failed" if n == 3 else 1, 1) for n in range(20)]
     (reading,) = decisions_of([JudgeEntry("j", "m", False, {})], loss_estimates("j", lost, 7))
     assert reading.status == "inconclusive"
-    assert "would decide in four runs of five, if the value stays" in sentence(reading.clause)
+    assert CHANCE in sentence(reading.clause)
 
 
 def test_where_no_call_is_lost_nothing_is_missing() -> None:

@@ -13,6 +13,7 @@ from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.signal_detection import (
+    ONE_SIDE,
     TIES,
     criterion_estimates,
     dprime_estimates,
@@ -147,7 +148,7 @@ def test_always_first_sets_no_limit_on_dprime() -> None:
 def test_dprime_needs_both_slots() -> None:
     d = find(estimates_of(step(["1-", "t-"], tasks=2)), "dprime", delta=1)
     assert d.value is None
-    assert d.note == "the better candidate stood in one slot only"
+    assert d.note == ONE_SIDE
 
 
 def test_dprime_has_limits_from_its_shares_then_a_bootstrap() -> None:

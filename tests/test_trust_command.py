@@ -70,14 +70,13 @@ def trust_of(folder: Path, name: str = "trust.json") -> dict[str, Any]:
 
 
 def test_a_promise_from_a_table(command: Command, verdicts: Path, tmp_path: Path) -> None:
-    done = command(*FIT, "--html", "page.html")
+    done = command(*FIT)
     assert done.code == 0, done.err
-    text = " ".join(done.out.split())
     body = trust_of(tmp_path)
     stage = body["stages"][0]
-    assert "of these 600 verdicts: verdict where confidence is at least 0." in text
-    assert "at most 10 % differ from people's, with a confidence of 90 %" in text
     assert body["schema"] == "steelyard.trust/1"
+    assert (body["verdicts"], stage["judge"], stage["signal"]["name"]) == (600, "verdict", "confidence")
+    assert body["promise"] == {"error": 0.1, "confidence": 0.9, "only": None}
     assert stage["bound"] <= 0.1
     assert stage["labels"]["reached"] == 400
     with verdicts.open(newline="") as file:
@@ -87,9 +86,6 @@ def test_a_promise_from_a_table(command: Command, verdicts: Path, tmp_path: Path
     labelled = [row for row in above if row["human"]]
     wrong = sum({"pass": "1", "fail": "0"}[row["human"]] != row["verdict"] for row in labelled)
     assert (stage["labels"]["accepted"], stage["labels"]["wrong"]) == (len(labelled), wrong)
-    page = (tmp_path / "page.html").read_text()
-    assert "How often accepted answers are wrong" in page
-    assert "Brier score in its parts" in page
 
 
 def test_the_signal_is_chosen_on_other_labels(command: Command, verdicts: Path, tmp_path: Path) -> None:
@@ -99,9 +95,6 @@ def test_the_signal_is_chosen_on_other_labels(command: Command, verdicts: Path, 
     assert body["stages"][0]["signal"]["name"] == "confidence"
     assert body["labels"] == {"clusters": 400, "signal_chosen_on": 133}
     assert body["stages"][0]["labels"]["reached"] == 267
-    assert "chosen on 133 of 400 items with labels; the promise was tested on the other 267" in " ".join(
-        done.out.split()
-    )
 
 
 def test_verdicts_of_one_task_count_once(command: Command, verdicts: Path, tmp_path: Path) -> None:
@@ -110,7 +103,6 @@ def test_verdicts_of_one_task_count_once(command: Command, verdicts: Path, tmp_p
     body = trust_of(tmp_path)
     assert body["labels"]["clusters"] == 134
     assert body["stages"][0]["labels"]["reached"] == 134
-    assert "400 labels lie in 134 tasks: one verdict of each" in " ".join(done.out.split())
 
 
 def test_rows_of_which_nobody_can_tell_whether_they_repeat(command: Command, verdicts: Path) -> None:
@@ -208,7 +200,6 @@ def test_the_ring_is_that_of_the_first_judge_that_accepts(command: Command, verd
 def test_one_sided_errors(command: Command, verdicts: Path, tmp_path: Path) -> None:
     done = command(*FIT, "--only", "pass", "--error", "0.08")
     assert done.code == 0, done.err
-    assert "at most 8 % are '1' where people say otherwise" in " ".join(done.out.split())
     assert trust_of(tmp_path)["promise"] == {"error": 0.08, "confidence": 0.9, "only": "1"}
     assert command(*FIT, "--only", "maybe").code == 2
 
@@ -390,9 +381,8 @@ def test_rows_are_accepted_or_escalated(command: Command, verdicts: Path, tmp_pa
     ]
     assert rows[4]["item"] == "'=x5"
     assert "Accepted: 1 of 5 rows (20 %)." in done.out
-    assert "To ask: verdict on 1 row." in done.out
     counts = json.loads(command("trust", "apply", "trust.json", "fresh.csv", "--json").out)
-    assert counts["accepted"] == {"verdict": 1}
+    assert (counts["accepted"], counts["asked"]) == ({"verdict": 1}, {"verdict": 1})
 
 
 def test_the_next_judge_is_asked_only_where_it_is_needed(command: Command, tmp_path: Path) -> None:
@@ -500,18 +490,12 @@ def audited(path: Path, trust: dict[str, Any], error: float, rows: int = 900, se
 def test_audits_of_a_kept_promise(command: Command, verdicts: Path, tmp_path: Path) -> None:
     assert command(*FIT).code == 0
     audited(tmp_path / "audited.csv", trust_of(tmp_path), 0.05)
-    done = command(
-        "trust", "check", "trust.json", "audited.csv", "--out", "check.json", "--html", "check.html"
-    )
+    done = command("trust", "check", "trust.json", "audited.csv", "--out", "check.json")
     assert done.code == 0, done.err
-    text = " ".join(done.out.split())
-    assert "Nothing speaks against the promise of at most 10 %" in text
-    assert "of 900 audited answers are wrong" in text
-    assert "at most 5 % of all watches, however often one looks" in text
-    assert "Delay: were 20 % wrong, half of all watches would tell after about" in text
     body = json.loads((tmp_path / "check.json").read_text())
     assert body["audits"] == 900
-    assert body["kept"] is True
+    assert (body["kept"], body["promise"]["error"]) == (True, 0.1)
+    assert body["wrong"] == (tmp_path / "audited.csv").read_text().split("\nb,")[0].count("fail")
     assert 70 <= body["delays"]["2"] <= 100
 
 
@@ -538,9 +522,8 @@ def test_labels_of_the_fit_are_no_audits(command: Command, verdicts: Path, tmp_p
 def test_drift_is_found(command: Command, verdicts: Path, tmp_path: Path) -> None:
     assert command(*FIT).code == 0
     audited(tmp_path / "audited.csv", trust_of(tmp_path), 0.2)
-    done = command("trust", "check", "trust.json", "audited.csv")
-    assert done.code == 3
-    assert "The promise of at most 10 % is broken" in " ".join(done.out.split())
+    done = command("trust", "check", "trust.json", "audited.csv", "--json")
+    assert (done.code, json.loads(done.out)["kept"]) == (3, False)
 
 
 def test_audits_of_nothing(command: Command, verdicts: Path, tmp_path: Path) -> None:

@@ -14,9 +14,12 @@ from steelyard.datasheet.words.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.estimate import Estimate, EstimateContext
-from steelyard.metrics.pairs.natural import kappa
+from steelyard.metrics.findings import MISSING_DECIDE
+from steelyard.metrics.pairs.natural import NO_GOLD, kappa
+from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, NOT_SCORED
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import accuracy_change, unchanged_estimates
+from steelyard.metrics.scores.shares import NO_LABELS
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.verdicts.observations import Observation, Observations
 from strategies import make
@@ -125,18 +128,18 @@ def test_one_kind_of_label_says_nothing() -> None:
     assert word == "undefined"
     assert said.startswith("gives the reference answer in 19 of 20 calls on unchanged items")
     assert said.endswith("agreement beyond chance says nothing: every item has the same label")
-    assert leniency(rows) == ("undefined", "every item has the same label")
+    assert leniency(rows) == ("undefined", str(CONSTANT_LABELS))
 
 
 def test_without_labels_there_is_a_reason_and_no_number() -> None:
     rows = read(items([1, 0, 1], [None] * 3))
-    assert accuracy(rows) == leniency(rows) == ("undefined", "no item has a reference label")
+    assert accuracy(rows) == leniency(rows) == ("undefined", NO_LABELS)
 
 
 def test_calls_that_all_failed() -> None:
     rows = read(items(["failed"] * 6, [1, 0] * 3))
     assert (accuracy(rows) or ("",))[0] == "undefined"
-    assert leniency(rows) == ("undefined", "no call of a labelled item ended in a score")
+    assert leniency(rows) == ("undefined", NOT_SCORED)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -168,7 +171,7 @@ def test_lost_calls_withhold_the_word_of_leniency() -> None:
     assert found.bounds == (pytest.approx(8 / 30 / 2), pytest.approx(19 / 30 / 2))
     assert found.status == "flagged"
     few = figures(items([1] * 4 + [0] * 4 + ["failed"] * 22 + [1] * 30, [0] * 30 + [1] * 30))["leniency"]
-    assert "the missing verdicts decide" in (few.note or "")
+    assert MISSING_DECIDE in (few.note or "")
 
 
 def test_a_judge_that_passes_everything_is_not_moved_by_injections() -> None:
@@ -224,7 +227,7 @@ def test_agreement_on_pairs_without_a_choice() -> None:
     assert (ties.value, ties.note) == (None, "people call every pair a tie")
     one = kappa(here, make(["1-", "1-"], tasks=2, better=1), "none")
     assert one.value is None
-    assert kappa(here, make([], better=[]), "no pair says which text is better").value is None
+    assert kappa(here, make([], better=[]), NO_GOLD).value is None
 
 
 def test_lost_calls_withhold_the_word_on_pairs() -> None:

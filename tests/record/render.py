@@ -20,6 +20,8 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.terminal import render_brief
 
 WIDTH = 100
+WIDE = 400
+"""Columns in which no line of a screen is broken."""
 PARTS = ("verdicts", "readings")
 """Keys of `datasheet.json` that hold words."""
 MASKS: tuple[tuple[str, str], ...] = (

@@ -14,14 +14,13 @@ from tempfile import TemporaryDirectory
 from calibration.words import sheet_of, verdicts_only
 from calibration.worlds import KINDS, World
 from record.folders import FOLDERS, make
-from record.render import forms, screens
+from record.render import WIDE, forms, screens
+from record.reports import REPORTS, printed
 
 SEED = 0
 SCREENS = Path(__file__).with_name("screens")
-"""First screens of every folder and all forms of some, as they were looked at."""
+"""First screens of every folder, all forms of some, and every report, as they were looked at."""
 IN_ALL_FORMS = ("natural-longer-preferred", "rows-strata", "judges-five-pairs")
-WIDE = 400
-"""Columns in which no line of a screen is broken."""
 VERDICTS = {f"verdicts-{kind}": kind for kind in KINDS}
 
 
@@ -44,6 +43,14 @@ def write_screens() -> None:
         with TemporaryDirectory() as place:
             for path, text in recorded_forms(name, forms(make(name, Path(place)), WIDE)).items():
                 path.write_text(text, encoding="utf-8")
+    for name in REPORTS:
+        with TemporaryDirectory() as place:
+            report_file(name).write_text(printed(name, Path(place)), encoding="utf-8")
+
+
+def report_file(name: str) -> Path:
+    """Where a report is recorded."""
+    return SCREENS / f"{name}.report.txt"
 
 
 def write_verdicts(name: str, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""The word on every measured judge (unfit, usable with care, no fault found), from its decisions.
+"""The overall verdict on every judge: a word (unfit, usable with care, no fault found), from its decisions.
 
 Merit comes first: a judge that is shown not to tell good from bad is unfit, whatever else is flagged, and the
 cause is named by the first rule of `REASONS_OF_NO_MERIT` that applies. A judge that prefers a padded text to

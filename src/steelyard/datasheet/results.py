@@ -1,4 +1,4 @@
-"""Results item by item: one row per judge and presentation, in columns that are coded once."""
+"""`results.csv`, item by item: one row per judge and presentation, in columns that are coded once."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ class EstimateContext:
         return metric.limit_in(self.group, self.probe)
 
     def bootstrap_seed(self, figure: str) -> int:
-        """A random stream of its own for each figure."""
+        """Seed of a bootstrap: a random stream of its own for each figure."""
         group = canonical_json(dict(self.group))
         return seed_for(self.seed, "bootstrap", self.judge, self.probe, figure, group)
 

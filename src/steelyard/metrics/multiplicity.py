@@ -162,7 +162,7 @@ _DIGITS = 9
 
 @dataclass(frozen=True, eq=False)
 class JointSignFlip:
-    """Many figures of two judges under the same sign flips: do the judges differ, and in which figures?
+    """The p-values of `compare`: do two judges differ, and in which figures, under the same sign flips?
 
     If two judges are alike, the sign of a cluster's differences is a coin toss, one toss for all figures of
     the cluster. Each figure's total is measured against the size that tosses give it, z = |Σ d| / √(Σ d²).

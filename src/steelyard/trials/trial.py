@@ -234,7 +234,7 @@ class Trial:
 
     @_Lazy
     def key(self) -> str:
-        """Cache key and identity of the trial."""
+        """Cache key of the call, and identity of the trial."""
         before, after = self.key_prefix
         return hash_json(f"{before}{self.replicate}{after}")
 

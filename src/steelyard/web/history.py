@@ -27,7 +27,7 @@ from steelyard.commands.history import (
 )
 from steelyard.commands.viewed_run import ViewedRun
 from steelyard.core.text import pluralize, replace_lone_surrogates
-from steelyard.datasheet.comparison.rows import p_value
+from steelyard.datasheet.comparison.rows import p_text
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.estimate_index import EstimateIndex
 from steelyard.datasheet.questions.question import Decision, Test
@@ -236,7 +236,7 @@ def _row(
     beside = f" Too few pairs or items to compare: {'; '.join(few_pairs)}." if few_pairs else ""
     moved = changed(tests, alpha)
     if not moved:
-        least = p_value(min(test.p for test in tests.values()))
+        least = p_text(min(test.p for test in tests.values()))
         sentence = f"No change is shown since {before.folder} (least {least}).{beside}"
         return HistoryRow(point, word, figures, SAME, sentence, (), before, tests.keys())
     named = [_moved(each, tests[each.figure], moved[each.figure]) for each in charted if each.figure in moved]
@@ -250,7 +250,7 @@ def _moved(charted: Charted, test: PairedTest, p: float) -> str:
     signed = metric_named(charted.test.estimate.metric).signed
     ends = (numbers.decimal(end, signed=signed) for end in (test.first, test.second))
     unit = "pair" if charted.test.estimate.unit in ("pair", "call") else "unit"
-    return f"{charted.words} {' → '.join(ends)} ({p_value(p)} by Holm, {pluralize(test.n_pairs, unit)})"
+    return f"{charted.words} {' → '.join(ends)} ({p_text(p)} by Holm, {pluralize(test.n_pairs, unit)})"
 
 
 def _figure(charted: Charted, point: RunPoint, index: EstimateIndex) -> Row | None:

@@ -133,7 +133,7 @@ def probability(value: float | None) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
 
 
-def p_value(value: float) -> str:
+def p_text(value: float) -> str:
     """`p = 0.031`, `p < 0.0001`."""
     shown = probability(value)
     return f"p < {shown[1:]}" if shown.startswith("<") else f"p = {shown}"

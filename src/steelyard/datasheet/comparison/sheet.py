@@ -23,7 +23,7 @@ from steelyard.datasheet.comparison.rows import (
     label,
     main_first,
     one_of_each,
-    p_value,
+    p_text,
     state,
 )
 from steelyard.datasheet.questions.more_data import BUILT_IN, profile_with
@@ -205,7 +205,7 @@ class ComparisonSheet:
         if self.p is None:
             return summary
         differ = "the judges differ" if self.p <= ALPHA else "no difference between the judges is shown"
-        return f"All figures together: {differ} ({p_value(self.p)}). {summary}"
+        return f"All figures together: {differ} ({p_text(self.p)}). {summary}"
 
     @property
     def answered(self) -> ComparisonAnswer:
@@ -287,7 +287,7 @@ class ComparisonAnswer:
         if other:
             return f"Neither is shown to be better; they differ in {other} of {of}."
         if self.p is not None and self.p <= ALPHA:
-            p = p_value(self.p)
+            p = p_text(self.p)
             return f"Neither is shown to be better; they differ ({p}), no single figure says where."
         if self.rows and len(self.having(ALIKE)) == len(self.rows):
             return f"They are alike within ±{self.margin:g} in {len(self.rows)} of {of}."

@@ -110,7 +110,7 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     return result
 
 
-def call_key(protocol: str, key: Key) -> Key:
+def call_unit(protocol: str, key: Key) -> Key:
     """The unit among all calls of a judge, whatever the protocol."""
     name, order, replicate = key
     return name, f"{protocol} {order}", replicate
@@ -146,7 +146,7 @@ def _call_events(calls: Sequence[Observation], identity: Identity) -> Iterator[E
     reasons = any(call.contradicts is not None for call in calls)
     for call in calls:
         shown, contradicts = call.stimulus, call.contradicts
-        key = call_key(call.protocol, (identity(shown), call.order, call.replicate))
+        key = call_unit(call.protocol, (identity(shown), call.order, call.replicate))
         for question, kind in LOSSES.items():
             yield question, key, UnitEvent(isinstance(call.verdict, kind), None, shown.id, shown.cluster)
         if reasons:
@@ -229,7 +229,7 @@ class Units:
         absent = other.events.keys() - mine.keys()
         # Of a judge that never says how sure it is there are no such units.
         unsure = self.needs_confidence and not mine
-        seen = sum(call_key(self.protocol, key) in self.calls for key in absent)
+        seen = sum(call_unit(self.protocol, key) in self.calls for key in absent)
         lost = [mine[key].loss for key in shared]
         return Dropped(
             not_shown=len(absent) - seen,
