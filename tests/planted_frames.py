@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from statistics import NormalDist
 
@@ -223,18 +223,17 @@ def tally(
         try:
             if not isinstance(world, PlantedWorld):
                 judged, mean = strata_frame(world, labels, rng)
-                figure, truth = (
-                    stratified(_labelled_strata(judged), population=population),
-                    float(np.mean([w.mean for w in world])),
-                )
+                about = replace(judged, frame=replace(judged.frame, of_population=population))
+                figure, truth = stratified(_labelled_strata(about)), float(np.mean([w.mean for w in world]))
                 ends = world[0].ends
             elif design is LabelDesign.ELSEWHERE:
                 frame, target, mean = elsewhere(world, labels, rng)
                 figure, truth, ends = _from_elsewhere("labels", frame, target), world.mean, world.ends
             else:
                 frame, mean = draw_frame(world, design, labels, rng, whole_tasks=whole_tasks)
-                figure, truth, ends = corrected(frame, design, population=population), world.mean, world.ends
-                alone = labels_only(frame, population=population) if alone_too else None
+                frame = replace(frame, of_population=population)
+                figure, truth, ends = corrected(frame, design), world.mean, world.ends
+                alone = labels_only(frame) if alone_too else None
         except DataError:  # refused: nothing is claimed
             continue
         made.add(figure.within(ends), alone, truth if population else mean)

@@ -73,7 +73,7 @@ def test_greg_and_ppi_of_the_public_example() -> None:
     assert greg(frame).value == pytest.approx(0.71497, abs=5e-6)
     assert limits(greg(frame)) == pytest.approx((0.68684, 0.74310), abs=6e-6)
     assert corrected(frame, LabelDesign.RANDOM) == greg(frame)
-    assert corrected(frame, LabelDesign.RANDOM, population=True) == ppi(frame)
+    assert corrected(replace(frame, of_population=True), LabelDesign.RANDOM) == ppi(frame)
 
 
 def test_rogan_gladen_and_its_allocation_as_published() -> None:
@@ -133,7 +133,7 @@ def test_post_stratification_by_hand() -> None:
     judge = np.concatenate([np.ones(80), np.zeros(20)])
     people = np.full(100, np.nan)
     people[:10], people[80:90] = [1] * 9 + [0], [1, 1] + [0] * 8
-    figure = post_stratified(Frame(judge, people, np.arange(100)), population=True)
+    figure = post_stratified(Frame(judge, people, np.arange(100), of_population=True))
     assert figure.value == pytest.approx(0.8 * 0.9 + 0.2 * 0.2)
     # Wilson: 9/10 [.5958, .9821], 2/10 [.0567, .5098]. Few misses and few events reach the exact one-sided
     # limits: .95^(1/10) = .99488, and .03677, where P(at least 2 of 10) = .05.
@@ -227,8 +227,8 @@ def test_tasks_widen_the_interval() -> None:
     by_task = Frame(f, people, task)
     for population in (False, True):
         assert greg(by_task).error > 1.2 * greg(one_each).error
-        wide = labels_only(by_task, population=population)
-        narrow = labels_only(one_each, population=population)
+        wide = labels_only(replace(by_task, of_population=population))
+        narrow = labels_only(replace(one_each, of_population=population))
         assert wide.error > 1.2 * narrow.error
 
 
@@ -248,7 +248,7 @@ def test_one_rare_label_in_each_of_two_strata_reaches_as_far_as_two_in_one_draw(
         people = np.full(300, np.nan)
         people[:10] = np.where(np.arange(10) < events, rare, 1 - rare)
         parts.append(Frame(np.full(300, 1 - rare), people, np.arange(300), ends=(0.0, 1.0)))
-    figure = stratified(parts, population=True)
+    figure = stratified([replace(part, of_population=True) for part in parts])
     ends = (figure.low, figure.high) if rare else (1 - limits(figure)[1], 1 - limits(figure)[0])
     assert figure.value == pytest.approx(1 / 15 if rare else 14 / 15)
     assert ends[0] == pytest.approx(beta.ppf(0.05, 2, 29))
@@ -280,7 +280,7 @@ def test_worth_is_what_the_two_intervals_amount_to() -> None:
     assert found.effective_labels == pytest.approx(1 / (1 / 4000 + 0.64 * (1 / 600 - 1 / 4000)))
     assert found.factor == pytest.approx(found.effective_labels / 600)
     assert not found.adds_nothing
-    more = worth(frame, LabelDesign.RANDOM, narrow, wide, population=True)
+    more = worth(replace(frame, of_population=True), LabelDesign.RANDOM, narrow, wide)
     assert more is not None
     assert more.effective_labels == pytest.approx(600 / 0.64)
     less = worth(frame, LabelDesign.RANDOM, wide, narrow)
@@ -435,7 +435,7 @@ def test_few_whole_tasks_take_few_degrees_of_freedom_even_where_they_agree() -> 
     people = np.where(np.arange(120) % 4 == 0, np.arange(120) // 4 % 2, np.nan)
     every = Frame(judge, people, task, ends=(0, 1))
     assert limits(labels_only(every)) == pytest.approx(score(0.5, 30 / 0.75, Z))
-    assert limits(labels_only(every, population=True))[1] > score(0.5, 30, Z)[1]
+    assert limits(labels_only(replace(every, of_population=True)))[1] > score(0.5, 30, Z)[1]
 
 
 def test_levels_of_five_labels_stand_alone_and_of_four_do_not() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, rankdata
 
 from calibration import ranks
 from calibration.results import load
@@ -128,7 +128,7 @@ def test_errors_have_the_scale_of_each_system() -> None:
 def test_rank_sets_with_the_judges_error_hold_peoples_ranking_and_without_do_not() -> None:
     held: dict[str, list[bool]] = {"people": [], "corrected": [], "judge": []}
     sizes: dict[str, list[float]] = {"people": [], "corrected": [], "judge": []}
-    truth = plain_ranking(votes("human")).places
+    truth = rankdata(-plain_ranking(votes("human")).figures, method="ordinal")
     for seed in range(4):
         mask = labelled(seed, 1000, 14_947)
         some = votes("human").filter(mask)
@@ -159,7 +159,7 @@ def test_rank_sets_of_countries_are_those_of_csranks() -> None:
     """
     scores, errors = np.array(list(PISA.values())).T
     ranking = Ranking(scores, np.diag(errors**2))
-    assert ranking.places.tolist() == [
+    assert rankdata(-ranking.figures, method="ordinal").tolist() == [
         *(24, 18, 10, 7, 35, 37, 17, 8, 3, 11, 20, 15, 34, 30, 21, 16, 32, 25, 1, 2, 19, 29, 27, 36, 4),
         *(22, 14, 5, 23, 26, 9, 28, 12, 6, 33, 13, 31),
     ]
@@ -295,7 +295,7 @@ def test_clear_gaps_make_tiers() -> None:
     shown = step_down(ranking, 7)[0]
     assert rank_sets(shown) == [(2, 3), (1, 1), (2, 3)]
     assert tiers(ranking, shown) == [2, 1, 2]
-    assert ranking.places.tolist() == [3, 1, 2]
+    assert rankdata(-ranking.figures, method="ordinal").tolist() == [3, 1, 2]
 
 
 def family_wise_coverage(systems: int, rows: int, runs: int) -> float:

@@ -18,6 +18,7 @@ from review_sessions import Client, serving
 from steelyard.commands import history as control_charts
 from steelyard.commands.compare import Target, compare_targets, load_verdicts
 from steelyard.commands.history import (
+    JudgeCertificate,
     JudgeSeries,
     PairedTest,
     changed,
@@ -105,6 +106,16 @@ def test_a_change_is_shown_at_the_figure_that_moved_and_since_the_certificate(we
     assert drawn.count(">changed<") == 1
     assert "certificate" in drawn
     assert [row[3] for row in weekly.charts[1].rows] == ["reference", *["no change shown"] * 4]
+
+
+@pytest.mark.parametrize(
+    ("result", "days", "state"),
+    [("PASS", None, "valid"), ("PASS", 1, "valid"), ("PASS", 0, "expired"), ("FAIL", 1, "not passed")],
+)
+def test_a_certificate_is_valid_until_it_expires(result: str, days: int | None, state: str) -> None:
+    now = datetime(2026, 11, 19, tzinfo=UTC)
+    expires = None if days is None else now + timedelta(days=days)
+    assert JudgeCertificate(result, now, expires).state(now) == state
 
 
 def test_a_figure_is_named_with_its_condition(folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -81,8 +82,8 @@ def count(
                 seen = rng.permutation(len(y))[: JUDGED if population else len(y)]
                 drawn = y[seen], f[seen], number[seen]
                 frame = labelled_frame(drawn, design, labels, rng, (0.0, 1.0))
-                figure = corrected(frame, design, population=population)
-                alone = labels_only(frame, population=population)
+                frame = replace(frame, of_population=population)
+                figure, alone = corrected(frame, design), labels_only(frame)
         except DataError:  # refused: nothing is claimed
             continue
         figure = figure.within((0.0, 1.0))

@@ -23,9 +23,8 @@ from steelyard.datasheet.words.text import escape_control_chars
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from steelyard.commands.overall import JudgeOverall
-if TYPE_CHECKING:
     from steelyard.commands.gate.ruling import Ruling
+    from steelyard.commands.overall import JudgeOverall
 
 
 TARGET = "DIR[:JUDGE]"
@@ -64,10 +63,7 @@ def compare(options: CompareOptions) -> None:
 
     both = Target.parse(options.first), Target.parse(options.second)
     comparison = compare_targets(*both, options.margin, options.stratum)
-    written = {
-        "Page": (options.page, comparison_page.render),
-        "Markdown": (options.markdown, markdown),
-    }
+    written = {"Page": (options.page, comparison_page.render), "Markdown": (options.markdown, markdown)}
     for path, render in written.values():
         if path is not None:
             atomic_write_text(path, render(comparison))
@@ -102,8 +98,6 @@ def overall(folders: tuple[Path, ...], as_json: bool) -> None:
     accuracy, its volatility over probes and cost per point on each data set, the mean accuracy, and the
     overall cost per point by both common definitions.
     """
-    import json
-
     from rich.console import Console
 
     from steelyard.commands.overall import overall as summarise_runs

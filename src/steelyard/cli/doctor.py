@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -155,10 +155,7 @@ def _print_check(console: Console, check: JudgeCheck) -> None:
 @option("--json", "as_json", is_flag=True, help="Print the gates as JSON.")
 def selftest(profile: str, as_json: bool) -> None:
     """Measure planted judges and compare the results with their known parameters; exit 1 if a gate fails."""
-    import json
     import tempfile
-    from dataclasses import asdict
-    from pathlib import Path
 
     from rich import box
     from rich.console import Console

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from steelyard.datasheet.datasheet import Datasheet
-    from steelyard.errors import SteelyardError
     from steelyard.runner.session import RunSession
 
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.authoring.open_study import GenerationPlan
+from steelyard.authoring.open_study import GenerationPlan, plan_before_judges
 from steelyard.cli.output import display_path, plain
 from steelyard.core.foreign_code import without_code
 from steelyard.core.text import plural, pluralize
@@ -38,8 +38,6 @@ def print_study_plan(
     *,
     by_probe: bool = False,
 ) -> None:
-    from steelyard.authoring.open_study import plan_before_judges
-
     with without_code():
         study, rows = plan_before_judges(study, folder, generation)
         plan = make_plan(study)

@@ -97,11 +97,7 @@ def _review(options: ReviewOptions) -> None:
     with closing(ReviewSession(options.folder, reviewers=options.reviewers, waits_for_file=False)) as session:
         server = Server(options.pages.host, options.pages.port, "review", options.folder)
         pages = ReviewPages(
-            session,
-            options.name,
-            blind=options.blind,
-            finished=server.stop,
-            stopping=lambda: server.stopping,
+            session, options.name, blind=options.blind, finished=server.stop, stopping=lambda: server.stopping
         )
 
         def finish() -> None:

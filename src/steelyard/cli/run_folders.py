@@ -13,14 +13,7 @@ import click
 
 from steelyard.cli.main import return_large_arrays, use_one_blas_thread
 from steelyard.cli.options import PageOptions, takes
-from steelyard.cli.output import (
-    FULL,
-    display_path,
-    print_datasheet,
-    print_page_path,
-    print_results,
-    warn,
-)
+from steelyard.cli.output import FULL, display_path, print_datasheet, print_page_path, print_results, warn
 from steelyard.core.settings import argument, flag, group, setting
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, SteelyardError
@@ -67,12 +60,7 @@ def report(options: RebuildOptions) -> None:
         from steelyard.datasheet.render import data_files, html, markdown
         from steelyard.datasheet.render.data_files import dumps
 
-        renderers = {
-            "html": html.render,
-            "md": markdown.render,
-            "csv": data_files.to_csv,
-            "json": dumps,
-        }
+        renderers = {"html": html.render, "md": markdown.render, "csv": data_files.to_csv, "json": dumps}
         click.echo(renderers[options.form](datasheet), nl=False)
     code = print_results(losses, faults)
     if options.form is None:
@@ -112,11 +100,7 @@ def show(options: ShowOptions) -> None:
     wanted = ShowRequest(options.judge, options.probe, options.outcome, options.number)
     chosen = choose(options.folder, wanted)
     if options.as_json:
-        body = [
-            {"judge": one.judge, "matching": one.matching, "exhibits": to_body(one.exhibits)}
-            for one in chosen
-        ]
-        click.echo(json.dumps(body, indent=1))
+        click.echo(json.dumps(to_body(chosen), indent=1))
     else:
         _print_examples(chosen, wanted)
 

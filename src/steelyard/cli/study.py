@@ -31,10 +31,9 @@ def open_study(
     from steelyard.run_folder.resume import with_found_readers
     from steelyard.run_folder.run_folder import RunFolder
 
-    given = {"profile": options.profile, "seed": options.seed, "replicates": options.replicates}
-    overrides: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    lists = {"judges": options.judges, "probes": options.probes}
-    overrides |= {name: list(value) for name, value in lists.items() if value}
+    given: dict[str, Any] = {"judges": list(options.judges) or None, "probes": list(options.probes) or None}
+    given |= {"profile": options.profile, "seed": options.seed, "replicates": options.replicates}
+    overrides = {name: value for name, value in given.items() if value is not None}
     opened = opening.open_study(
         options.study,
         overrides | data_overrides(options),

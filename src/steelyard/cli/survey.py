@@ -96,11 +96,7 @@ def bridge(options: BridgeOptions) -> None:
 
 
 def _load(
-    options: AnyRatings,
-    labels: LabelOptions | None = None,
-    pilot: Path | None = None,
-    *,
-    ranks: bool = False,
+    options: AnyRatings, labels: LabelOptions | None = None, pilot: Path | None = None, *, ranks: bool = False
 ) -> RatingsTable:
     """The ratings of a file, with labels of another file or of a pilot; what is odd in them is said."""
     use_one_blas_thread()

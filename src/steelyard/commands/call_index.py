@@ -143,10 +143,7 @@ class CallIndex:
     @property
     def possible_outcomes(self) -> list[str]:
         """Without those that need pairs, or reasons that end with an answer, where there are none."""
-        possible = {
-            POSITIONAL: self.calls.shown.paired.any(),
-            CONTRADICTION: self.calls.concluded.any(),
-        }
+        possible = {POSITIONAL: self.calls.shown.paired.any(), CONTRADICTION: self.calls.concluded.any()}
         return [outcome for outcome in OUTCOMES if possible.get(outcome, True)]
 
     @property

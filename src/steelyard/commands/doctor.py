@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 from steelyard.commands.measure import measure
 from steelyard.core.registry import Spec
@@ -234,9 +235,7 @@ def selftest(folder: Path, profile: str = "standard") -> list[SelftestCheck]:
 
 def _unmoved(sheet: Datasheet, judge: Judge) -> SelftestCheck:
     """The planted strict protocol moves the threshold alone."""
-    estimate = _need(
-        sheet.find(judge.name, RESOLUTION_RATIO.id, "ladder", protocol="strict"), RESOLUTION_RATIO.id
-    )
+    estimate = _found(sheet, judge.name, RESOLUTION_RATIO.id, protocol="strict")
     found, covers = _number(estimate), _covers(estimate, 1)
     return SelftestCheck("probit strict", "resolution ratio", "1", "in interval", found, covers)
 
@@ -256,23 +255,19 @@ def _instrument(folder: Path) -> Iterator[SelftestCheck]:
     sheet = measure(alone, RunFolder(folder), RunLimits()).require()
     planted = Planted(judge).parameters(judge.protocols["base"].settings)
     for metric, tolerance in TOLERANCES.items():
-        estimate = _need(sheet.find(judge.name, metric, "ladder", protocol="base"), metric)
-        true = float(getattr(planted, metric))
+        estimate, true = _found(sheet, judge.name, metric), float(getattr(planted, metric))
         passed = estimate.value is not None and abs(estimate.value - true) < tolerance
-        yield SelftestCheck(
-            "probit model", metric, f"{true:.3f}", f"± {tolerance:.2f}", _number(estimate), passed
-        )
+        words = f"{true:.3f}", f"± {tolerance:.2f}", _number(estimate)
+        yield SelftestCheck("probit model", metric, *words, passed)
 
 
 def _baselines(sheet: Datasheet) -> Iterator[SelftestCheck]:
     yield _exact(sheet, "first", POSITIONAL_FALSE_PREFERENCE.id, 1.0)
     yield _exact(sheet, "first", STABLE_CROSS_SENSITIVITY.id, 0.0)
-    net = _between_equals(sheet, "first", NET_SLOT_PREFERENCE.id)
-    yield SelftestCheck(
-        "first", "position test", "slot 1", "flagged", str(net.status), net.status == "flagged"
-    )
+    status = str(_between_equals(sheet, "first", NET_SLOT_PREFERENCE.id).status)
+    yield SelftestCheck("first", "position test", "slot 1", "flagged", status, status == "flagged")
 
-    dark = _need(sheet.find("tie", DARK_CURRENT.id, "vacuum", protocol="base"), DARK_CURRENT.id)
+    dark = _found(sheet, "tie", DARK_CURRENT.id, "vacuum")
     yield SelftestCheck("tie", DARK_CURRENT.id, "0", "0", _with_counts(dark), dark.value == 0)
     yield _exact(sheet, "tie", NO_PREFERENCE.id, 1.0)
 
@@ -281,10 +276,8 @@ def _baselines(sheet: Datasheet) -> Iterator[SelftestCheck]:
         found, covers = _with_counts(estimate), _covers(estimate, 0.5)
         yield SelftestCheck("coin", metric, "0.500", "in interval", found, covers)
     net = _between_equals(sheet, "coin", NET_SLOT_PREFERENCE.id)
-    yield SelftestCheck(
-        "coin", "position test", "none", "not flagged", str(net.status), net.status != "flagged"
-    )
-    reading = str(net.reading)
+    status, reading = str(net.status), str(net.reading)
+    yield SelftestCheck("coin", "position test", "none", "not flagged", status, status != "flagged")
     yield SelftestCheck("coin", "reading", "none", "not mixed", reading, reading != "mixed")
 
 
@@ -298,7 +291,7 @@ def _probit(sheet: Datasheet, judge: Judge) -> Iterator[SelftestCheck]:
         for metric in cells_of:
             estimate = _between_equals(sheet, name, metric.id, protocol)
             yield _rate(estimate, protocol, getattr(cells, metric.id))
-        dark = _need(sheet.find(name, DARK_CURRENT.id, "vacuum", protocol=protocol), DARK_CURRENT.id)
+        dark = _found(sheet, name, DARK_CURRENT.id, "vacuum", protocol=protocol)
         yield _rate(dark, protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie)
         for estimate in sheet.of(name, TARGET_SENSITIVITY.id, "ladder"):
             if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
@@ -313,23 +306,24 @@ def _rate(estimate: Estimate, protocol: str, expected: float) -> SelftestCheck:
     delta = f" Δ{estimate.group['delta']:g}" if estimate.metric == TARGET_SENSITIVITY.id else ""
     accepted = f"{max(0.0, expected - reach):.3f}–{min(1.0, expected + reach):.3f}"
     judge = "probit" if protocol == "base" else f"probit {protocol}"
-    return SelftestCheck(
-        judge, f"{estimate.metric}{delta}", f"{expected:.3f}", accepted, _with_counts(estimate), passed
-    )
+    words = f"{estimate.metric}{delta}", f"{expected:.3f}", accepted, _with_counts(estimate)
+    return SelftestCheck(judge, *words, passed)
 
 
 def _exact(sheet: Datasheet, judge: str, metric: str, value: float) -> SelftestCheck:
     estimate = _between_equals(sheet, judge, metric)
-    return SelftestCheck(
-        judge, metric, f"{value:g}", f"{value:g}", _with_counts(estimate), estimate.value == value
-    )
+    planted, found = f"{value:g}", _with_counts(estimate)
+    return SelftestCheck(judge, metric, planted, planted, found, estimate.value == value)
 
 
 def _between_equals(sheet: Datasheet, judge: str, metric: str, protocol: str = "base") -> Estimate:
-    return _need(sheet.find(judge, metric, "ladder", protocol=protocol, delta=0, kind="same_subset"), metric)
+    return _found(sheet, judge, metric, protocol=protocol, delta=0, kind="same_subset")
 
 
-def _need(estimate: Estimate | None, metric: str) -> Estimate:
+def _found(
+    sheet: Datasheet, judge: str, metric: str, probe: str = "ladder", protocol: str = "base", **group: Any
+) -> Estimate:
+    estimate = sheet.find(judge, metric, probe, protocol=protocol, **group)
     if estimate is None:
         raise LookupError(f"the datasheet has no {metric}")
     return estimate

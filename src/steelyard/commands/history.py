@@ -17,14 +17,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from math import ceil, log2
 from pathlib import Path
 
 import numpy as np
 
 from steelyard.commands.compare import Verdicts, paired_events
-from steelyard.commands.gate.gate import NAME, read_certificate
+from steelyard.commands.gate.gate import NAME, read_certificate, with_zone
 from steelyard.commands.gate.ruling import PASS
 from steelyard.core.content_hash import canonical_json, content_hash, short_hash
 from steelyard.core.files import atomic_write_text, cache_folder, signature
@@ -55,13 +55,10 @@ class JudgeCertificate:
     issued: datetime
     expires: datetime | None
 
-    def is_expired(self, now: datetime) -> bool:
-        return self.expires is not None and self.expires <= now
-
     def state(self, now: datetime) -> str:
         if self.result != PASS:
             return "not passed"
-        return "expired" if self.is_expired(now) else "valid"
+        return "expired" if self.expires is not None and self.expires <= now else "valid"
 
 
 def certificate_of(folder: Path, sheet: Datasheet, judge: JudgeEntry) -> JudgeCertificate | None:
@@ -75,14 +72,7 @@ def certificate_of(folder: Path, sheet: Datasheet, judge: JudgeEntry) -> JudgeCe
         return None
     if not own.protocols.items() <= dict(judge.protocols).items():
         return None
-    expires = certificate.expires
-    return JudgeCertificate(
-        own.result, _aware(certificate.issued), None if expires is None else _aware(expires)
-    )
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return JudgeCertificate(own.result, certificate.issued, certificate.expires)
 
 
 @dataclass(frozen=True)
@@ -108,7 +98,7 @@ class RunPoint:
     @property
     def finished(self) -> datetime | None:
         try:
-            return _aware(datetime.fromisoformat(self.sheet.facts.finished or ""))
+            return with_zone(datetime.fromisoformat(self.sheet.facts.finished or ""))
         except ValueError:
             return None
 

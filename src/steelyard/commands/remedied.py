@@ -92,11 +92,7 @@ class RemediedJudge:
 
 
 def remedied_judge(
-    given: str | Mapping[str, Any],
-    scale: str,
-    rubric: str | Path,
-    certificate: Path | None,
-    attempts: int,
+    given: str | Mapping[str, Any], scale: str, rubric: str | Path, certificate: Path | None, attempts: int
 ) -> RemediedJudge:
     parsed = parse_scale(scale)
     if isinstance(parsed, BestOf):

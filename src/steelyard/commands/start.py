@@ -24,7 +24,7 @@ from steelyard.core.files import write_error
 from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError, SteelyardError
 from steelyard.providers.provider import model_info
-from steelyard.run_folder.run_folder import SHEETS, RunFolder
+from steelyard.run_folder.run_folder import RunFolder
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.sources.items import parse_columns
@@ -186,22 +186,6 @@ def unpack_demo(path: Path) -> Path:
     except OSError as error:
         raise write_error(path, error) from error
     return path
-
-
-def published_demo() -> dict[str, bytes]:
-    archive = _archive(PUBLISHED)
-    return {name: archive.read(name) for name in archive.namelist()}
-
-
-def pack_published(path: Path) -> bytes:
-    """The published files of a folder as an archive: the same bytes for the same files."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name in SHEETS:
-            entry = zipfile.ZipInfo(name)
-            entry.compress_type, entry.external_attr = zipfile.ZIP_LZMA, 0o644 << 16
-            archive.writestr(entry, (path / name).read_bytes())
-    return packed.getvalue()
 
 
 def _archive(name: str) -> zipfile.ZipFile:

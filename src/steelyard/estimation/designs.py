@@ -67,17 +67,17 @@ def recorded_design(frame: Frame, strata: Sequence[str] = ()) -> LabelDesign:
     return LabelDesign.ODDS
 
 
-def corrected(frame: Frame, design: LabelDesign, *, population: bool = False) -> Figure:
+def corrected(frame: Frame, design: LabelDesign) -> Figure:
     """The figure that people would give: one frame, drawn by one rule."""
     if design is LabelDesign.BY_VERDICT:
-        return post_stratified(frame, population=population)
+        return post_stratified(frame)
     if design is LabelDesign.ODDS:
-        return post_stratified(frame, population=population, merge=not frame.binary_labels)
+        return post_stratified(frame, merge=not frame.binary_labels)
     if has_rare_labels(frame):
-        return post_stratified(frame, population=population, merge=True)
+        return post_stratified(frame, merge=True)
     if _is_nearly_constant(frame):
-        return labels_only(frame, population=population)
-    return ppi(frame) if population else greg(frame)
+        return labels_only(frame)
+    return ppi(frame) if frame.of_population else greg(frame)
 
 
 def _is_nearly_constant(frame: Frame) -> bool:
@@ -88,16 +88,16 @@ def _is_nearly_constant(frame: Frame) -> bool:
     return bool(frame.labels - counts.max() < ENOUGH)
 
 
-def labels_only(frame: Frame, *, population: bool = False) -> Figure:
+def labels_only(frame: Frame) -> Figure:
     """The labels without the judge; of no use where the draw followed the judge."""
-    return post_stratified(frame, population=population, judge=False)
+    return post_stratified(frame, judge=False)
 
 
-def judge_only(frame: Frame, *, population: bool = False) -> Figure:
+def judge_only(frame: Frame) -> Figure:
     """The judge's mean; of these items it is a count, without an interval."""
-    if not population:
+    if not frame.of_population:
         return Figure(float(frame.judge.mean()), None, None, 0.0, "count")
-    return labels_only(replace(frame, people=frame.judge, odds=None), population=True)
+    return labels_only(replace(frame, people=frame.judge, odds=None))
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,7 @@ FEWEST_SAVED = 1.005
 """Factor below which it is printed as 1."""
 
 
-def worth(
-    frame: Frame, design: LabelDesign, figure: Figure, alone: Figure | None, *, population: bool = False
-) -> Worth | None:
+def worth(frame: Frame, design: LabelDesign, figure: Figure, alone: Figure | None) -> Worth | None:
     """None where judge or people do not vary among the labels.
 
     The variance of n labels of N items is σ²(1/n − 1/N), so with r = (width/width alone)² the labels count as
@@ -136,7 +134,7 @@ def worth(
     width, other = figure.half_width, None if alone is None else alone.half_width
     if not width or not other:
         return Worth(squared, None, None)
-    known = 0.0 if population else 1 / frame.size
+    known = 0.0 if frame.of_population else 1 / frame.size
     labels = 1 / (known + (width / other) ** 2 * (1 / frame.labels - known))
     return Worth(squared, labels / frame.labels, labels)
 
@@ -159,7 +157,7 @@ def _weights(frame: Frame, design: LabelDesign) -> Floats:
     return np.ones(frame.labels)
 
 
-def stratified(strata: Sequence[Frame], *, population: bool = False) -> Figure:
+def stratified(strata: Sequence[Frame]) -> Figure:
     """Each stratum's figure by its share of the items.
 
     Score limits of a few labels lie nearer to the middle, which their sum does not forgive: shares reach as
@@ -169,11 +167,11 @@ def stratified(strata: Sequence[Frame], *, population: bool = False) -> Figure:
     """
     items = sum(part.size for part in strata)
     shares = [part.size / items for part in strata]
-    figures = [corrected(part, LabelDesign.RANDOM, population=population) for part in strata]
+    figures = [corrected(part, LabelDesign.RANDOM) for part in strata]
     binary, freedom = all(part.binary_labels for part in strata), sum(part.labels - 1 for part in strata)
     reach = strata[0].quantile(freedom) / strata[0].quantile() if binary else 1.0
     whole = combined(list(zip(shares, figures, strict=True)), reach)
-    rest = [1.0 if population else part.unlabelled_share for part in strata]
+    rest = [1.0 if part.of_population else part.unlabelled_share for part in strata]
     variance = sum(w * w * r / part.labels for w, r, part in zip(shares, rest, strata, strict=True))
     rare = min(whole.value, 1 - whole.value) < FEW * variance
     if not rare or not binary:

@@ -70,10 +70,9 @@ def ppi_weight(frame: Frame) -> float:
     return min(1.0, max(0.0, shared / ((1 + n / (frame.size - n)) * spread)))
 
 
-def ppi(frame: Frame, weight: float | None = None) -> Figure:
+def ppi(frame: Frame) -> Figure:
     """What people would say of the population that all judged items were drawn from."""
-    n, rest = frame.labels, ~frame.labelled
-    lam = ppi_weight(frame) if weight is None else weight
+    n, rest, lam = frame.labels, ~frame.labelled, ppi_weight(frame)
     apart = frame.y - lam * frame.f
     value = float(apart.mean())
     influence: Floats = np.zeros(frame.size)
@@ -86,7 +85,7 @@ def ppi(frame: Frame, weight: float | None = None) -> Figure:
         influence[rest] = lam * (others - others.mean()) / len(others)
         variance += lam**2 * float(frame.judge.var(ddof=1)) / len(others)
     known = with_tasks(frame, variance, influence, n - 1, population=True)
-    return mean_figure(frame, value, *known, "ppi++" if weight is None else "labels_t", residual)
+    return mean_figure(frame, value, *known, "ppi++", residual)
 
 
 MOST_LEVELS = 10
@@ -162,13 +161,13 @@ class _Known:
     influence: Floats
 
     @classmethod
-    def of(cls, level: Level, frame: Frame, *, population: bool) -> _Known:
+    def of(cls, level: Level, frame: Frame) -> _Known:
         n = len(level.labels)
         if not n:
             weights = None if frame.odds is None else 1 / frame.odds[frame.labelled]
             return cls(level.share, float(np.average(frame.y, weights=weights)), 0.0, 0.0, np.zeros(0))
         odds = np.full(n, n / len(level.items)) if frame.odds is None else frame.odds[level.labels]
-        left = np.ones(n) if population else 1 - odds
+        left = np.ones(n) if frame.of_population else 1 - odds
         weights = 1 / odds / (1 / odds).sum()
         mean = float(np.average(level.y, weights=1 / odds))
         apart = level.y - mean
@@ -185,9 +184,7 @@ class _Known:
         return self.share**2 * self.spread / self.size if self.size else 0.0
 
 
-def post_stratified(
-    frame: Frame, *, population: bool = False, merge: bool = False, judge: bool = True
-) -> Figure:
+def post_stratified(frame: Frame, *, merge: bool = False, judge: bool = True) -> Figure:
     """θ and its limits; where tasks hold several items, on the size that the clustered variance leaves.
 
     Labels weigh by their odds within a level, where these are known. Each level has a score interval on the
@@ -197,17 +194,17 @@ def post_stratified(
     """
     whole = Level(1.0, np.arange(frame.size), np.flatnonzero(frame.labelled), frame.y)
     levels = levels_of(frame, merge=merge) if judge else [whole]
-    parts = [_Known.of(level, frame, population=population) for level in levels]
+    parts = [_Known.of(level, frame) for level in levels]
     value = sum(part.share * part.mean for part in parts)
-    between = sum(part.share * (part.mean - value) ** 2 for part in parts) / frame.size * population
+    between = sum(part.share * (part.mean - value) ** 2 for part in parts) / frame.size * frame.of_population
     influence: Floats = np.zeros(frame.size)
     for level, part in zip(levels, parts, strict=True):
         influence[level.labels] = part.influence
-        if population:
+        if frame.of_population:
             influence[level.items] += (part.mean - value) / frame.size
     plain, binary = between + sum(part.variance for part in parts), frame.binary_labels
     freedom = None if binary else frame.labels - sum(part.size > 0 for part in parts)
-    variance, free = with_tasks(frame, plain, influence, freedom, population=population)
+    variance, free = with_tasks(frame, plain, influence, freedom, population=frame.of_population)
     residual = np.concatenate([level.y - part.mean for level, part in zip(levels, parts, strict=True)])
     if not binary and (not judge or frame.ends is None or frame.is_difference):
         return mean_figure(frame, value, variance, free, "post_stratified" if judge else "labels_t", residual)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,10 @@ class Figure:
         """The same without limits."""
         return replace(self, low=None, high=None)
 
+    def to_json(self) -> dict[str, Any]:
+        """What every reader of JSON gets of it."""
+        return {"value": self.value, "low": self.low, "high": self.high, "method": self.method}
+
     def within(self, ends: Span) -> Figure:
         """The same with its value and limits on the scale."""
         if self.low is None or self.high is None:
@@ -62,6 +67,8 @@ class Frame:
     """Ends of the scale, where it has any; those of a difference lie as far below 0 as above."""
     confidence: float = CONFIDENCE
     """Of the intervals."""
+    of_population: bool = False
+    """The figure is about the population that the items were drawn from; else about these items."""
 
     @cached_property
     def labelled(self) -> Mask:

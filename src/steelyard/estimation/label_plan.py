@@ -8,6 +8,7 @@ n_h ∝ N_h·s_h, is the narrowest; equal numbers of each verdict may be worse t
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, sqrt
@@ -184,11 +185,7 @@ def labels_needed(width: Width, levels: LevelSpreads, wanted: float, most: int) 
     """Fewest labels whose half-width is the wanted one; None where even all of them do not do."""
     if width(levels, most) > wanted:
         return None
-    low, high = 1, most
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if width(levels, middle) <= wanted else (middle + 1, high)
-    return low
+    return 1 + bisect_left(range(1, most), True, key=lambda labels: width(levels, labels) <= wanted)
 
 
 def best_pair(

@@ -47,7 +47,7 @@ class SystemScores:
     values: Floats
     """Rows × systems."""
     cluster: Ints
-    scale: Span | None = SHARE
+    ends: Span | None = SHARE
     """Lowest and highest score that a row may have; None where they are not known."""
 
     @property
@@ -58,10 +58,6 @@ class SystemScores:
     def counts(self) -> Ints:
         """Rows of each system."""
         return np.asarray((~np.isnan(self.values)).sum(axis=0))
-
-    @property
-    def ends(self) -> Span | None:
-        return self.scale
 
     def figures(self) -> Floats:
         """NaN for a system without a row."""
@@ -88,6 +84,7 @@ class SystemScores:
         return np.where(even > 0, even, ((1 - np.array(at_end)) * (high - low) / (2 * z)) ** 2)
 
 
+@dataclass(frozen=True, eq=False)
 class Comparisons(SystemScores):
     """Rows of two systems each; their figures are Bradley–Terry strengths instead of win rates.
 
@@ -98,6 +95,8 @@ class Comparisons(SystemScores):
     Strengths exist where a chain of wins or ties leads from each system to each other (Ford 1957). A system
     that never lost has none, nor have groups of systems that never met.
     """
+
+    ends: Span | None = None
 
     @cached_property
     def sides(self) -> tuple[Ints, Ints]:
@@ -118,10 +117,6 @@ class Comparisons(SystemScores):
         np.add.at(made, (one, other), self.won)
         np.add.at(made, (other, one), 1 - self.won)
         return made
-
-    @property
-    def ends(self) -> None:
-        return None
 
     @cached_property
     def _fit(self) -> tuple[Floats, Floats]:
@@ -204,14 +199,6 @@ class Ranking:
     def difference_error(self, one: int, other: int) -> float:
         cov = self.covariance
         return float(np.sqrt(max(cov[one, one] + cov[other, other] - 2 * cov[one, other], 0.0)))
-
-    @property
-    def places(self) -> Ints:
-        """Rank of each system by its figure alone; 1 is the best."""
-        order = np.argsort(-self.figures, kind="stable")
-        places = np.empty(len(order), dtype=np.int64)
-        places[order] = np.arange(1, len(order) + 1)
-        return places
 
 
 def covariance(influence: Floats, cluster: Ints, counts: Ints) -> tuple[Floats, int, bool]:

@@ -134,7 +134,7 @@ def mean_on_scale(values: Floats, clusters: Ints, ends: Span) -> Figure | None:
     if known.sum() < 2:
         return None
     some = values[known]
-    return judge_only(Frame(some, some, clusters[known], ends=ends), population=True).within(ends)
+    return judge_only(Frame(some, some, clusters[known], ends=ends, of_population=True)).within(ends)
 
 
 def agreement_with(answers: Floats, others: Floats, clusters: Ints) -> Figure | None:

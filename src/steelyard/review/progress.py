@@ -97,6 +97,11 @@ def _alpha(shared: Ratings, words: Sequence[str]) -> float | None:
     return None if np.isnan(value) else value
 
 
+def _by_name(noun: str, counts: Mapping[str, int]) -> list[str]:
+    by = ", ".join(f"{who} {count:,}" for who, count in counts.items())
+    return [f"{plural(len(counts), noun)}: {by}"] if counts else []
+
+
 @dataclass(frozen=True)
 class ReviewProgress:
     decided: int
@@ -119,9 +124,7 @@ class ReviewProgress:
         parts = [
             f"{self.decided:,} of {pluralize(self.total, 'text')} decided" + (f" ({words})" if words else "")
         ]
-        if self.reviewers:
-            by = ", ".join(f"{who} {count:,}" for who, count in self.reviewers.items())
-            parts.append(f"{plural(len(self.reviewers), 'reviewer')}: {by}")
+        parts += _by_name("reviewer", self.reviewers)
         if self.version is not None:
             parts.append(f"version {self.version.version} finished by {self.version.reviewer}")
         if self.pending:
@@ -163,9 +166,7 @@ class LabellingProgress:
     def sentence(self) -> str:
         skipped = f", {self.skipped:,} skipped" if self.skipped else ""
         parts = [f"{self.labelled:,} of {pluralize(self.total, 'item')} labelled{skipped}"]
-        if self.annotators:
-            by = ", ".join(f"{who} {count:,}" for who, count in self.annotators.items())
-            parts.append(f"{plural(len(self.annotators), 'annotator')}: {by}")
+        parts += _by_name("annotator", self.annotators)
         if self.opened is not None:
             parts.append(f"opened at {self.opened}")
         agreed = [] if self.agreement is None else [self.agreement.sentence]

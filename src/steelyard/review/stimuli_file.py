@@ -99,10 +99,7 @@ def all_accepted(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
 
 
 def read_manual_edits(
-    stimuli: Iterable[Stimulus],
-    path: Path,
-    known: Collection[str],
-    lines: Iterable[Stimulus] | None = None,
+    stimuli: Iterable[Stimulus], path: Path, known: Collection[str], lines: Iterable[Stimulus] | None = None
 ) -> tuple[Stimulus, ...]:
     """The stimuli as the file has them; `lines` are those of the file, where they were read already."""
     if not path.exists():

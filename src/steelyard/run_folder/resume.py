@@ -10,6 +10,7 @@ in the file, and no figure uses them. A run whose replies could be parsed is nev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -235,11 +236,8 @@ def _was_reviewed_again(folder: RunFolder, plan: Plan) -> bool:
     """Whether the written stimuli are those of the newest version that a review was finished with."""
     if not folder.reviews.exists():
         return False
-    log = ReviewLog(folder.reviews)
-    try:
+    with closing(ReviewLog(folder.reviews)) as log:
         sets = log.sets()
-    finally:
-        log.close()
     written = {each.id: [each.lineage.review or "", each.hash] for each in plan.study.authored}
     return len(sets) > 1 and all(
         written.get(name) == list(member) for name, member in sets[-1].members.items()

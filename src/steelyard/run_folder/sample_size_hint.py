@@ -183,11 +183,7 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
     if len(rates) == 1:
         lack, probe = ("pass", RUN_PASS) if rates[0].metric == MISSED_FAILURES.id else ("fail", RUN_FAIL)
         return SampleSizeHint(f"add runs that should {lack}, or a probe that makes them ({probe})", 2.0)
-    needed = [
-        (-(-e.calls_missing * max(1, e.n_units) // e.n_calls), e)
-        for e in rates
-        if e.status == INCONCLUSIVE and e.calls_missing is not None and e.n_calls
-    ]
+    needed = [(runs, each) for each in rates if (runs := _units_missing(each)) is not None]
     if not needed:
         return None
     runs, figure = max(needed, key=itemgetter(0))
@@ -200,8 +196,11 @@ def _more_runs(known: list[Estimate]) -> SampleSizeHint | None:
 
 def _rows(estimate: Estimate) -> int | None:
     """Further rows that decide an inconclusive figure of own rows (sample size); None where none do."""
-    is_open = estimate.status == INCONCLUSIVE and estimate.metric in DECIDED_BY_ROWS
-    if not is_open or estimate.calls_missing is None or not estimate.n_calls:
+    return _units_missing(estimate) if estimate.metric in DECIDED_BY_ROWS else None
+
+
+def _units_missing(estimate: Estimate) -> int | None:
+    if estimate.status != INCONCLUSIVE or estimate.calls_missing is None or not estimate.n_calls:
         return None
     return -(-estimate.calls_missing * max(1, estimate.n_units) // estimate.n_calls)
 

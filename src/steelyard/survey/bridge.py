@@ -21,7 +21,7 @@ from steelyard.importing.ratings import RatingsTable, independence, task_numbers
 from steelyard.survey.judged_items import JudgedItem, Subject, choose_judge, judged_items
 from steelyard.survey.options import BridgeOptions
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.sources.table import is_missing, plain_text
+from steelyard.tasks.sources.table import is_missing, is_number, plain_text
 
 SCHEMA = "steelyard.bridge/1"
 FEWEST_ANCHORS = 30
@@ -270,7 +270,7 @@ def read_history(path: Path) -> list[BridgeHistoryRow]:
     Columns with the name of a level hold the number of items at it; a column `stratum` says of which.
     """
     table = read_table(path)
-    levels = {name: float(name) for name in table.columns if _is_number(name)}
+    levels = {name: float(name) for name in table.columns if is_number(name)}
     for column in ("period",) if levels else ("period", "value", "items"):
         table.require(column, "the history")
     made = []
@@ -301,18 +301,11 @@ def read_history(path: Path) -> list[BridgeHistoryRow]:
     return made
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return isfinite(float(text))
-    except ValueError:
-        return False
-
-
 def _count(cell: Any, where: str, column: str) -> int:
     if is_missing(cell):
         return 0
     text = plain_text(cell)
-    if not (_is_number(text) and float(text) >= 0 and float(text).is_integer()):
+    if not (is_number(text) and float(text) >= 0 and float(text).is_integer()):
         raise DataError(
             f"{where}: column {column!r} holds {text[:60]!r}, expected the number of items at this level; "
             "correct it."

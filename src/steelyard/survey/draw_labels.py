@@ -138,9 +138,11 @@ def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -
     )
     bare = [unit for unit in draw.drawn.values() if unit.id not in stimuli]
     if bare:
+        pair = "response_1=COLUMN,response_2=COLUMN"
+        example = pair if table.is_pairwise else "request=COLUMN,response=COLUMN"
         raise DataError(
             f"{source}: no texts to show for {len(bare):,} of {pluralize(len(draw.drawn), 'drawn item')}, "
-            f"expected what people are to label; name its columns, as in --texts {_texts_example(table)}."
+            f"expected what people are to label; name its columns, as in --texts {example}."
         )
     shown = [_stimulus(unit, draw, stimuli[unit.id], rubric) for unit in draw.drawn.values()]
     _write_folder(out, draw, shown, pilot)
@@ -243,10 +245,6 @@ def _texts(source: Path, how: RatingColumns, texts: Mapping[str, str]) -> dict[U
     return _file_texts(source, how, texts or _known_parts(source, how))
 
 
-def _texts_example(table: RatingsTable) -> str:
-    return "response_1=COLUMN,response_2=COLUMN" if table.is_pairwise else "request=COLUMN,response=COLUMN"
-
-
 def _known_parts(source: Path, how: RatingColumns) -> dict[str, str]:
     raters = (*how.judges, *how.people)
     finder = ColumnFinder(flattened(read_table(source)), {}, option="--texts", taken=raters)
@@ -262,15 +260,10 @@ def _file_texts(source: Path, how: RatingColumns, parts: Mapping[str, str]) -> d
         pair = [found[part] for part in ("response_1", "response_2") if part in found]
         responses = tuple(pair) if key[2] else (found.get("response", ""),)
         if len(responses) == (2 if key[2] else 1) and any(responses):
-            made[key] = _bare(found.get("request", ""), responses)
+            kind, request = NATURAL if key[2] else ORIGINAL, found.get("request", "")
+            nobody = Lineage("", "none", author="source")
+            made[key] = Stimulus("", ORIGINAL, kind, "", "all", request, responses, Unknown(), nobody)
     return made
-
-
-def _bare(request: str, texts: tuple[str, ...]) -> Stimulus:
-    kind = ORIGINAL if len(texts) == 1 else NATURAL
-    return Stimulus(
-        "", ORIGINAL, kind, "", "all", request, texts, Unknown(), Lineage("", "none", author="source")
-    )
 
 
 def _stimulus(unit: FrameUnit, draw: LabelDraw, found: Stimulus, rubric: str | None) -> Stimulus:

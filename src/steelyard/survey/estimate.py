@@ -126,10 +126,8 @@ class EstimateReport:
 
 def _with_bodies(row: EstimateReport | StratumRow, confidence: float) -> dict[str, Any]:
     """The fields of a row; figures with their level of confidence."""
-    names = ("value", "low", "high", "method", "clamped")
     return {
-        name: {each: getattr(part, each) for each in names}
-        | {"standard_error": part.error, "level": confidence}
+        name: part.to_json() | {"clamped": part.clamped, "standard_error": part.error, "level": confidence}
         if isinstance(part, Figure)
         else part
         for name, part in vars(row).items()
@@ -168,21 +166,21 @@ def estimate(
     scale = score_scale(table, subject)
     quantity = _quantity(table, subject, said, scale.ends)
     ends = _ends(table.name, quantity, judged.frame, scale.ends)
-    judged = replace(judged, frame=replace(judged.frame, ends=ends, confidence=confidence))
-    frame = judged.frame
+    frame = replace(judged.frame, ends=ends, confidence=confidence, of_population=population)
+    judged = replace(judged, frame=frame)
     if drawn is LabelDesign.ELSEWHERE:
         target = frame.filter(~frame.labelled)
         figure, alone = _from_elsewhere(table.name, frame, target), None
         size = target.size
     else:
-        figure = _corrected(judged, drawn, population=population)
+        figure = _corrected(judged, drawn)
         follows = drawn in (LabelDesign.STRATA, LabelDesign.BY_VERDICT)
-        alone = None if follows else labels_only(frame, population=population).within(ends)
+        alone = None if follows else labels_only(frame).within(ends)
         target, size = frame, frame.size
-    rows = _strata(judged, drawn, population=population, ends=ends) if by_stratum else ()
+    rows = _strata(judged, drawn, ends) if by_stratum else ()
     if table.stopped_early:
         span = (-1.0, 1.0) if quantity == "difference" else (0.0, 1.0)  # labels are yes or no
-        figure, alone = _at_every_look(figure, judged, drawn, span, population=population), None
+        figure, alone = _at_every_look(figure, judged, drawn, span), None
         rows = tuple(replace(row, corrected=row.corrected and row.corrected.bare, p=None) for row in rows)
         remarks.append(STOPPED)
     figure = figure.within(ends)
@@ -202,17 +200,13 @@ def estimate(
         tasks=len(np.unique(frame.cluster)),
         independence=judged.independence,
         corrected=figure,
-        judge_only=judge_only(target, population=population).within(ends),
+        judge_only=judge_only(target).within(ends),
         labels_only=alone,
         weight=WEIGHTS[figure.method](frame) if figure.method in WEIGHTS else None,
         votes=subject.votes,
         shared_items=len(shared),
         unanimous_items=sum(len(set(votes)) == 1 for votes in shared),
-        worth=(
-            None
-            if drawn is LabelDesign.ELSEWHERE
-            else worth(frame, drawn, figure, alone, population=population)
-        ),
+        worth=None if drawn is LabelDesign.ELSEWHERE else worth(frame, drawn, figure, alone),
         agreement=agreement(frame, drawn) if quantity == "share" else None,
         missing_verdicts=judged.missing,
         bounds=_bounds(figure, size, judged.missing, ends),
@@ -222,20 +216,12 @@ def estimate(
     )
 
 
-def _corrected(judged: JudgedFrame, design: LabelDesign, *, population: bool) -> Figure:
-    if design is LabelDesign.STRATA:
-        return stratified(_labelled_strata(judged), population=population)
-    return corrected(judged.frame, design, population=population)
+def _corrected(judged: JudgedFrame, design: LabelDesign) -> Figure:
+    by_strata = design is LabelDesign.STRATA
+    return stratified(_labelled_strata(judged)) if by_strata else corrected(judged.frame, design)
 
 
-def _at_every_look(
-    figure: Figure,
-    judged: JudgedFrame,
-    design: LabelDesign,
-    span: tuple[float, float],
-    *,
-    population: bool,
-) -> Figure:
+def _at_every_look(figure: Figure, judged: JudgedFrame, design: LabelDesign, span: Span) -> Figure:
     """The same figure with limits that hold however often somebody looked before labelling stopped.
 
     Labels are read by what they were drawn by; within a verdict a random draw is random too. A confidence
@@ -258,8 +244,8 @@ def _at_every_look(
     low, high = (least + (most - least) * end for end in ends)
     means = [(share, least + (most - least) * total / max(1, n)) for share, total, n in parts]
     between = sum(share * (mean - figure.value) ** 2 for share, mean in means) / frame.size
-    more = frame.quantile() ** 2 * between * population  # another sample of items would differ too
-    spread = _task_spread(figure, judged, design, population=population)
+    more = frame.quantile() ** 2 * between * frame.of_population  # another sample of items would differ too
+    spread = _task_spread(figure, judged, design)
     low = figure.value - spread * sqrt(max(figure.value - low, 0.0) ** 2 + more)
     high = figure.value + spread * sqrt(max(high - figure.value, 0.0) ** 2 + more)
     if figure.low is not None and figure.high is not None:
@@ -267,13 +253,13 @@ def _at_every_look(
     return Figure(figure.value, low, high, (high - low) / (2 * frame.quantile()), "at_every_look")
 
 
-def _task_spread(figure: Figure, judged: JudgedFrame, design: LabelDesign, *, population: bool) -> float:
+def _task_spread(figure: Figure, judged: JudgedFrame, design: LabelDesign) -> float:
     """How many times wider the interval is than it would be if every item were a task of its own."""
     frame = judged.frame
     if not frame.is_clustered:
         return 1.0
     apart = replace(judged, frame=replace(frame, cluster=np.arange(frame.size)))
-    alone = _corrected(apart, design, population=population).half_width
+    alone = _corrected(apart, design).half_width
     return max(1.0, (figure.half_width or 0.0) / alone) if alone else 1.0
 
 
@@ -313,9 +299,7 @@ def _labelled_strata(judged: JudgedFrame) -> list[Frame]:
     return list(parts.values())
 
 
-def _strata(
-    judged: JudgedFrame, design: LabelDesign, *, population: bool, ends: Span
-) -> tuple[StratumRow, ...]:
+def _strata(judged: JudgedFrame, design: LabelDesign, ends: Span) -> tuple[StratumRow, ...]:
     made = []
     inner = LabelDesign.RANDOM if design is LabelDesign.STRATA else design
     for name, part in judged.by_stratum().items():
@@ -324,7 +308,7 @@ def _strata(
         if inner is LabelDesign.BY_VERDICT:
             levels = np.unique(part.judge)
             enough = enough and all((part.f == level).any() for level in levels)
-        figure = corrected(part, inner, population=population).within(ends) if enough else None
+        figure = corrected(part, inner).within(ends) if enough else None
         p = None if figure is None else two_sided_p(figure, mean)
         made.append(StratumRow(name, part.size, part.labels, mean, figure, p))
     adjusted = benjamini_hochberg([row.p for row in made])

@@ -128,27 +128,20 @@ def choose_people(table: RatingsTable, given: Sequence[str]) -> frozenset[str]:
 class ScoreScale:
     ends: Span | None
     """Lowest and highest score; None where all scores are one, which tells no scale."""
-    is_assumed: bool
-    """Nothing states the scale: it is the narrowest usual one that holds the judge's and people's scores, or
-    where none does, as wide as these."""
-
-    @property
-    def assumption(self) -> str:
-        """What is assumed; empty where the scale is known."""
-        if not self.is_assumed or self.ends in (None, SHARE):
-            return ""
-        usual = "scores are on a scale of {:g} to {:g}"
-        seen = "no score is below {:g} or above {:g}, the lowest and highest seen"
-        told = usual if self.ends in USUAL_ENDS else seen
-        return f"{told.format(*self.ends)} (else say --scale)"
+    assumption: str = ""
+    """What is assumed where nothing states the scale; empty where it is known."""
 
 
 def score_scale(table: RatingsTable, subject: Subject) -> ScoreScale:
-    """Ends of the scale: as they are stated, of the draw or run, or of a usual scale."""
+    """Ends of the scale: as they are stated, of the draw or run, or else assumed.
+
+    Assumed is the narrowest usual scale that holds the judge's and people's scores, or where none does, one
+    as wide as these.
+    """
     if table.is_pairwise:
         if subject.scale is not None:
             raise DataError(f"{table.name}: comparisons found, expected scores for --scale; leave it out.")
-        return ScoreScale(SHARE, is_assumed=False)
+        return ScoreScale(SHARE)
     judge, people = choose_judge(table, subject.judge), choose_people(table, subject.people)
     criterion = choose("criterion", "--criterion", subject.criterion, table.criteria, table.name)
     given = [
@@ -170,12 +163,16 @@ def score_scale(table: RatingsTable, subject: Subject) -> ScoreScale:
                 f"{table.name}: score {outside[0]:g} found, expected none outside --scale {subject.scale}; "
                 "correct one or the other."
             )
-        return ScoreScale(ends, is_assumed=False)
+        return ScoreScale(ends)
     if table.scale is not None:
-        return ScoreScale((min(low, table.scale[0]), max(high, table.scale[1])), is_assumed=False)
+        return ScoreScale((min(low, table.scale[0]), max(high, table.scale[1])))
     if low == high and not SHARE[0] <= low <= SHARE[1]:
-        return ScoreScale(None, is_assumed=True)
-    return ScoreScale(usual_ends(low, high), is_assumed=True)
+        return ScoreScale(None)
+    ends = usual_ends(low, high)
+    usual = "scores are on a scale of {:g} to {:g}"
+    seen = "no score is below {:g} or above {:g}, the lowest and highest seen"
+    told = usual if ends in USUAL_ENDS else seen
+    return ScoreScale(ends, "" if ends == SHARE else f"{told.format(*ends)} (else say --scale)")
 
 
 def judged_items(table: RatingsTable, subject: Subject) -> tuple[dict[str, JudgedItem], list[str]]:

@@ -30,7 +30,7 @@ from steelyard.estimation.ranking import (
     tiers,
     unbeaten_group,
 )
-from steelyard.importing.ratings import Rating, RatingsTable, independence
+from steelyard.importing.ratings import Rating, RatingsTable, independence, task_numbers
 from steelyard.metrics.run.self_preference import vendor_of
 from steelyard.metrics.stats.intervals import Span
 from steelyard.survey.judged_items import TUNE, Subject, choose, choose_judge, choose_people, score_scale
@@ -111,10 +111,8 @@ def _matrix(rows: Sequence[Rating], names: Sequence[str], ties: str) -> dict[Key
 
 
 def _scores(matrix: dict[Key, Floats], keys: Sequence[Key], scale: Span | None) -> SystemScores:
-    tasks: dict[str, int] = {}
-    cluster = [tasks.setdefault(task, len(tasks)) for task, _ in keys]
     values = np.stack([matrix[key] for key in keys]) if keys else np.zeros((0, 0))
-    return SystemScores(values, np.array(cluster, dtype=np.int64), scale)
+    return SystemScores(values, task_numbers(task for task, _ in keys), scale)
 
 
 def leaderboard(table: RatingsTable, subject: Subject, options: RankOptions) -> Leaderboard:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import pluralize
 from steelyard.errors import DataError
 from steelyard.estimation.frame import Figure
@@ -89,18 +90,7 @@ class PeopleReport:
     """Words that people and judges gave, where ratings are words."""
 
     def to_json(self) -> dict[str, Any]:
-        judges = [{**_bodies(each), "tests": [vars(test) for test in each.tests]} for each in self.judges]
-        people = [_bodies(each) for each in self.people]
-        return {"schema": SCHEMA, **_bodies(self), "people": people, "judges": judges}
-
-
-def _bodies(row: Person | JudgeAmongPeople | PeopleReport) -> dict[str, Any]:
-    """The fields of a row; of a figure what a reader needs."""
-    names = ("value", "low", "high", "method")
-    return {
-        name: {each: getattr(part, each) for each in names} if isinstance(part, Figure) else part
-        for name, part in vars(row).items()
-    }
+        return {"schema": SCHEMA, **to_body(vars(self))}
 
 
 def people(table: RatingsTable, options: PeopleOptions) -> PeopleReport:
@@ -151,11 +141,10 @@ def people(table: RatingsTable, options: PeopleOptions) -> PeopleReport:
     made = []
     for judge in wanted:
         scores = np.array([_one_answer(values, level) for values in said[judge]])
-        nominal = level == "nominal"
-        among = _among(judge, scores, votes, clusters, most, agreed, epsilon, nominal=nominal)
-        made.append(
-            replace(among, squared_error=None, strange=_strange(scores, votes, words)) if words else among
-        )
+        among = _among(judge, scores, votes, clusters, most, agreed, epsilon, nominal=level == "nominal")
+        if words:
+            among = replace(among, squared_error=None, strange=_strange(scores, votes, words))
+        made.append(among)
     persons = [
         Person(
             name,

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats
+from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import percent, pluralize
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.datasheet.render.report import ReportTable
@@ -26,6 +27,7 @@ from steelyard.survey.judged_items import (
     score_scale,
 )
 from steelyard.survey.options import LabelPlanOptions
+from steelyard.tasks.sources.table import is_number
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,7 @@ class LabelPlan:
         return min(able, key=lambda row: row.labels or 0, default=None)
 
     def to_json(self) -> dict[str, object]:
-        body = {**vars(self), "designs": [vars(row) for row in self.designs]}
-        body["promised"] = [vars(row) for row in self.promised]
-        return {"schema": "steelyard.label_plan/1", **body}
+        return {"schema": "steelyard.label_plan/1", **to_body(vars(self))}
 
 
 def parse_rates(text: str) -> tuple[float, float]:
@@ -90,13 +90,11 @@ def parse_rates(text: str) -> tuple[float, float]:
             raise ConfigError(f"--assume: {unknown_key(name, names)}")
     rates = []
     for name in names:
-        try:
-            rate = float(found.get(name, "nan"))
-        except ValueError:
-            rate = float("nan")
+        given = found.get(name, "missing")
+        rate = float(given) if is_number(given) else 0.0
         if not 0 < rate <= 1:
             raise ConfigError(
-                f"--assume: {name} is {found.get(name, 'missing')!r}, expected a share above 0 and at most "
+                f"--assume: {name} is {given!r}, expected a share above 0 and at most "
                 "1, as in sensitivity=0.9,specificity=0.8."
             )
         rates.append(rate)
@@ -146,6 +144,9 @@ def plan_labels(table: RatingsTable, options: LabelPlanOptions) -> LabelPlan:
     pair, costs = None, (options.label_cost, options.call_cost)
     if costs[0] and costs[1]:
         pair = plans.best_pair(middle.variance, middle.rho_squared, half_width, costs[0], costs[1])
+    promise, failure = options.promise, 1 - options.confidence
+    errors = [] if promise is None else [promise * part for part in PARTS_OF_PROMISE]
+    promised = [PromisedLabels(each, labels_to_show(each, promise or 1.0, failure)) for each in errors]
     return LabelPlan(
         judge=judge,
         items=frame.size,
@@ -159,15 +160,9 @@ def plan_labels(table: RatingsTable, options: LabelPlanOptions) -> LabelPlan:
         call_cost=costs[1],
         assumed=rates is not None,
         scale_assumed=scale.assumption,
-        promise=options.promise,
-        promised=_promised(options.promise, 1 - options.confidence),
+        promise=promise,
+        promised=tuple(promised),
     )
-
-
-def _promised(promise: float | None, failure: float) -> tuple[PromisedLabels, ...]:
-    """Labels of a promise by how often the answers that it accepts are wrong."""
-    errors = () if promise is None else tuple(promise * part for part in PARTS_OF_PROMISE)
-    return tuple(PromisedLabels(each, labels_to_show(each, promise or 1.0, failure)) for each in errors)
 
 
 def _assumed(name: str, judge: Floats, rates: tuple[float, float]) -> LevelSpreads:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.core.json_dataclasses import to_body
+
 SCHEMA = "steelyard.leaderboard/1"
 GIVEN, BY_NAME = "given", "by name"
 """How the systems of the judge's own family are known."""
@@ -51,6 +53,9 @@ class Separation:
     def is_apart(self) -> bool:
         return self.gap > self.reach
 
+    def to_json(self) -> dict[str, Any]:
+        return vars(self) | {"is_apart": self.is_apart}
+
 
 @dataclass(frozen=True)
 class RankTable:
@@ -65,13 +70,6 @@ class RankTable:
 
     def of(self, system: str) -> RankedSystem:
         return next(row for row in self.systems if row.system == system)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "systems": [vars(row) for row in self.systems],
-            "flips": list(self.flips),
-            "separation": vars(self.separation) | {"is_apart": self.separation.is_apart},
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +131,6 @@ class Leaderboard:
         for name, value in vars(self).items():
             if name == "slot_share":
                 body["unsupported"] = self.unsupported
-            body[name] = value.to_json() if isinstance(value, RankTable) else value
+            body[name] = to_body(value)
         del body["separate"]
         return body

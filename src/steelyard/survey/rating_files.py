@@ -234,51 +234,36 @@ def rating_checks(table: RatingsTable) -> list[DoctorCheck]:
     twice = sum(len(raters) > 1 for raters in votes.values())
     odds = all(rating.p_drawn is not None for rating in table.ratings)
     lost = sum(rating.value is None for rating in table.ratings)
-    checks = [
-        DoctorCheck(
-            "ratings", "ok", f"{pluralize(len(table.ratings), 'rating')} of {pluralize(len(items), 'item')}"
-        ),
-        _raters("judges", judges),
-        _raters("people", people),
-    ]
-    if codes := table.raters(CODE):
-        checks.append(_raters("code", codes))
+    known = f"{pluralize(len(table.ratings), 'rating')} of {pluralize(len(items), 'item')}"
+    found: list[tuple[str, bool, str]] = [("ratings", True, known)]
+    for subject, raters in (("judges", judges), ("people", people), ("code", table.raters(CODE))):
+        if raters or subject != "code":
+            named = [f"{name} ({count:,})" for name, count in raters.items()]
+            more = f" and {len(named) - 8} more" if len(named) > 8 else ""
+            found.append((subject, bool(raters), ", ".join(named[:8]) + more or "none"))
     if lost:
-        checks.append(
-            DoctorCheck("missing verdicts", "absent", f"{lost:,}; figures will have bounds for them")
-        )
-    checks.append(_correction(judges, people, len(judged & votes.keys()), odds=odds))
-    if len(table.systems) > 1:
-        ranked = f"{pluralize(len(table.systems), 'system')}: `steelyard leaderboard`"
-        checks.append(DoctorCheck("ranking", "ok", ranked))
-    else:
-        lacking = "fewer than two systems: a ranking is not possible; write a column system, or system_a and "
-        checks.append(DoctorCheck("ranking", "absent", f"{lacking}system_b"))
-    shared = f"{pluralize(twice, 'item')} with several people" if twice else "no item with several people"
+        found.append(("missing verdicts", False, f"{lost:,}; figures will have bounds for them"))
+    both = len(judged & votes.keys()) if judges and people else 0
+    found.append(("correction", bool(both), _correction(judges, people, both, odds=odds)))
+    ranked = f"{pluralize(len(table.systems), 'system')}: `steelyard leaderboard`"
+    lacking = "fewer than two systems: a ranking is not possible; write a column system, or system_a and "
+    several = len(table.systems) > 1
+    found.append(("ranking", several, ranked if several else f"{lacking}system_b"))
+    shared = f"{pluralize(twice, 'item') if twice else 'no item'} with several people"
     possible = "possible" if twice else "not possible"
-    said = f"{shared}: agreement among people is {possible}"
-    checks.append(DoctorCheck("agreement", "ok" if twice else "absent", said))
+    found.append(("agreement", bool(twice), f"{shared}: agreement among people is {possible}"))
     if len({rating.task for rating in table.ratings}) == 1:
-        checks.append(DoctorCheck("tasks", "absent", "no column task: items are taken as independent"))
-    return checks
+        found.append(("tasks", False, "no column task: items are taken as independent"))
+    return [DoctorCheck(subject, "ok" if is_there else "absent", text) for subject, is_there, text in found]
 
 
-def _raters(subject: str, raters: dict[str, int]) -> DoctorCheck:
-    named = ", ".join(f"{name} ({count:,})" for name, count in list(raters.items())[:8])
-    more = f" and {len(raters) - 8} more" if len(raters) > 8 else ""
-    return DoctorCheck(subject, "ok" if raters else "absent", named + more if raters else "none")
-
-
-def _correction(judges: dict[str, int], people: dict[str, int], both: int, *, odds: bool) -> DoctorCheck:
+def _correction(judges: dict[str, int], people: dict[str, int], both: int, *, odds: bool) -> str:
     if not people:
-        text = "no human ratings: agreement and correction are not possible"
-    elif not judges:
-        text = "no judge's ratings: correction is not possible; labels alone are"
-    elif not both:
-        text = (
-            "no item has both a verdict and a label: correction is possible only with labels from elsewhere"
-        )
-    else:
-        design = "odds of the draw are recorded" if odds else "say how they were drawn with --design"
-        return DoctorCheck("correction", "ok", f"{pluralize(both, 'item')} judged and labelled; {design}")
-    return DoctorCheck("correction", "absent", text)
+        return "no human ratings: agreement and correction are not possible"
+    if not judges:
+        return "no judge's ratings: correction is not possible; labels alone are"
+    if not both:
+        lack = "no item has both a verdict and a label"
+        return f"{lack}: correction is possible only with labels from elsewhere"
+    design = "odds of the draw are recorded" if odds else "say how they were drawn with --design"
+    return f"{pluralize(both, 'item')} judged and labelled; {design}"

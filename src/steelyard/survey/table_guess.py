@@ -176,14 +176,11 @@ class TableReading:
         mapped = self.source.columns
         return ",".join(f"{part}={mapped[part]}" for part in SHARED_PARTS if part in mapped)
 
-    @property
-    def beside(self) -> list[str]:
-        """Options that name the file of labels."""
-        given = {"--labels": self.labels, "--label-columns": self.label_columns}
-        return [word for option, value in given.items() if value for word in (option, str(value))]
-
-    def command(self, name: str, *rest: str) -> str:
+    def command(self, name: str, *rest: str, labels: bool = False) -> str:
         given = {"--columns": self.columns, "--values": self.values, "--where": self.where}
+        if labels:
+            file = str(self.labels) if self.labels else None
+            given |= {"--labels": file, "--label-columns": self.label_columns}
         words = [word for option, value in given.items() if value for word in (option, value)]
         return shlex.join(["steelyard", *name.split(), str(self.path), *words, *rest])
 
@@ -198,7 +195,7 @@ def next_after_import(reading: TableReading, calls: ScoreTable) -> list[str]:
         return [
             f"Next, if people labelled these {pluralize(labelled, 'row')} and they were drawn at random, "
             f"what people would say of all {len(calls.subjects):,}:",
-            reading.command("estimate", *reading.beside, "--design", "random"),
+            reading.command("estimate", "--design", "random", labels=True),
         ]
     if reading.labels is not None:
         return []  # a draw would not know which rows have a label

@@ -33,6 +33,7 @@ from steelyard.metrics.stats.confidence import (
     two_starts,
 )
 from steelyard.metrics.stats.intervals import Span
+from steelyard.tasks.sources.table import is_number
 from steelyard.trust.verdict_table import Signal, VerdictTable
 
 CHOOSING = 1 / 3
@@ -199,10 +200,7 @@ class TrustFit:
 
 
 def fit(
-    table: VerdictTable,
-    promise: Promise,
-    prices: Mapping[str, float] | None = None,
-    seed: int = 7,
+    table: VerdictTable, promise: Promise, prices: Mapping[str, float] | None = None, seed: int = 7
 ) -> TrustFit:
     """Thresholds for the judges of the table, in their order."""
     choosing, testing = _parts(table, _labelled_units(table, seed), seed)
@@ -285,11 +283,8 @@ def parse_prices(given: Sequence[str], judges: Sequence[str]) -> dict[str, float
     prices: dict[str, float] = {}
     for text in given:
         name, sign, number = text.rpartition("=")
-        try:
-            price = float(number)
-        except ValueError:
-            price = -1.0
-        if not sign or not 0 <= price < float("inf") or name not in (*judges, PEOPLE):
+        price = float(number) if is_number(number) else -1.0
+        if not sign or price < 0 or name not in (*judges, PEOPLE):
             raise ConfigError(
                 f"--price: found {text!r}, expected {', '.join((*judges, PEOPLE))}, an equals sign and "
                 f"dollars of 1,000 verdicts, as in --price {judges[0]}=0.5; correct it."

@@ -96,12 +96,7 @@ def fit_report(options: FitOptions) -> tuple[Report, bool]:
     scale = options.reading.scale if found is None else scale_name(found)
     prints, expires = bindings(options, asked, scale, now)
     refused = None if fitted.refusal is None else refusal_words(fitted, fitted.refusal)
-    about = {
-        "people": options.people,
-        "scale": scale,
-        "values": options.reading.values,
-        "question": question,
-    }
+    about = {"people": options.people, "scale": scale, "values": options.reading.values, "question": question}
     body = trust_body(fitted, refused, prints, expires, about, now)
     report = Report(
         kind="trust",

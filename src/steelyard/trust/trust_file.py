@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.commands.gate.gate import NAME as CERTIFICATE
 from steelyard.commands.gate.gate import Moment, certified_judge, read_certificate, refuse_expired
-from steelyard.commands.gate.ruling import PASS
 from steelyard.commands.report import current_datasheet
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.core.files import read_problem
@@ -278,7 +277,8 @@ def bindings(
         prints = run_fingerprints(options.file, judges)
         usual = options.file / CERTIFICATE
         path = usual if path is None and usual.exists() else path
-    prints |= _bound(options, judges, scale or "")
+    for name, spec in by_judge("--bind", "NAME=JUDGE", options.bind, judges):
+        prints[name] = parse_judge(spec, Path(), parse_scale(scale or "")).fingerprint("base")
     return (prints, None) if path is None else _certified(path, judges, prints, now)
 
 
@@ -301,11 +301,6 @@ def run_question(folder: Path, judges: Collection[str]) -> tuple[Scale | None, s
     return study.task.scale, question_hash(own or [study.task]) if shown else None
 
 
-def _bound(options: FitOptions, judges: Sequence[str], scale: str) -> dict[str, str]:
-    given = by_judge("--bind", "NAME=JUDGE", options.bind, judges)
-    return {name: parse_judge(spec, Path(), parse_scale(scale)).fingerprint("base") for name, spec in given}
-
-
 def _certified(
     path: Path, judges: Sequence[str], prints: dict[str, str], now: datetime
 ) -> tuple[dict[str, str], datetime | None]:
@@ -314,8 +309,7 @@ def _certified(
     made = dict(prints)
     for judge in judges:
         one = certified_judge(certificate, str(path), judge)
-        if one.result != PASS:
-            raise CertificateError(f"{path}: says {one.result} of judge {judge!r}, expected PASS.")
+        one.require_pass(path)
         certified = one.protocols.get("base", "none")
         if made.setdefault(judge, certified) != certified:
             raise CertificateError(

@@ -11,13 +11,7 @@ from typing import Any
 
 from steelyard.commands.remedied import Answer, RemediedJudge
 from steelyard.core.threads import lasting_loop
-from steelyard.errors import (
-    CallError,
-    CertificateError,
-    ConfigError,
-    UnreadableError,
-    UsageError,
-)
+from steelyard.errors import CallError, CertificateError, ConfigError, UnreadableError, UsageError
 from steelyard.trust.run_verdicts import PERCENT, RECORDED
 from steelyard.trust.trust_file import NO_ANSWER, NO_SIGNAL, TrustedStage, TrustFile, read_trust
 from steelyard.trust.verdict_table import OWN, AnswerWords
@@ -76,10 +70,7 @@ class TrustedJudge:
 
 
 def _judges_of(
-    trust: TrustFile,
-    stage: TrustedStage,
-    judges: AskedJudge | Mapping[str, AskedJudge],
-    path: Path,
+    trust: TrustFile, stage: TrustedStage, judges: AskedJudge | Mapping[str, AskedJudge], path: Path
 ) -> list[AskedJudge]:
     """The judge of a stage, and those whose agreement is its signal."""
     known = judges if isinstance(judges, Mapping) else dict.fromkeys([stage.judge], judges)

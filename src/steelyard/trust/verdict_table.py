@@ -261,12 +261,12 @@ def _judge(table: Table, judge: str, columns: Sequence[str], words: AnswerWords)
         for record, cell in zip(table.records, cells, strict=True)
     )
     asked = np.array([not _is_empty(cell) for cell in cells], dtype=np.bool_)
-    return JudgeVerdicts(answers, asked, {name: Signal(name, _numbers(table, name)) for name in columns})
-
-
-def _numbers(table: Table, column: str) -> Floats:
-    table.require(column, "the signal")
-    return np.array([_number(table, record, column) for record in table.records], dtype=np.float64)
+    signals = {}
+    for name in columns:
+        table.require(name, "the signal")
+        values = [_number(table, record, name) for record in table.records]
+        signals[name] = Signal(name, np.array(values, dtype=np.float64))
+    return JudgeVerdicts(answers, asked, signals)
 
 
 def _number(table: Table, record: TableRecord, column: str) -> float:
@@ -287,10 +287,7 @@ def _number(table: Table, record: TableRecord, column: str) -> float:
 
 
 def _refuse_unknown(
-    table: Table,
-    wanted: TableColumns,
-    labels: Sequence[str | None],
-    judges: Mapping[str, JudgeVerdicts],
+    table: Table, wanted: TableColumns, labels: Sequence[str | None], judges: Mapping[str, JudgeVerdicts]
 ) -> None:
     """A label that no judge ever gives is most often another spelling, and would make every answer wrong."""
     given = sorted({answer for judge in judges.values() for answer in judge.answers if answer is not None})

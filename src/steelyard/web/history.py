@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -30,6 +31,7 @@ from steelyard.core.text import pluralize, replace_lone_surrogates
 from steelyard.datasheet.comparison.rows import p_text
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.estimate_index import EstimateIndex
+from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.question import Decision, Test
 from steelyard.datasheet.render.html.charts.trend import (
     CHANGED,
@@ -47,7 +49,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
-from steelyard.metrics.stats.intervals import ALPHA, Span
+from steelyard.metrics.stats.intervals import ALPHA
 from steelyard.web.calls import Links, csv_lines
 from steelyard.web.pages import download, page
 from steelyard.web.server import error_page
@@ -209,20 +211,20 @@ def _row(
     point, reference = series.points[place], series.reference(place)
     word = next((each for each in point.sheet.verdicts if each.judge == point.judge.name), None)
     index = EstimateIndex(point.sheet.estimates)
-    figures = tuple(_figure(each, point, index) for each in charted)
+    row = partial(HistoryRow, point, word, tuple(_figure(each, point, index) for each in charted))
     if reference is None:
         first = "The run of the certificate" if point.is_certified else "The first run"
         told = f"{first}: later ones are compared with it" if len(series.points) > 1 else "The only run"
-        return HistoryRow(point, word, figures, REFERENCE, f"{told}.")
+        return row(REFERENCE, f"{told}.")
     before = series.points[reference]
     try:
         found = paired(before, point)
     except SteelyardError as error:
         why = str(error).replace(str(before.path), before.folder).replace(str(point.path), point.folder)
-        return HistoryRow(point, word, figures, UNPAIRED, f"Cannot be compared: {why}", (), before)
+        return row(UNPAIRED, f"Cannot be compared: {why}", (), before)
     if not found:
         none = f"Cannot be compared: no figure charted has an answer of {before.folder} and of this run."
-        return HistoryRow(point, word, figures, UNPAIRED, none, (), before)
+        return row(UNPAIRED, none, (), before)
     tests = with_enough_pairs(found, alpha)
     if not tests:
         most = max(test.n_pairs for test in found.values())
@@ -231,18 +233,18 @@ def _row(
             f"figure at most, and {pairs_needed(1, alpha)} are needed to show that it changed; measure more, "
             "or state fewer runs a year."
         )
-        return HistoryRow(point, word, figures, UNPAIRED, few, (), before)
+        return row(UNPAIRED, few, (), before)
     few_pairs = [each.words for each in charted if each.figure in found.keys() - tests.keys()]
     beside = f" Too few pairs or items to compare: {'; '.join(few_pairs)}." if few_pairs else ""
     moved = changed(tests, alpha)
     if not moved:
         least = p_text(min(test.p for test in tests.values()))
         sentence = f"No change is shown since {before.folder} (least {least}).{beside}"
-        return HistoryRow(point, word, figures, SAME, sentence, (), before, tests.keys())
+        return row(SAME, sentence, (), before, tests.keys())
     named = [_moved(each, tests[each.figure], moved[each.figure]) for each in charted if each.figure in moved]
     more = f"; {pluralize(len(named) - MOST_NAMED, 'more figure')}" if len(named) > MOST_NAMED else ""
     sentence = f"Changed since {before.folder}: {'; '.join(named[:MOST_NAMED])}{more}.{beside}"
-    return HistoryRow(point, word, figures, CHANGED, sentence, moved.keys(), before, tests.keys())
+    return row(CHANGED, sentence, moved.keys(), before, tests.keys())
 
 
 def _moved(charted: Charted, test: PairedTest, p: float) -> str:
@@ -267,37 +269,25 @@ def _figure(charted: Charted, point: RunPoint, index: EstimateIndex) -> Row | No
 def _chart(charted: Charted, place: int, rows: Sequence[HistoryRow]) -> Chart:
     points, shown = [], []
     for row in rows:
-        figure = row.figures[place]
-        known = figure is not None and figure.estimate.value is not None
-        interval = figure.estimate.interval if figure is not None else None
-        text = (
-            interval_text(numbers.value(figure.estimate), figure.interval, figure.word)
-            if figure is not None and known
-            else numbers.NOT_MEASURED
-        )
-        ends = (None, None) if interval is None else (interval.low, interval.high)
-        value = figure.estimate.value if figure is not None else None
-        if interval is None:
-            ends = (value, value)
-        points.append(
-            TrendPoint(row.point.folder, row.point.finished, row.state_of(charted), value, ends, text)
-        )
-        shown += [figure] if figure is not None and known else []
-    test = charted.test
+        figure, value, interval, text = row.figures[place], None, None, numbers.NOT_MEASURED
+        if figure is not None:
+            value, interval = figure.estimate.value, figure.estimate.interval
+        if figure is not None and value is not None:
+            text = interval_text(numbers.value(figure.estimate), figure.interval, figure.word)
+            shown.append(figure.domain)
+        ends = (value, value) if interval is None else (interval.low, interval.high)
+        run, state = row.point, row.state_of(charted)
+        points.append(TrendPoint(run.folder, run.finished, state, value, ends, text))
+    test, domains = charted.test, shown or [(0.0, 1.0)]
     return trend_chart(
         charted.name,
         points,
         limit="" if test.allowed is None else Test(test.estimate, test.allowed, margin=False).limit,
-        domain=_domain(shown),
+        domain=(min(low for low, _ in domains), max(high for _, high in domains)),
         allowed=test.allowed or (float("-inf"), float("inf")),
         signed=metric_named(test.estimate.metric).signed,
         events=_events(rows),
     )
-
-
-def _domain(figures: Sequence[Row]) -> Span:
-    ends = [figure.domain for figure in figures] or [(0.0, 1.0)]
-    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _events(rows: Sequence[HistoryRow]) -> list[TrendEvent]:
@@ -324,7 +314,7 @@ class HistoryPages:
         runs: Sequence[ViewedRun],
         links: Callable[[int], Links],
         series: Callable[[], Sequence[JudgeSeries]],
-        side: Callable[[str], tuple[Verdicts, str | None]],
+        side: Callable[[str], tuple[Verdicts, JudgeEntry]],
         *,
         still: bool,
     ) -> None:
@@ -378,8 +368,7 @@ class HistoryPages:
         if key not in self._tests:
 
             def make() -> dict[str, PairedTest]:
-                (old, first), (new, second) = self._side(before.side), self._side(after.side)
-                return paired_tests(old, old.pick(first), new, new.pick(second), wanted)
+                return paired_tests(*self._side(before.side), *self._side(after.side), wanted)
 
             self._tests[key] = kept_tests((before.path, after.path), after.judge.name, wanted, make)
         return self._tests[key]

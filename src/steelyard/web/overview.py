@@ -260,21 +260,15 @@ class DifferingPairs:
     def shown(self, start: int, stop: int) -> list[DifferingCall]:
         part = self.rows[start:stop]
         sides = (self.first, self.second)
-        columns = [[pair[number] for pair in part] for number in (0, 1)]
-        found = [
-            details(side.run, side.loaded, rows, explained=False)
-            for side, rows in zip(sides, columns, strict=True)
-        ]
-        return [
-            _call(
-                [
-                    _answer(side, row[number], each)
-                    for number, (side, each) in enumerate(zip(sides, both, strict=True))
-                ],
-                both[0],
-            )
-            for row, both in zip(part, zip(*found, strict=True), strict=True)
-        ]
+        found = (
+            details(side.run, side.loaded, [pair[number] for pair in part], explained=False)
+            for number, side in enumerate(sides)
+        )
+        calls = []
+        for pair, both in zip(part, zip(*found, strict=True), strict=True):
+            answers = [_answer(*each) for each in zip(sides, pair, both, strict=True)]
+            calls.append(_call(answers, both[0]))
+        return calls
 
 
 def _call(answers: Sequence[DifferingAnswer], detail: CallDetail) -> DifferingCall:
@@ -305,7 +299,7 @@ class ComparisonPages:
         self.runs, self._links, self._page_size, self._still = runs, links, page_size, still
         self._verdicts: dict[Path, tuple[int, Verdicts]] = {}
 
-    def side(self, text: str) -> tuple[Verdicts, str | None]:
+    def side(self, text: str) -> tuple[Verdicts, JudgeEntry]:
         """The verdicts of the run that `0:judge` names, read once for a datasheet, and the judge."""
         number, _, judge = text.partition(":")
         if not number.isdecimal() or int(number) >= len(self.runs):
@@ -314,11 +308,11 @@ class ComparisonPages:
         written = run.published.written if run.published else 0
         if not written or self._verdicts.get(run.path, (0,))[0] != written:
             self._verdicts[run.path] = written, load_verdicts(run.path)
-        return self._verdicts[run.path][1], judge or None
+        verdicts = self._verdicts[run.path][1]
+        return verdicts, verdicts.pick(judge or None)
 
     def _compared(self, first: str, second: str) -> ComparisonSheet:
-        (left, mine), (right, other) = self.side(first), self.side(second)
-        sheet = compare_judges(left, left.pick(mine), right, right.pick(other))
+        sheet = compare_judges(*self.side(first), *self.side(second))
         names = [Path(side.folder).name for side in (sheet.first, sheet.second)]
         if names[0] == names[1] and sheet.first.folder != sheet.second.folder and not self._still:
             return sheet  # pages that others get never tell where a folder lies
@@ -382,10 +376,10 @@ class ComparisonPages:
     def _differing(self, first: str, second: str) -> DifferingPairs:
         sides = []
         for text in (first, second):
-            verdicts, judge = self.side(text)
+            _, judge = self.side(text)
             number = int(text.partition(":")[0])
             run = self.runs[number]
-            sides.append(ComparedSide(run, run.load(), self._links(number), verdicts.pick(judge).name))
+            sides.append(ComparedSide(run, run.load(), self._links(number), judge.name))
         return DifferingPairs.of(*sides)
 
 

@@ -25,15 +25,7 @@ from steelyard.store.review_log import StaleError
 from steelyard.study.role_config import VARIABLES
 from steelyard.study.roles import AUTHOR_VARIABLES
 from steelyard.web import pages
-from steelyard.web.pages import (
-    download,
-    edited_text,
-    page,
-    reviewer_name,
-    run_messages,
-    text_field,
-    vote_app,
-)
+from steelyard.web.pages import download, edited_text, page, reviewer_name, run_messages, text_field, vote_app
 from steelyard.web.review_models import (
     REFUSED,
     QueueFilters,

@@ -18,10 +18,7 @@ from starlette.routing import Route
 from steelyard.commands import viewed_run
 from steelyard.commands.call_index import CallFilter
 from steelyard.commands.figure_calls import calls_behind, counted_calls
-from steelyard.commands.history import (
-    JudgeSeries,
-    series_of,
-)
+from steelyard.commands.history import JudgeSeries, series_of
 from steelyard.commands.viewed_run import PublishedSheet, ViewedRun, sort_rows
 from steelyard.core.text import replace_lone_surrogates
 from steelyard.datasheet.datasheet import Datasheet
@@ -45,14 +42,7 @@ from steelyard.web.calls import (
     remedied_calls,
 )
 from steelyard.web.history import HistoryPages
-from steelyard.web.overview import (
-    VERDICTS,
-    ComparisonPages,
-    OverviewRow,
-    choose,
-    overview_rows,
-    together,
-)
+from steelyard.web.overview import VERDICTS, ComparisonPages, OverviewRow, choose, overview_rows, together
 from steelyard.web.pages import application, download, page, page_number, run_messages
 from steelyard.web.server import error_page
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -54,11 +54,11 @@ SCHEMA = "steelyard.certificate/1"
 NAME = "certificate.json"
 
 
-def _aware(moment: datetime) -> datetime:
+def with_zone(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-Moment = Annotated[datetime, AfterValidator(_aware), Field(strict=False)]
+Moment = Annotated[datetime, AfterValidator(with_zone), Field(strict=False)]
 """A date of a file; without a zone it is of UTC."""
 
 
@@ -71,6 +71,10 @@ class CertifiedJudge(_CertificateBody):
     model: str
     protocols: dict[str, str]
     result: str
+
+    def require_pass(self, where: Path) -> None:
+        if self.result != PASS:
+            raise CertificateError(f"{where}: says {self.result} of judge {self.name!r}, expected PASS.")
 
 
 class Versions(_CertificateBody):
@@ -88,23 +92,6 @@ class Certificate(_CertificateBody):
     measured: str | None = None
     issued: Moment
     expires: Moment | None = None
-
-
-@dataclass(frozen=True)
-class Instruments:
-    where: str
-    judges: tuple[JudgeEntry, ...]
-    stimulus_set: str
-    version: str
-
-    @classmethod
-    def of(cls, target: Path, consent: Consent) -> Instruments:
-        if not target.is_file():
-            sheet = current_datasheet(target)
-            return cls(str(target), sheet.judges, sheet.stimulus_set, sheet.version)
-        study = build_study(load_config(target, {}, consent=consent), target.parent)
-        judges = tuple(JudgeEntry.of(judge, judge.protocols) for judge in study.judges)
-        return cls(str(target), judges, make_plan(study).stimuli.hash, __version__)
 
 
 def issue(sheet: Datasheet, policy: Policy, ruling: Ruling, now: datetime) -> dict[str, Any]:
@@ -140,7 +127,7 @@ def refuse_stale(sheet: Datasheet, policy: Policy, now: datetime, where: str) ->
     if policy.valid_for is None or not isinstance(measured, str):
         return
     try:
-        finished = _aware(datetime.fromisoformat(measured))
+        finished = with_zone(datetime.fromisoformat(measured))
     except ValueError:
         return
     if finished + policy.valid_for < now:
@@ -170,32 +157,6 @@ def read_certificate(path: Path) -> Certificate:
     return certificate
 
 
-def verify(
-    certificate: Certificate,
-    where: str,
-    instruments: Instruments,
-    judges: Sequence[str],
-    now: datetime,
-    policy: Policy | None = None,
-) -> None:
-    refuse_expired(certificate, where, now)
-    if certificate.stimulus_set != instruments.stimulus_set:
-        raise CertificateError(
-            f"{where}: issued for stimulus set {short_hash(certificate.stimulus_set)}, found "
-            f"{short_hash(instruments.stimulus_set)} in {instruments.where}; gate that run."
-        )
-    if certificate.versions.steelyard != instruments.version:
-        raise CertificateError(
-            f"{where}: issued on figures of version {certificate.versions.steelyard}, found "
-            f"{instruments.version} in {instruments.where}; measure and gate with one version."
-        )
-    given = None if policy is None else json.loads(json.dumps(policy.body))  # as JSON has it
-    if given is not None and content_hash(given) != content_hash(certificate.policy):
-        raise CertificateError(f"{where}: issued by another policy than the one given; gate the run again.")
-    for name in judges:
-        _verify_judge(certificate, where, instruments, name)
-
-
 def require_certified(judge: Judge, path: Path, now: datetime) -> None:
     """Refuse a judge whose code, prompt or model has changed since it was certified."""
     certificate = read_certificate(path)
@@ -210,8 +171,7 @@ def require_certified(judge: Judge, path: Path, now: datetime) -> None:
             f"{path}: speaks of {names}, found {judge.name} with fingerprint {short_hash(prints['base'])}; "
             "the judge has changed since it was certified: measure and gate it as it is."
         )
-    if certified.result != PASS:
-        raise CertificateError(f"{path}: says {certified.result} of judge {certified.name!r}, expected PASS.")
+    certified.require_pass(path)
 
 
 def refuse_expired(certificate: Certificate, where: str, now: datetime) -> None:
@@ -228,20 +188,6 @@ def certified_judge(certificate: Certificate, where: str, name: str) -> Certifie
         names = ", ".join(judge.name for judge in certificate.judges)
         raise CertificateError(f"{where}: does not speak of judge {name!r}, only of {names}; gate it.")
     return certified
-
-
-def _verify_judge(certificate: Certificate, where: str, instruments: Instruments, name: str) -> None:
-    certified = certified_judge(certificate, where, name)
-    present = next(judge for judge in instruments.judges if judge.name == name).protocols
-    for protocol, fingerprint in certified.protocols.items():
-        if present.get(protocol) != fingerprint:
-            raise CertificateError(
-                f"{where}: judge {name!r} has another fingerprint under protocol {protocol!r} "
-                f"({short_hash(fingerprint)} certified, {short_hash(present.get(protocol, 'none'))} in "
-                f"{instruments.where}); measure and gate the judge as it is."
-            )
-    if certified.result != PASS:
-        raise CertificateError(f"{where}: says {certified.result} of judge {name!r}, expected PASS.")
 
 
 def gate(
@@ -304,12 +250,45 @@ def check_certificate(
     given: PolicyLike | None = None,
     consent: Consent = refuse,
 ) -> Certificate:
-    instruments = Instruments.of(target, consent)
-    names = select_judges(instruments.judges, judges, str(target))
-    certificate = read_certificate(certificate_file)
-    policy = None if given is None else find_policy(given)
-    verify(certificate, str(certificate_file), instruments, names, now, policy)
+    entries, stimulus_set, version = _instruments(target, consent)
+    names = select_judges(entries, judges, str(target))
+    certificate, where = read_certificate(certificate_file), certificate_file
+    policy = None if given is None else json.loads(json.dumps(find_policy(given).body))  # as JSON has it
+    refuse_expired(certificate, str(where), now)
+    if certificate.stimulus_set != stimulus_set:
+        raise CertificateError(
+            f"{where}: issued for stimulus set {short_hash(certificate.stimulus_set)}, found "
+            f"{short_hash(stimulus_set)} in {target}; gate that run."
+        )
+    if certificate.versions.steelyard != version:
+        raise CertificateError(
+            f"{where}: issued on figures of version {certificate.versions.steelyard}, found "
+            f"{version} in {target}; measure and gate with one version."
+        )
+    if policy is not None and content_hash(policy) != content_hash(certificate.policy):
+        raise CertificateError(f"{where}: issued by another policy than the one given; gate the run again.")
+    present = {entry.name: entry.protocols for entry in entries}
+    for certified in (certified_judge(certificate, str(where), name) for name in names):
+        mine = present[certified.name]
+        for protocol, fingerprint in certified.protocols.items():
+            if mine.get(protocol) != fingerprint:
+                raise CertificateError(
+                    f"{where}: judge {certified.name!r} has another fingerprint under protocol {protocol!r} "
+                    f"({short_hash(fingerprint)} certified, {short_hash(mine.get(protocol, 'none'))} in "
+                    f"{target}); measure and gate the judge as it is."
+                )
+        certified.require_pass(where)
     return certificate
+
+
+def _instruments(target: Path, consent: Consent) -> tuple[tuple[JudgeEntry, ...], str, str]:
+    """The judges of a run or of a study file, their stimuli, and the version that made the figures."""
+    if not target.is_file():
+        sheet = current_datasheet(target)
+        return sheet.judges, sheet.stimulus_set, sheet.version
+    study = build_study(load_config(target, {}, consent=consent), target.parent)
+    judges = tuple(JudgeEntry.of(judge, judge.protocols) for judge in study.judges)
+    return judges, make_plan(study).stimuli.hash, __version__
 
 
 _TAGS = {FAIL: "failure", GATE_INCONCLUSIVE: "error"}

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from importlib.resources import files
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict
@@ -23,6 +23,9 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.stimuli.original import ORIGINAL
+
+if TYPE_CHECKING:
+    from steelyard.metrics.comparison.comparison import Comparison
 
 SHIPPED = ("smoke", "default", "strict")
 VALID_FOR, FLAGS = "valid_for", "flags"
@@ -165,17 +168,7 @@ def _valid_for(text: object, where: str) -> timedelta | None:
     return timedelta(**{unit: int(match[1])})
 
 
-class MetricValue(Protocol):
-    @property
-    def probe(self) -> str: ...
-
-    @property
-    def metric(self) -> str: ...
-
-    @property
-    def group(self) -> Mapping[str, str | float]: ...
-
-
+MetricValue: TypeAlias = "Estimate | Comparison"
 SAME_CONTENT = "same_subset"
 """Kind of equal pairs whose texts say the same."""
 WHOLE = (RUN, ORIGINAL)

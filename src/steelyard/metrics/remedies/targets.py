@@ -258,8 +258,7 @@ def change(
     uncured, cured, difference = (float(each.mean()) for each in values)
     units, clusters = len(distinct(asked.unit)), len(distinct(asked.cluster))
     note = NO_SPREAD if interval.method == "wilson_mean" else None
-    calls = int(both.sum())
-    return Change(uncured, cured, difference, interval, calls, units, clusters, note, without)
+    return Change(uncured, cured, difference, interval, int(both.sum()), units, clusters, note, without)
 
 
 def _of_events(asked: CallValues, changed: CallValues) -> Interval:
