@@ -27,9 +27,9 @@ from steelyard.commands.import_verdicts import read_recorded
 from steelyard.errors import SteelyardError
 from steelyard.store.run_store import RunStore
 from steelyard.study.study_file import build_study, load_config
-from steelyard.tasks.scale import Binary
 from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.task import Binary
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.trials.prompt import PromptTemplate
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from score_tables import arena_section, corrected_section, rank_section, worth_section
 
-from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.glossary import metric_named
 from steelyard.metrics.instrument.estimates import LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES
 

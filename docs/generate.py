@@ -57,8 +57,8 @@ from steelyard.commands.gate.policy import (
 )
 from steelyard.commands.report import publish
 from steelyard.core.registry import Spec
-from steelyard.datasheet.words.glossary import declared, metric_named
-from steelyard.datasheet.words.numbers import condition
+from steelyard.datasheet.glossary import declared, metric_named
+from steelyard.datasheet.numbers import condition
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.probes.probe_metadata import installed_probes, metrics_of
@@ -66,7 +66,7 @@ from steelyard.providers.planted.planted_judges import DEFAULT_JUDGES
 from steelyard.run_folder.run_folder import RUNS, SHEETS
 from steelyard.study.planner import DEFAULT_PROBES
 from steelyard.tasks.adapters import ADAPTERS, Adapter
-from steelyard.tasks.scale import scale_name
+from steelyard.tasks.task import scale_name
 
 DOCS = Path(__file__).parent
 PROVIDERS_GUIDE = DOCS / "guides" / "providers.md"

@@ -29,8 +29,7 @@ from steelyard.stimuli.brief import LABEL_FLIP, PARAPHRASE, Brief
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Label, Lineage, Stimulus
 from steelyard.store.authoring import AuthoredStimulus
-from steelyard.tasks.scale import Binary
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Task
 from steelyard.tasks.transcripts.transcript import (
     Block,
     ToolCall,

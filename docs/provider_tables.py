@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from steelyard.providers.http.dialect import ROOM, TABLE
+from steelyard.providers.http.endpoint import ROOM, TABLE
 from steelyard.providers.provider import PROVIDERS, provider_info
 
 TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of table -->)", re.DOTALL)

@@ -18,8 +18,7 @@ from steelyard.errors import DataError
 from steelyard.runner.limits import RunLimits
 from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import Roles
-from steelyard.tasks.scale import Binary, Ordinal
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Ordinal, Task
 from steelyard.trials.builtin_prompts import parse_score_prompt
 
 TASK = Task(

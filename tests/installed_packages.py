@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.commands.decision import decidable
 from steelyard.core.registry import Registry
-from steelyard.datasheet.words.glossary import declared
+from steelyard.datasheet.glossary import declared
 from steelyard.probes.probe_metadata import installed_probes
 from steelyard.run_folder.publication import plug_ins_installed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.importing.pairs import VERDICTS
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Prefers, RecordedText, Stimulus
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation
 
 

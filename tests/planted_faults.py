@@ -25,9 +25,8 @@ from steelyard.probes.probe import Showing
 from steelyard.providers.planted.planted_judges import Planted
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.tasks.scale import parse_scale
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Slots, Usage
+from steelyard.tasks.task import parse_scale
+from steelyard.trials.judge import Decoding, Judge, Presentation, Slots, Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from steelyard.importing.jsonl import Body, parse_object, text_lines
 from steelyard.importing.pairs import FACTS, PAIRS, VERDICTS, RecordedPair, pair_stimulus
 from steelyard.importing.scores import SCORES
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.stimuli.stimulus import Label, Lineage, Stimulus, Unknown
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 

@@ -11,7 +11,7 @@ import numpy as np
 from calibration import level_worth, worth
 from pairs import pair
 from scores import call
-from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.glossary import metric_named
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.instrument.crossing import shift_estimates
@@ -28,7 +28,7 @@ from steelyard.metrics.scores.probe import by_scale, directional_bias_estimates
 from steelyard.metrics.scores.repeats import stability
 from steelyard.stimuli.original import rotations
 from steelyard.tasks.task import Item
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Unreadable
 

@@ -12,7 +12,7 @@ import pytest
 from commands import Command
 from steelyard.core.registry import Spec
 from steelyard.tasks.adapters import ADAPTERS
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 from test_adapters import fortress, harmbench, vote, write_csv, write_jsonl, write_parquet
 
 ESSAY = {"essay_word_count": 9, "grade_level": 8, "race_ethnicity": "x", "assignment": "Write about phones."}

@@ -21,8 +21,7 @@ from steelyard.stimuli.rubric_edits import rewrite_range
 from steelyard.study.study_file import load_config
 from steelyard.tasks.adapters import ADAPTERS, Adapter, category, human_majority_vote
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import Binary, Item, Ordinal, Pairwise
 
 LLMBAR_ITEMS = published("llmbar") / "items.jsonl"
 

@@ -15,7 +15,7 @@ from steelyard.metrics.findings import MISSING_DECIDE
 from steelyard.metrics.scores.shares import NO_LABELS
 from steelyard.stimuli.original import natural_pair
 from steelyard.tasks.task import Item
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie
 

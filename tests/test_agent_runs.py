@@ -25,7 +25,7 @@ from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.juries import accuracy as jury_accuracy
 from steelyard.metrics.juries import error_rates
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.remedies.jury_selection import jury_of
+from steelyard.metrics.remedies.mitigations import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import NO_LABELS
@@ -33,7 +33,7 @@ from steelyard.providers.planted.planted_judges import Planted
 from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.study.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided
 

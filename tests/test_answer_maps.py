@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
+from steelyard.tasks.task import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.builtin_prompts import response_format
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Judge, Reply
 from steelyard.verdicts.advice import advice, quote_reply, verdict_words
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict, strip_wrapping

@@ -10,8 +10,7 @@ from servers import ScriptedServer
 from steelyard.errors import PermanentError, ProviderRefusedError
 from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.vendors.anthropic import ANTHROPIC as SERVER
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply, Usage
+from steelyard.trials.judge import Judge, Reply, Usage
 from vendors import ANTHROPIC, KEY, PROTOCOLS, ask, error_of, reply_of, sent_to, shown
 
 ONE = '{"winner": "1"}'

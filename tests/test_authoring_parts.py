@@ -31,9 +31,8 @@ from steelyard.stimuli.brief import AMBIGUOUS, GOALS, LONG, ORDINAL, PARAPHRASE,
 from steelyard.stimuli.stimulus import REJECTED
 from steelyard.study.roles import AuthorConfig, Roles
 from steelyard.study.study import Study
-from steelyard.tasks.scale import Ordinal
-from steelyard.tasks.task import Item, Task
-from steelyard.trials.presentation import Reply
+from steelyard.tasks.task import Item, Ordinal, Task
+from steelyard.trials.judge import Reply
 
 FIVE = Ordinal(1, 5)
 ITEM = items(1)[0]

@@ -12,13 +12,12 @@ from yarl import URL
 
 from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, TransientError
-from steelyard.providers.http.dialect import Dialect, quirks_of
+from steelyard.providers.http.endpoint import Dialect, quirks_of
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors.bedrock import Signer
 from steelyard.providers.vendors.completions import SERVERS
 from steelyard.providers.vendors.known_servers import KNOWN_SERVERS
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply, Usage
+from steelyard.trials.judge import Judge, Reply, Usage
 from vendors import AZURE, BEDROCK, KEY, MISTRAL, PROTOCOLS, Vendor, ask, error_of, reply_of, sent_to, shown
 
 ONE = '{"winner": "1"}'

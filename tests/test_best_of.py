@@ -33,12 +33,11 @@ from steelyard.stimuli.original import response_in_slot, rotations
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.tasks.scale import BestOf, parse_scale, scale_name
 from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import BestOf, Item, Task, parse_scale, scale_name
 from steelyard.trials.builtin_prompts import parse_best_of_prompt
-from steelyard.trials.presentation import Reply, Usage
+from steelyard.trials.judge import Reply, Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import JsonReader

@@ -21,8 +21,9 @@ from steelyard.runner.costs import (
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.prices import Price
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Pairwise
-from steelyard.trials.presentation import Decoding, Message, Reply, Usage
+from steelyard.tasks.task import Pairwise
+from steelyard.trials.judge import Decoding, Reply, Usage
+from steelyard.trials.prompt import Message
 from steelyard.trials.trial import Exchange
 from test_store_rows import exchange
 

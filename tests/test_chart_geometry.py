@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_datasheet import rate
+from steelyard.core.text import LONGEST, short_names
 from steelyard.datasheet.render.html.charts.heatmaps import BOLD, HeatmapGrid
 from steelyard.datasheet.render.html.drawing.chart import SeriesStyle
 from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
@@ -27,7 +28,6 @@ from steelyard.datasheet.render.html.drawing.scatter import (
     spread_labels,
 )
 from steelyard.datasheet.render.html.drawing.svg import Box
-from steelyard.datasheet.words.text import LONGEST, short_names
 from steelyard.metrics.estimate import Estimate, Interval
 
 few = settings(max_examples=60)

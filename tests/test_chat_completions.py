@@ -32,10 +32,10 @@ from steelyard.providers.vendors.completions import OPENAI, ChatCompletions, Ope
 from steelyard.providers.vendors.completions import SERVERS as NAMED
 from steelyard.runner.costs import reply_cost
 from steelyard.runner.prices import Price
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots, Usage
+from steelyard.trials.judge import Decoding, Judge, Presentation, Protocol, Reply, Slots, Usage
+from steelyard.trials.prompt import Message
 
 KEY = "sk-secret-0123456789"
 TRIAL = "f" * 64

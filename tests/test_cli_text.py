@@ -24,7 +24,7 @@ from steelyard.cli.help import COMMANDS
 from steelyard.cli.main import TRANSLITERATE, prepare_streams
 from steelyard.cli.options import NOT_NEGATIVE, POSITIVE
 from steelyard.cli.output import describe_calls
-from steelyard.datasheet.words.text import escape_control_chars, escape_keeping_spaces
+from steelyard.core.text import escape_control_chars, escape_keeping_spaces
 from steelyard.runner.session import RunSession
 
 FAST = ("--attempts", 1, "--backoff", 0, "--timeout", 60, "--concurrency", 4)

@@ -28,9 +28,8 @@ from steelyard.providers.function.python_function import (
 )
 from steelyard.providers.http.redaction import MARK
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Binary
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Reply, Slots
+from steelyard.tasks.task import Binary
+from steelyard.trials.judge import Decoding, Judge, Presentation, Reply, Slots
 
 KEY = "sk-own/Ab3+xY9876543210abcdefgh"
 SPELLINGS = {

@@ -28,9 +28,8 @@ from steelyard.providers.function.code_hash import Fingerprint, code_hash
 from steelyard.providers.function.python_function import PythonFunction, address_of, asked_of_a_function
 from steelyard.providers.function.request_meter import HttpExchange, RequestMeter, metered, outcome
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Binary
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Reply, Slots
+from steelyard.tasks.task import Binary
+from steelyard.trials.judge import Decoding, Judge, Presentation, Reply, Slots
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import OFF_SCALE, Decided, Unreadable
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from example_datasheet import crowd, example, pointwise, without_estimates
+from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar
 from steelyard.datasheet.sections.summary import collapsible_sections, summarise
-from steelyard.datasheet.words import numbers
 
 GONE = "too little of it"
 

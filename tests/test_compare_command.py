@@ -17,11 +17,11 @@ import test_html
 from commands import run_command
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
-from steelyard.datasheet.comparison.page import render
+from steelyard.datasheet.comparison.report import markdown, print_comparison
+from steelyard.datasheet.comparison.report import page as comparison_page
 from steelyard.datasheet.comparison.rows import DIFFER, label, state
 from steelyard.datasheet.comparison.rows import name as term
 from steelyard.datasheet.comparison.sheet import ONE_LENGTH, ComparisonSheet
-from steelyard.datasheet.comparison.text import markdown, print_comparison
 from steelyard.errors import ConfigError
 from test_html import Page
 
@@ -233,7 +233,7 @@ def test_hostile_names_stay_text(imported, tmp_path: Path) -> None:
     imported("b", lines("{{ 7*7 }}", "1 2"))
     sheet = compared(tmp_path)
     assert "[red]" in printed(sheet, 120)
-    page = render(sheet)
+    page = comparison_page(sheet)
     assert "<script>alert" not in page
     assert "{{ 7*7 }}" in page
 
@@ -327,7 +327,7 @@ FORMS = (
     lambda sheet: printed(sheet, 100),
     markdown,
     lambda sheet: json.dumps(sheet.to_json(), ensure_ascii=False),
-    render,
+    comparison_page,
 )
 
 

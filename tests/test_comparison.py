@@ -23,7 +23,7 @@ from steelyard.metrics.multiplicity import holm
 from steelyard.metrics.stats.intervals import Z, mcnemar_exact, mcnemar_mid_p, tango, wilson
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.stimuli.stimulus import Expectation, Label, Lineage, NoPreference, Prefers, Stimulus, Unknown
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 

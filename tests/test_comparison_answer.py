@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.api import measure
 from steelyard.commands.compare import Target, compare_targets
-from steelyard.datasheet.comparison.page import forests, oriented, render
+from steelyard.datasheet.comparison.report import forests, oriented, page
 from steelyard.datasheet.comparison.rows import label, main_first, state
 from steelyard.datasheet.comparison.sheet import NOT_FEASIBLE, ComparisonAnswer, ComparisonSheet, Side
 from steelyard.datasheet.questions.more_data import profile_calls
@@ -253,7 +253,7 @@ def test_a_page_that_draws_every_figure_counts_none_that_it_leaves_out() -> None
     sides = [Side(name, "planted/coin", "run", "sha256:0") for name in ("mine", "theirs")]
     sheet = ComparisonSheet(*sides, "content", 0.1, "0", tuple(drawn))
     assert sheet.answered.remarks() == ["3 more figures differ."]
-    assert "more figures differ" not in render(sheet)
+    assert "more figures differ" not in page(sheet)
 
 
 def test_what_few_clusters_show_is_told_of_these_alone() -> None:
@@ -276,7 +276,7 @@ def test_two_sides_of_one_name_are_told_apart() -> None:
     assert other.names == ("A (old)", "B (new)")
     assert "are not asked in the same way" in other.namesakes()
     assert other.to_json()["first"]["protocols"] != other.to_json()["second"]["protocols"]
-    assert other.namesakes() in render(other)
+    assert other.namesakes() in page(other)
     assert "j: one instrument, " in sheet("sha256:1", "sha256:1").namesakes()
     apart = sheet("sha256:1", "sha256:2", name="k")
     assert (apart.names, apart.namesakes()) == (("j", "k"), "")
@@ -289,6 +289,6 @@ def test_a_judge_made_of_others_is_told_with_whom_it_asks(tmp_path: Path) -> Non
     sheet = compare_targets(Target(tmp_path / "run", "panel"), Target(tmp_path / "run", "planted/tie"))
     told = "(jury/vote of planted/tie, third; 2 calls per verdict)"
     assert sheet.first.model_suffix == f" {told}"
-    assert told in " ".join(render(sheet).split())
+    assert told in " ".join(page(sheet).split())
     assert (sheet.first.model, sheet.second.model_suffix) == ("jury/vote", "")
     assert sheet.to_json()["first"]["made"] == told.strip("()")

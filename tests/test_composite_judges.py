@@ -30,9 +30,8 @@ from steelyard.runner.runner import Runner, run_async
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.tasks.scale import Binary, Pairwise
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import CommonUsage, Usage
+from steelyard.tasks.task import Binary, Pairwise
+from steelyard.trials.judge import CommonUsage, Judge, Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Decided, Failed
 from test_resume import CONCURRENCY, Teller, arguments, start

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from example_datasheet import example, rate
 from said import clause, figures_in, question
+from steelyard.datasheet import numbers
 from steelyard.datasheet.clause import ClauseFigure, times
 from steelyard.datasheet.conclude import MOST_FACTS, concluded
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT
@@ -25,7 +26,6 @@ from steelyard.datasheet.questions.run import mostly_failed, mostly_unreadable
 from steelyard.datasheet.render.clauses import conclusion_text, text
 from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate, Interval
 from test_conclusion import brought as titles_brought
 from test_conclusion import judged

@@ -16,7 +16,7 @@ from steelyard.errors import ConfigError
 from steelyard.providers.provider import connect
 from steelyard.study import study_files
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 from steelyard.trials import prompt
 from steelyard.trials.prompt import PromptTemplate
 

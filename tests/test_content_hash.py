@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.core.content_hash import ContentHasher, canonical_json, content_hash
-from steelyard.core.rng import rng_for, shuffled
+from steelyard.core.content_hash import ContentHasher, canonical_json, content_hash, rng_for, shuffled
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

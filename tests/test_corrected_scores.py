@@ -15,7 +15,7 @@ from steelyard.estimation.designs import LabelDesign
 from steelyard.importing.ratings import Rating, RatingsTable
 from steelyard.survey.estimate import estimate
 from steelyard.survey.judged_items import Subject
-from steelyard.tasks.scale import usual_ends
+from steelyard.tasks.task import usual_ends
 
 ROWS = list(corrected_scores.rows())
 

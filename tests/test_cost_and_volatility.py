@@ -10,11 +10,11 @@ from statistics import stdev
 import pytest
 
 from scores import call, calls
+from steelyard.datasheet import glossary, numbers
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.sections.sections import sections
-from steelyard.datasheet.words import glossary, numbers
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.juries import panel_estimates
 from steelyard.metrics.run.cost import (
@@ -40,7 +40,7 @@ from steelyard.probes.edits import ScoreRange
 from steelyard.probes.probe import Design, Showing
 from steelyard.providers.provider import PROVIDERS
 from steelyard.runner.prices import LongPrompt, Price, price_at
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 
 # RAND harness, Appendix B: dollars per point on Fortress, Persuade, HarmBench, AgentHarm, and overall.

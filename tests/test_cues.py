@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from steelyard.core.content_hash import rng_for
 from steelyard.core.foreign_code import without_code
-from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import Design
 from steelyard.probes.tradeoff import CUES_OF, Tradeoff

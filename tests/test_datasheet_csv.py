@@ -12,7 +12,7 @@ import pytest
 
 from commands import Command
 from steelyard.api import measure
-from steelyard.datasheet.words.text import escape_formula
+from steelyard.core.text import escape_formula
 
 OF_A_FIGURE = {"judge", "probe", "metric", "edit_level", "method", "level"}
 """Columns that name a figure and its interval, beside those of its group."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.core.arrays import Mask
-from steelyard.metrics.stats.dealing import LEAST, chance_of_any
+from steelyard.metrics.run.strata import LEAST, chance_of_any
 
 
 def nobody(size: int) -> Mask:

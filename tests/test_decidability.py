@@ -12,7 +12,7 @@ from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.length import LENGTH_LEAN, length_lean
 from steelyard.probes.catalogue import Ladder
 from steelyard.probes.probe import Design, Showing
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie, Verdict
 from strategies import make

@@ -15,8 +15,7 @@ from servers import Answer, ScriptedServer, says, sends
 from steelyard.errors import CallError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors.completions import ChatCompletions
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Judge, Reply
 from vendors import (
     ANTHROPIC,
     AZURE,

@@ -25,7 +25,7 @@ from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.slot import position_test, reading_of, stable_excess
 from steelyard.metrics.stats.intervals import _convolve, _transform, sign_flip
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Stimulus
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided
 from strategies import find, interval, make, pairs_of_equals, shuffled, stack, swap_contents, swap_slots

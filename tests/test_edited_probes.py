@@ -9,8 +9,7 @@ from steelyard.errors import ConfigError
 from steelyard.probes.probe import PROBES, Design
 from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.tasks.pack import pack_items
-from steelyard.tasks.scale import Binary, Ordinal, Scale
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Ordinal, Scale, Task
 
 TASK = Task("Score it.", "Is it right?", Binary())
 RULED = ("format_invariance_1", "format_invariance_2", "format_invariance_3", "typos", "markdown")

@@ -30,7 +30,7 @@ from steelyard.stimuli.text_edits import (
     typos,
 )
 from steelyard.tasks.pack import pack
-from steelyard.tasks.scale import Binary, Ordinal
+from steelyard.tasks.task import Binary, Ordinal
 
 VOCABULARY = (
     "The cat sat on a mat. It is not red! Never pay 12 or 3.5 euros? Use `x = 1` here, don't call NASA "

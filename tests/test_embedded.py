@@ -25,9 +25,8 @@ from steelyard.providers.embedded.model import LanguageModel, load_model, read_g
 from steelyard.providers.embedded.weights import DEFAULT_SYSTEM, Chat, Tokenizer, ensure_weights, split_words
 from steelyard.providers.provider import Provider
 from steelyard.tasks.checklist import catalogue
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots
-from steelyard.trials.prompt import PAIRWISE_VARIABLES, PromptTemplate
+from steelyard.trials.judge import Decoding, Judge, Presentation, Protocol, Reply, Slots
+from steelyard.trials.prompt import PAIRWISE_VARIABLES, Message, PromptTemplate
 
 T = TypeVar("T")
 

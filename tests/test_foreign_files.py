@@ -20,8 +20,8 @@ from steelyard.providers.function.code_hash import code_hash, text_of
 from steelyard.providers.function.python_function import function_at
 from steelyard.providers.provider import PROVIDERS, connect, provider_info
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Pairwise
 from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.task import Pairwise
 
 EVIL = """from pathlib import Path
 Path('ran').write_text('x')

@@ -19,7 +19,7 @@ import steelyard
 from commands import Command
 from steelyard.errors import CertificateError
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Binary
+from steelyard.tasks.task import Binary
 from steelyard.trials.judge import Judge
 
 JudgeIn = Callable[..., Judge]
@@ -300,7 +300,7 @@ def test_a_cached_helper_counts_by_its_code_and_a_list_by_all_that_it_holds(
         (tmp_path / "evals.py").write_text(dedent(text))
         code = (
             "from pathlib import Path; from steelyard.study.judge_config import parse_judge; "
-            "from steelyard.tasks.scale import Binary; "
+            "from steelyard.tasks.task import Binary; "
             "print(parse_judge('python/evals.py:judge', Path(), Binary()).fingerprint('base'))"
         )
         done = subprocess.run(

@@ -17,7 +17,7 @@ from steelyard.errors import ConfigError, DataError, UnreadableError
 from steelyard.providers.function.code_hash import Fingerprint
 from steelyard.providers.function.frameworks import deepeval_metric as deepeval_metric_module
 from steelyard.providers.function.frameworks.adapter import Grade, adapter_for, bind, reply_of, settings_of
-from steelyard.trials.presentation import Slots
+from steelyard.trials.judge import Slots
 
 BINARY, FIVE = ("0", "1"), ("1", "2", "3", "4", "5")
 

@@ -27,9 +27,9 @@ from steelyard.commands.gate.policy import SHIPPED, Policy, find_policy, load_po
 from steelyard.commands.gate.ruling import apply_policy, check, worst
 from steelyard.commands.import_verdicts import ImportFolder, import_verdicts
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.data_files import dumps
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import CertificateError, ConfigError, DataError
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.run_folder.published_files import read_datasheet

@@ -10,8 +10,7 @@ from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError, UnreachableError
 from steelyard.providers.http.endpoint import Endpoint
 from steelyard.providers.vendors.google import GOOGLE as SERVER
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply, Usage
+from steelyard.trials.judge import Judge, Reply, Usage
 from vendors import GOOGLE, KEY, PROTOCOLS, ask, error_of, reply_of, sent_to, shown
 
 ONE = '{"winner": "1"}'

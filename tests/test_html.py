@@ -29,6 +29,7 @@ from example_datasheet import (
     renamed,
     without_estimates,
 )
+from steelyard.core.text import LONGEST, short_names
 from steelyard.datasheet.conclusion import Conclusion, NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html, markdown
@@ -37,7 +38,6 @@ from steelyard.datasheet.render.html.document import with_code
 from steelyard.datasheet.render.html.drawing.scatter import place_labels, spread_labels
 from steelyard.datasheet.render.html.drawing.svg import Box
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.words.text import LONGEST, short_names
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }}"
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -16,8 +16,17 @@ from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
 from steelyard.providers.http.http_client import MAX_RESPONSE_BYTES, HttpClient
 from steelyard.providers.provider_info import TRANSPORT_OPTIONS
 from steelyard.tasks.task import CHECKLIST_TASK
-from steelyard.trials.judge import PASSING_OPTIONS, Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots, Usage
+from steelyard.trials.judge import (
+    PASSING_OPTIONS,
+    Decoding,
+    Judge,
+    Presentation,
+    Protocol,
+    Reply,
+    Slots,
+    Usage,
+)
+from steelyard.trials.prompt import Message
 
 KEY = "sk-hunter2-hunter2"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

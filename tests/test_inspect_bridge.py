@@ -13,8 +13,7 @@ from commands import Command
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, TransientError
 from steelyard.providers.provider import connect
 from steelyard.providers.vendors import inspect_bridge
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply, Usage
+from steelyard.trials.judge import Judge, Presentation, Reply, Usage
 from vendors import KEY, PROTOCOLS, shown
 
 inspect_model = pytest.importorskip("inspect_ai.model")

@@ -13,9 +13,8 @@ from agent_runs import sample, write_log
 from published_data import published
 from steelyard.errors import DataError
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.scale import Binary
 from steelyard.tasks.sources.read import read_table
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import Binary, Item
 from steelyard.tasks.transcripts.transcript import Transcript
 
 LOGS = published("inspect_logs")

@@ -19,7 +19,7 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.providers.planted.decision_model import Parameters
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Prefers, Stimulus
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Tie
 

@@ -21,7 +21,7 @@ from steelyard.study.composite_judges import DEEPEST
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 from steelyard.trials.judge import Judge
 
 LIKELIHOOD = "embedded/smollm2-135m-likelihood"

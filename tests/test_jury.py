@@ -19,11 +19,11 @@ from steelyard.datasheet.sections.tables import judges_of
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel_metrics import vote_matrix
-from steelyard.metrics.remedies.jury_selection import JuryOfThree, choose_jury_of_three, halves, jury_of
+from steelyard.metrics.remedies.mitigations import JuryOfThree, choose_jury_of_three, halves, jury_of
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.agreement import dawid_skene
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Binary, Pairwise
+from steelyard.tasks.task import Binary, Pairwise
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Verdict
 from steelyard.verdicts.vote import plurality_first, plurality_lowest

@@ -15,7 +15,7 @@ from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates, loss_test
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import newcombe, score
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Stimulus
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Unreadable
 

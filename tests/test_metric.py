@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from steelyard.datasheet.words.glossary import declared, metric_named
+from steelyard.datasheet.glossary import declared, metric_named
 from steelyard.metrics import Metric, ShownAs
 from steelyard.metrics.instrument.worth_estimates import BEATS_PADDED
 from steelyard.metrics.merit import LEVEL_AGREEMENT

@@ -19,6 +19,7 @@ from rich.console import Console
 from panels import JUDGES, PROBES, Scored, dollars, panel_datasheet
 from scores import call, calls
 from servers import Answer, Received, ScriptedServer, says
+from steelyard.datasheet import glossary
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import JudgeEntry
@@ -29,11 +30,10 @@ from steelyard.datasheet.render.html.charts.heatmaps import accuracy, invariance
 from steelyard.datasheet.render.html.charts.scatter_charts import cost_curve
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import SINGLE_JUDGE_NOTE, judges_of, multi_judge_tables
-from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.juries import HELD_OUT, SPLITS, jury_estimates
 from steelyard.metrics.panel_metrics import error_correlation, vote_matrix
-from steelyard.metrics.remedies.jury_selection import NO_CHOICE, halves
+from steelyard.metrics.remedies.mitigations import NO_CHOICE, halves
 from steelyard.metrics.run.cost import NEVER_RIGHT, NO_PRICE
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.agreement import dawid_skene

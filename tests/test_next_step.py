@@ -22,8 +22,8 @@ from servers import ScriptedServer, wins
 from steelyard.cli.study import argv_for_rerun
 from steelyard.core.text import round_up
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.render import terminal
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.equals import ONE_VERDICT
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.text import ascii_only
+from steelyard.core.text import ascii_only
+from steelyard.datasheet import numbers
 from steelyard.metrics.estimate import Estimate, Interval
 
 RATE = Estimate(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from steelyard.metrics import collect, collect_scores
 from steelyard.probes.probe import select
 from steelyard.stimuli.stimulus import Label, Lineage, NoPreference, Prefers, Stimulus, Unknown
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 

@@ -28,8 +28,8 @@ from steelyard.store.connection import connect
 from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.tasks.scale import Scale
-from steelyard.trials.presentation import Reply
+from steelyard.tasks.task import Scale
+from steelyard.trials.judge import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.readers import READERS, JsonReader
 from steelyard.verdicts.verdict import Verdict

@@ -17,6 +17,7 @@ from commands import run_command
 from record.folders import FOLDERS, SOUND, SWAYED
 from record.render import forms
 from servers import ScriptedServer, fails, says
+from steelyard.datasheet import numbers
 from steelyard.datasheet.clause import Clause, ClauseFigure
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
@@ -28,7 +29,6 @@ from steelyard.datasheet.render.clauses import css_class, headword, lead, state_
 from steelyard.datasheet.sections.first_screen import judge_rows, key_figures, shared_step
 from steelyard.datasheet.sections.remedies import remedy_tables
 from steelyard.datasheet.sections.summary import Summary, summarise
-from steelyard.datasheet.words import numbers
 from steelyard.run_folder.published_files import read_datasheet
 
 WIDE = 400

@@ -12,12 +12,12 @@ from rich.console import Console
 from example_datasheet import FAILING, crowd, example, pointwise, renamed, without_estimates
 from said import decision, fact
 from steelyard.cli.output import print_page_path
+from steelyard.datasheet import numbers
 from steelyard.datasheet.conclusion import CARE, UNFIT, Conclusion, NextStep
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.render import terminal
 from steelyard.datasheet.render.clauses import lead
-from steelyard.datasheet.words import numbers
 from test_first_screen import one_judge as decided_judge
 
 LONG = "planted/probit?s=1.2&beta=0&tau=0.3&sigma=0.2&lapse=0.02&seed=12&noise=0.25&more=yes"

@@ -20,8 +20,8 @@ from steelyard.commands.gate.policy import SHIPPED, find_policy, parse_policy
 from steelyard.commands.gate.ruling import EXIT_CODES, Ruling, check
 from steelyard.datasheet.conclusion import NO_FAULT, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import declared, metric_named
 from steelyard.datasheet.questions.questions import QUESTIONS
-from steelyard.datasheet.words.glossary import declared, metric_named
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import (

@@ -22,7 +22,7 @@ from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.planner import make_plan
 from steelyard.tasks.checklist import read_checklists
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 
 FAST = ("--attempts", 1, "--backoff", 0.01, "--concurrency", 4)
 EXACT = "planted/probit?s=9&tau=4&lapse=0&sigma=0&beta=0"

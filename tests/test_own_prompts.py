@@ -17,7 +17,7 @@ from steelyard.review.session import ReviewSession
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.role_config import parse_roles
 from steelyard.study.study_file import build_study, load_config
-from steelyard.tasks.scale import Binary
+from steelyard.tasks.task import Binary
 from steelyard.web.review_app import ReviewPages
 
 OWN = "Rewrite the response below so that the rubric gives it {{ expected }}, boldly."

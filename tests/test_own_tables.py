@@ -13,8 +13,8 @@ import pytest
 
 from commands import Command
 from docs_pages import ROOT
-from steelyard.tasks.scale import Pairwise
 from steelyard.tasks.sources.table import LabelMap
+from steelyard.tasks.task import Pairwise
 
 COLUMNS = ("uid", "question", "answer", "judge_verdict", "human")
 

@@ -17,8 +17,7 @@ from pydantic import BaseModel, ValidationError
 from each import for_each
 from steelyard.core.content_hash import content_hash
 from steelyard.tasks.pack import PackItem, PackTask, pack, pack_item, pack_items, parse_pack_task
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, scale_name
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import Binary, Item, Ordinal, Pairwise, scale_name
 
 FROZEN = "sha256:55f180d1c46764e5b24c8493f3399aaeade85fccde1994e0bed9478fc25b8027"
 """Hash of all that the pack holds: a change of any text is a change here too, and a line in the changelog."""

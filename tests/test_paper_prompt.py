@@ -21,8 +21,7 @@ from steelyard.run_folder.run_folder import RunFolder
 from steelyard.runner.limits import RunLimits
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.tasks.scale import Binary
-from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.tasks.task import CHECKLIST_TASK, Binary, Task
 from steelyard.trials.builtin_prompts import CandidateRequest, parse_pair_prompt, protocol_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial

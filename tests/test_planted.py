@@ -26,11 +26,9 @@ from steelyard.providers.provider import Provider, connect
 from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Stimulus
 from steelyard.tasks.checklist import catalogue
-from steelyard.tasks.scale import Pairwise
-from steelyard.tasks.task import CHECKLIST_TASK
+from steelyard.tasks.task import CHECKLIST_TASK, Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER, STRICT_USER
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Presentation, Slots
+from steelyard.trials.judge import Decoding, Judge, Presentation, Protocol, Slots
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.readers import JsonReader
 

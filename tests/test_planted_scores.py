@@ -22,11 +22,9 @@ from steelyard.stimuli.original import edited_stimulus, original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.pack import pack_items
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Ordinal, Pairwise, Scale, Task
 from steelyard.trials.builtin_prompts import POINTWISE_USER, parse_score_prompt
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Slots
+from steelyard.trials.judge import Decoding, Judge, Presentation, Slots
 from steelyard.trials.prompt import PromptTemplate
 from steelyard.trials.trial import Trial
 

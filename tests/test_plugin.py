@@ -17,7 +17,7 @@ from steelyard.providers.provider import PROVIDERS
 from steelyard.stimuli.stimulus import Prefers, StimulusSet
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.role_config import parse_roles
-from steelyard.tasks.scale import Binary, Pairwise
+from steelyard.tasks.task import Binary, Pairwise
 
 FOLDERS = ("plugin_example", "chart_example", "provider_example")
 EXAMPLES = [Path(__file__).parent / folder for folder in FOLDERS]

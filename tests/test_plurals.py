@@ -11,8 +11,8 @@ import pytest
 
 import steelyard
 from steelyard.core.text import plural, pluralize
+from steelyard.datasheet import numbers
 from steelyard.datasheet.questions.more_data import more_data
-from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.runner.record import Coverage
 from steelyard.runner.run_messages import pending_calls

@@ -16,8 +16,7 @@ from steelyard.stimuli.stimulus import Label, Stimulus, Unknown
 from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale, parse_scale, scale_name
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Ordinal, Pairwise, Scale, Task, parse_scale, scale_name
 from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial

@@ -19,7 +19,7 @@ from steelyard.providers.embedded.embedded import EMBEDDED_SCORE_PROMPT
 from steelyard.study.planner import make_plan
 from steelyard.study.study_file import build_study, load_config
 from steelyard.study.task_config import pack_task
-from steelyard.tasks.scale import Ordinal
+from steelyard.tasks.task import Ordinal
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial
 

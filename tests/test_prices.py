@@ -17,8 +17,8 @@ from steelyard.providers.embedded.weights import Tokenizer, ensure_weights
 from steelyard.runner import prices
 from steelyard.runner.costs import max_cost
 from steelyard.runner.prices import LongPrompt, Price, PriceClock, price_at
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import CommonUsage, Decoding, Message, Slots, Usage
+from steelyard.trials.judge import CommonUsage, Decoding, Judge, Slots, Usage
+from steelyard.trials.prompt import Message
 from steelyard.trials.trial import Exchange
 from vendors import ANTHROPIC, KEY, PROTOCOLS
 

@@ -13,8 +13,8 @@ import pytest
 from steelyard.errors import ConfigError, DataError, PermanentError, TransientError
 from steelyard.providers.function.promptfoo import Assertion, PromptfooJudge
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Binary, parse_scale
-from steelyard.trials.presentation import Decoding, Presentation, Reply, Slots
+from steelyard.tasks.task import Binary, parse_scale
+from steelyard.trials.judge import Decoding, Presentation, Reply, Slots
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="promptfoo runs in Node")
 

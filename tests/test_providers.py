@@ -16,9 +16,8 @@ from steelyard.providers.provider import PROVIDERS, connect, examples_of, model_
 from steelyard.runner.prices import price_of
 from steelyard.study.judge_config import JudgeConfig, parse_judge
 from steelyard.study.role_config import parse_roles
-from steelyard.tasks.scale import BestOf, Binary, Pairwise
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.tasks.task import BestOf, Binary, Pairwise
+from steelyard.trials.judge import Judge, Presentation, Reply
 
 SOURCE = Path(steelyard.__file__).parent
 ROOMS = ("runner", "study", "run_folder", "commands", "authoring", "cli")

@@ -37,9 +37,8 @@ from steelyard.providers.function.python_function import (
     function_at,
 )
 from steelyard.runner.limits import RunLimits
-from steelyard.tasks.scale import Binary, Pairwise
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Presentation, Reply, Slots, Usage
+from steelyard.tasks.task import Binary, Pairwise
+from steelyard.trials.judge import Decoding, Judge, Presentation, Reply, Slots, Usage
 
 MODULE = dedent(
     """

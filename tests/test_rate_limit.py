@@ -22,8 +22,7 @@ from steelyard.runner.limits import RunLimits
 from steelyard.runner.rate_limit import Endpoints, LeakyBucket, RateLimit, Throttle
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.trials.judge import Judge, Presentation, Reply
 
 
 def study(*judges: str, **more: object) -> Study:

@@ -34,7 +34,7 @@ from steelyard.runner.session import engine_of
 from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.trials.judge import Presentation, Reply
 
 CONCURRENCY = 8
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")

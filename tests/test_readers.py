@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from steelyard.core.registry import Spec
 from steelyard.errors import ConfigError, UnknownNameError
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
-from steelyard.trials.presentation import Reply
+from steelyard.tasks.task import Binary, Ordinal, Pairwise, Scale
+from steelyard.trials.judge import Reply
 from steelyard.verdicts import verdict as reasons
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import REASONS, Abstained, Decided, Tie, Unreadable, Verdict, find_answers

@@ -13,8 +13,8 @@ from reasoned_replies import AS_WRITTEN, CONTRADICTING, FURTHER, OTHERS, TRAPS, 
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.commands.figure_calls import counted_calls
 from steelyard.commands.viewed_run import ViewedRun
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, parse_scale
-from steelyard.trials.presentation import Reply
+from steelyard.tasks.task import Binary, Ordinal, Pairwise, parse_scale
+from steelyard.trials.judge import Reply
 from steelyard.verdicts.readers import ChoiceReader, JsonReader, RegexReader
 from steelyard.verdicts.reasons import stated_answer
 

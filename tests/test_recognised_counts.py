@@ -14,7 +14,7 @@ import pytest
 from commands import Command, Done, run_command
 from steelyard.commands.call_index import CallFilter
 from steelyard.commands.viewed_run import ViewedRun
-from steelyard.datasheet.words.numbers import times
+from steelyard.datasheet.numbers import times
 from steelyard.metrics.estimate import Estimate
 from steelyard.web.calls import accuracy_map
 

@@ -28,8 +28,7 @@ from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.study.task_config import TaskConfig, pack_draw, pack_scales
 from steelyard.tasks.pack import pack_item
-from steelyard.tasks.scale import Binary, Ordinal, Scale, scale_name
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Ordinal, Scale, Task, scale_name
 from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER, parse_score_prompt
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial

@@ -31,8 +31,8 @@ from steelyard.metrics.run.cost import NO_PRICE
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.stimuli.stimulus import Lineage, NoPreference, Prefers, Stimulus
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Pairwise
-from steelyard.trials.presentation import Usage
+from steelyard.tasks.task import Pairwise
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.verdicts.vote import both_orders, of_judges, of_repeats, plurality

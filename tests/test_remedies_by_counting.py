@@ -19,7 +19,7 @@ from steelyard.metrics.remedies.mitigations import (
     mitigated_judges,
     remedies,
 )
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.vote import average
 from test_remedies import shown

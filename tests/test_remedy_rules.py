@@ -12,7 +12,7 @@ from commands import run_command
 from servers import planted_server
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.verdicts.vote import average_of_orders
 

@@ -27,8 +27,7 @@ from steelyard.datasheet.sections.remedies import (
     unknown_remedies,
 )
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.metrics.remedies.jury_selection import JURY
-from steelyard.metrics.remedies.mitigations import AVERAGE, MAJORITY, MEAN, ORDERS, PROTOCOL
+from steelyard.metrics.remedies.mitigations import AVERAGE, JURY, MAJORITY, MEAN, ORDERS, PROTOCOL
 
 ANSWERS = ("11", "11", "11", "12", "1t", "11", "21", "11")
 

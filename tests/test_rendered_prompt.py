@@ -33,8 +33,8 @@ from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials import trial as trial_module
-from steelyard.trials.presentation import Decoding, Message, Presentation, Reply
-from steelyard.trials.prompt import PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
+from steelyard.trials.judge import Decoding, Presentation, Reply
+from steelyard.trials.prompt import Message, PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
 from steelyard.trials.trial import Trial
 
 leaves = (

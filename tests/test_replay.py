@@ -18,7 +18,7 @@ from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.limits import RunLimits
 from steelyard.runner.record import RunRecord
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 

@@ -14,11 +14,11 @@ from commands import run_command
 from record.folders import FOLDERS
 from steelyard.commands.gate.gate import rule_on
 from steelyard.commands.gate.policy import Policy, find_policy, parse_policy
+from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.sections.first_screen import Row, key_figures
 from steelyard.datasheet.sections.summary import summarise
-from steelyard.datasheet.words import numbers
 from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.run_folder.published_files import read_datasheet
 

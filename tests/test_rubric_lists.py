@@ -13,7 +13,7 @@ from commands import Command
 from steelyard.errors import ConfigError
 from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.tasks.data_config import DataConfig, read_rubrics
-from steelyard.tasks.scale import Binary, Ordinal
+from steelyard.tasks.task import Binary, Ordinal
 
 RUBRICS = [
     {"id": "honest", "instructions": "Do the last words hold?"},

@@ -19,7 +19,7 @@ from steelyard.probes.probe_metadata import metrics_of
 from steelyard.stimuli.stimulus import Label, Prefers
 from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study_file import build_study, load_config
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict

@@ -16,9 +16,8 @@ from steelyard.probes.catalogue import Vacuum
 from steelyard.probes.probe import Design
 from steelyard.stimuli.ladder import TEXTS, vacuum_response
 from steelyard.stimuli.stimulus import Label
-from steelyard.tasks.scale import Binary, Ordinal, Scale
-from steelyard.tasks.task import Item, Task
-from steelyard.trials.presentation import Usage
+from steelyard.tasks.task import Binary, Item, Ordinal, Scale, Task
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 

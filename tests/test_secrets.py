@@ -23,8 +23,8 @@ from steelyard.errors import ConfigError
 from steelyard.providers.http.redaction import MARK, Redactor
 from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.study.study_file import StudyConfig, build_study, load_config
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
+from steelyard.trials.judge import Decoding, Judge, Presentation, Protocol, Slots
+from steelyard.trials.prompt import Message
 
 KEY = "sk-proj-Ab3/xY+z9876543210abcdef"
 ESCAPED = KEY.replace("+", "\\u002B").replace("/", "\\/")

@@ -17,10 +17,9 @@ from steelyard.probes.probe import Design
 from steelyard.probes.unchanged_items import SelfPreference
 from steelyard.stimuli.original import natural_pair, original_of
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.scale import Ordinal, Pairwise
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Item, Ordinal, Pairwise, Task
 from steelyard.trials.builtin_prompts import parse_score_prompt
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Verdict
 

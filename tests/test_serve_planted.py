@@ -22,8 +22,7 @@ from steelyard.providers.vendors.completions import ChatCompletions
 from steelyard.stimuli.original import original_of
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.pack import pack_items
-from steelyard.tasks.scale import Binary, Pairwise
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Pairwise, Task
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 

@@ -21,7 +21,7 @@ from steelyard.stimuli import shallow_reader
 from steelyard.stimuli.shallow_reader import Example, ShallowReading, read_examples
 from steelyard.stimuli.surface_counts import surface_counts
 from steelyard.tasks.pack import FAILS, PASSES, PackItem, agent_pack, pack
-from steelyard.tasks.scale import Binary, Ordinal, Scale
+from steelyard.tasks.task import Binary, Ordinal, Scale
 from steelyard.tasks.transcripts.transcript import render_transcript
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from example_datasheet import FAILING, example
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import interval_meanings, metric_meanings
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.sections.sections import FigureRow, Section
 from steelyard.datasheet.sections.summary import even_groups, summarise
-from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings
 from steelyard.metrics.estimate import Estimate
 
 

@@ -16,7 +16,7 @@ from commands import Command
 from steelyard.core.foreign_code import import_place, without_code
 from steelyard.providers.function.code_hash import code_hash
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Binary
+from steelyard.tasks.task import Binary
 
 JUDGE = """
     import prompts

@@ -24,8 +24,7 @@ from steelyard.runner.record import RunRecord
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
-from steelyard.tasks.scale import Binary, Pairwise
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Pairwise, Task
 
 TASK = Task("Score it.", "Right is 1.", Binary())
 

@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 from steelyard.errors import ConfigError, DataError
 from steelyard.study.study_file import load_config
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 from steelyard.tasks.sources.items import (
     Columns,
     draw_items,
@@ -36,7 +35,7 @@ from steelyard.tasks.sources.items import (
 )
 from steelyard.tasks.sources.read import Format, _lines, _rows, csv_header, encoding_of, read_table
 from steelyard.tasks.sources.table import LabelMap, PerStratum, draw
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import Binary, Item, Ordinal, Pairwise
 
 ROWS: list[dict[str, Any]] = [
     {

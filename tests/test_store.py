@@ -20,7 +20,7 @@ from steelyard.store.run_store import RunStore
 from steelyard.store.trials import SHORT
 from steelyard.study.planner import make_plan
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.trials.presentation import Reply, Usage
+from steelyard.trials.judge import Reply, Usage
 from steelyard.trials.trial import Trial
 
 
@@ -224,7 +224,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 from steelyard.store.run_store import RunStore
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Reply
 sys.path.insert(0, sys.argv[2])
 from test_store import some_trials
 

@@ -22,8 +22,8 @@ from steelyard.store.connection import MIGRATIONS, migrate
 from steelyard.store.rows import CHUNK
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import PlannedTrial, reply_body, reply_from
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Reply, Slots, Usage
+from steelyard.trials.judge import Decoding, Judge, Protocol, Reply, Slots, Usage
+from steelyard.trials.prompt import Message
 from steelyard.trials.trial import AUTHOR, VALIDATOR, Exchange, Trial
 from test_store import some_trials
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError, UnknownNameError
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.scale import Binary
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import Binary, Item
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.preprocess import PREPROCESSORS, Fitted, Preparation, fitted
 from steelyard.tasks.transcripts.transcript import (

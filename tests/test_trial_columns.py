@@ -37,8 +37,8 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.store import rows as store_rows
 from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study_file import StudyConfig, build_study
-from steelyard.tasks.scale import Ordinal, Pairwise
-from steelyard.trials.presentation import CommonUsage, Reply, Usage
+from steelyard.tasks.task import Ordinal, Pairwise
+from steelyard.trials.judge import CommonUsage, Reply, Usage
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Calls, Trials
 from steelyard.verdicts.observations import Observation, Observations

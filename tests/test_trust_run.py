@@ -16,8 +16,8 @@ from commands import Done, run_command
 from docs_pages import ROOT
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.errors import CertificateError
-from steelyard.tasks.scale import Binary
-from steelyard.trials.presentation import Reply
+from steelyard.tasks.task import Binary
+from steelyard.trials.judge import Reply
 from steelyard.trust.run_verdicts import read_run
 from steelyard.verdicts.call_answers import (
     CallAnswer,

@@ -10,7 +10,7 @@ import pytest
 from said import answered
 from scores import call
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
-from steelyard.datasheet.words.numbers import remarks
+from steelyard.datasheet.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.estimate import Estimate, EstimateContext

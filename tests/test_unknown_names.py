@@ -15,8 +15,7 @@ from steelyard.errors import ConfigError
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.judge_protocols import PromptReport
 from steelyard.study.role_config import parse_roles
-from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import BestOf, Binary, Pairwise, Scale, Task
 from steelyard.trials.prompt import PromptInputs, render_prompt
 from steelyard.trials.template_reader import DataColumns
 

@@ -16,8 +16,7 @@ from steelyard.providers.http.http_client import HttpResponse
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.provider import connect
 from steelyard.store.trials import reply_body, reply_from
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Judge, Reply
 from vendors import BODIES, PROTOCOLS, VENDORS
 
 ANYTHING = st.recursive(

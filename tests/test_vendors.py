@@ -14,12 +14,12 @@ from commands import Command
 from servers import Answer, Received, ScriptedServer, cut, sends
 from steelyard.core.registry import Spec
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError
-from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.endpoint import Dialect
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.provider import connect
-from steelyard.tasks.scale import Pairwise
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message, Reply
+from steelyard.tasks.task import Pairwise
+from steelyard.trials.judge import Judge, Reply
+from steelyard.trials.prompt import Message
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 from vendors import (

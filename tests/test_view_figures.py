@@ -23,11 +23,11 @@ from servers import ScriptedServer
 from steelyard.commands.call_index import CallFilter, differing_calls
 from steelyard.commands.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
 from steelyard.commands.viewed_run import ViewedRun
+from steelyard.datasheet import numbers
 from steelyard.datasheet.render.html import page
 from steelyard.datasheet.sections.sections import Cell
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.tables import confusion_tables
-from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.study.study import Study

@@ -34,7 +34,7 @@ from steelyard.metrics.instrument.worth_estimates import (
 from steelyard.probes.probe import Design
 from steelyard.probes.tradeoff import Tradeoff
 from steelyard.providers.planted.decision_model import Parameters, decide
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Tie
 from strategies import WHOLE, shuffled, stack

@@ -10,8 +10,7 @@ from steelyard.stimuli.brief import GOALS, LONG, ORDINAL, flip_label
 from steelyard.stimuli.stimulus import Label, Unknown
 from steelyard.study.study import Study
 from steelyard.tasks.pack import pack, pack_items
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Ordinal, Pairwise, Task
 
 TASK = Task("Score it.", "", Binary())
 

@@ -11,10 +11,10 @@ from typing import Any
 from servers import Answer, ScriptedServer, sends
 from servers import says as completes
 from steelyard.providers.provider import connect
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots
+from steelyard.trials.judge import Decoding, Judge, Presentation, Protocol, Reply, Slots
+from steelyard.trials.prompt import Message
 
 KEY = "vendor-secret-0123456789abcdef"
 PROTOCOLS = {"base": Protocol(PAIRWISE_USER, PAIRWISE_SYSTEM)}

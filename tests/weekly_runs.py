@@ -8,7 +8,7 @@ from pathlib import Path
 from commands import run_command
 from servers import planted_server
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 
 SOUND = "planted/probit?s=2&beta=0&tau=0.8&sigma=0.7&lapse=0.01"
 LEANING = "planted/probit?s=2&beta=3&tau=0.8&sigma=0.7&lapse=0.01"

@@ -42,8 +42,8 @@ from servers import ScriptedServer
 from steelyard.errors import CallError, CertificateError, ConfigError, SteelyardError, TransientError
 from steelyard.providers.provider import connect
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import parse_scale
-from steelyard.trials.presentation import Decoding, Presentation, Slots
+from steelyard.tasks.task import parse_scale
+from steelyard.trials.judge import Decoding, Presentation, Slots
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from steelyard.providers.provider import Provider
     from steelyard.runner.limits import RunLimits
     from steelyard.stimuli.stimulus import Stimulus
-    from steelyard.trials.judge import Judge
-    from steelyard.trials.presentation import Reply
+    from steelyard.trials.judge import Judge, Reply
     from steelyard.trust.trusted import Escalate
     from steelyard.verdicts.observations import Observation, Observations
 
@@ -67,8 +66,7 @@ _HOMES = {
     "steelyard.providers.provider": ("Provider",),
     "steelyard.runner.limits": ("RunLimits",),
     "steelyard.stimuli.stimulus": ("Stimulus",),
-    "steelyard.trials.judge": ("Judge",),
-    "steelyard.trials.presentation": ("Reply",),
+    "steelyard.trials.judge": ("Judge", "Reply"),
     "steelyard.trust.trusted": ("Escalate",),
     "steelyard.verdicts.observations": ("Observation", "Observations"),
 }

@@ -6,6 +6,7 @@ a `Chart` with panels, legend and data table, or None where a datasheet has noth
 
 from __future__ import annotations
 
+from steelyard.datasheet.numbers import defined
 from steelyard.datasheet.render.html.charts.heatmaps import heatmap
 from steelyard.datasheet.render.html.drawing.axis import Axis, NameScale, Scale, draw, rate_axis
 from steelyard.datasheet.render.html.drawing.chart import (
@@ -32,7 +33,6 @@ from steelyard.datasheet.render.html.drawing.svg import (
     error_bar,
 )
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words.numbers import defined
 
 __all__ = [
     "Axis",

@@ -15,7 +15,7 @@ import numpy as np
 from calibration.urn import shared
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Label, Lineage, Stimulus, Unknown
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable, Verdict
 

@@ -31,7 +31,7 @@ from steelyard.probes.catalogue import Ladder, Vacuum
 from steelyard.probes.edits import Typos
 from steelyard.probes.probe_metadata import metrics_of
 from steelyard.probes.unchanged_items import Position, SelfPreference, StochasticStability
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observations
 
 SEED = 7

@@ -29,6 +29,7 @@ from steelyard.datasheet.conclusion import NO_FAULT, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.metrics.estimate import EstimateContext
+from steelyard.metrics.pairs import equals
 from steelyard.metrics.pairs import ladder as ladder_figures
 from steelyard.metrics.pairs.equals import direction_estimates
 from steelyard.metrics.run import volatility
@@ -132,7 +133,7 @@ LEFT_OUT: tuple[tuple[ModuleType, str, Any], ...] = (
     (assembling, "panel_estimates", _nothing),
     (assembling, "pooled_estimates", _nothing),
     (volatility, "volatility_estimates", _nothing),
-    (ladder_figures, "direction_estimates", _of_same_content),
+    (equals, "direction_estimates", _of_same_content),
     (ladder_figures, "by_base_level", _nothing),
     (ladder_figures, "dprime_estimates", _nothing),
     (score_figures, "by_scale", _of_items),

@@ -34,7 +34,7 @@ from steelyard.stimuli.brief import is_in_pack
 from steelyard.stimuli.stimulus import Label, Prefers, Stimulus
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns

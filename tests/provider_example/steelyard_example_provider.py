@@ -7,8 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from steelyard.providers import Expected, JudgeExample, Options, ProviderInfo, Settings
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.trials.judge import Judge, Presentation, Reply
 
 
 class KeywordOptions(Options):

@@ -45,7 +45,7 @@ from steelyard.study.planner import open_briefs
 from steelyard.study.roles import GRADE, Roles
 from steelyard.study.study import Study, reference_trials
 from steelyard.study.study_copy import StudyCopy
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Reply
 from steelyard.trials.trial import Exchange
 
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from steelyard.authoring.drafts import Draft, DraftT, RunDraft
-from steelyard.core.content_hash import content_hash
-from steelyard.core.rng import rng_for
+from steelyard.core.content_hash import content_hash, rng_for
 from steelyard.errors import SteelyardError
 from steelyard.runner.judge_run import JudgeQueue
 from steelyard.runner.run_messages import TRANSIENT_REASONS
@@ -21,12 +20,10 @@ from steelyard.stimuli.run_edits import EditPlan, PlanStep, TurnEdit, parse_plan
 from steelyard.store.trials import StoredFailure
 from steelyard.study.roles import BORDER, EMBED, EXPANSION, GRADE, MEANING, Editing, Roles, prompt_file
 from steelyard.study.study import Study
-from steelyard.tasks.scale import Binary, Ordinal
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Binary, Ordinal, Task
 from steelyard.tasks.transcripts.transcript import Transcript, message, render_transcript
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message, Reply, Slots
-from steelyard.trials.prompt import PromptTemplate
+from steelyard.trials.judge import Judge, Reply, Slots
+from steelyard.trials.prompt import Message, PromptTemplate
 from steelyard.trials.trial import AUTHOR, EDITOR, EMBEDDER, PLANNER, SUMMARIZER, Exchange, Trial
 from steelyard.verdicts.readers import JsonReader, without_reasoning
 from steelyard.verdicts.verdict import Decided, find_answers, find_object

@@ -22,8 +22,7 @@ from steelyard.stimuli.brief import ORDINAL
 from steelyard.study.roles import BORDER, EXPANSION, GRADE, MEANING, Roles
 from steelyard.study.study import Study
 from steelyard.tasks.sources.items import draw_items
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Judge, Reply
 from steelyard.trials.trial import Exchange
 
 COMPARED = 1000

@@ -17,8 +17,7 @@ from steelyard.cli.options import option, takes, yes_setting
 from steelyard.cli.output import annotate, display_path, plain, print_results, warn
 from steelyard.cli.study import consent_of
 from steelyard.core.settings import argument, flag, setting, several
-from steelyard.core.text import pluralize
-from steelyard.datasheet.words.text import escape_control_chars
+from steelyard.core.text import escape_control_chars, pluralize
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,13 +56,12 @@ def compare(options: CompareOptions) -> None:
 
     from steelyard.commands.compare import Target, compare_targets
     from steelyard.core.files import atomic_write_text
-    from steelyard.datasheet.comparison import page as comparison_page
-    from steelyard.datasheet.comparison.text import markdown, print_comparison
+    from steelyard.datasheet.comparison.report import markdown, page, print_comparison
     from steelyard.runner.run_messages import metric_errors
 
     both = Target.parse(options.first), Target.parse(options.second)
     comparison = compare_targets(*both, options.margin, options.stratum)
-    written = {"Page": (options.page, comparison_page.render), "Markdown": (options.markdown, markdown)}
+    written = {"Page": (options.page, page), "Markdown": (options.markdown, markdown)}
     for path, render in written.values():
         if path is not None:
             atomic_write_text(path, render(comparison))
@@ -175,7 +173,7 @@ def _accuracy(value: float | None) -> str:
 
 
 def _dollars(amount: float | None) -> str:
-    from steelyard.datasheet.words.numbers import dollars
+    from steelyard.datasheet.numbers import dollars
 
     return "undefined" if amount is None else dollars(amount)
 

@@ -15,7 +15,7 @@ from steelyard.cli.help import StudyCommand
 from steelyard.cli.options import KINDS, PORT, OneOf, StudyOptions, option, takes
 from steelyard.cli.output import plain, print_error
 from steelyard.core.settings import several
-from steelyard.core.text import pluralize
+from steelyard.core.text import escape_control_chars, pluralize
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -201,14 +201,13 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     from contextlib import suppress
 
     from steelyard.commands.doctor import pack_stimuli
-    from steelyard.datasheet.words.text import escape_control_chars
     from steelyard.errors import ConfigError
     from steelyard.providers.planted.planted_judges import Planted
     from steelyard.providers.planted.server import client_address, serve
     from steelyard.providers.provider import connect, model_info
     from steelyard.stimuli.stimulus import StimulusSet
     from steelyard.study.judge_config import parse_judge
-    from steelyard.tasks.scale import BestOf, Binary, Pairwise
+    from steelyard.tasks.task import BestOf, Binary, Pairwise
     from steelyard.trials.builtin_prompts import GRADED
 
     info = model_info(judge.partition("?")[0])

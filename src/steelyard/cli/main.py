@@ -17,7 +17,7 @@ from steelyard.cli.help import COMMANDS, command_rows, help_epilog
 from steelyard.cli.options import with_plain_yes
 from steelyard.cli.output import print_error, warn
 from steelyard.core.dotenv import load_dotenv
-from steelyard.core.text import plural
+from steelyard.core.text import ascii_only, plural
 from steelyard.errors import ConfigError, RunError, SteelyardError
 from steelyard.version import __version__
 
@@ -65,7 +65,6 @@ def _transliterate(error: UnicodeError) -> tuple[str | bytes, int]:
     """`≤` as `<=`, `−` as `-`; a question mark where there is no such spelling."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    from steelyard.datasheet.words.text import ascii_only
 
     return ascii_only(error.object[error.start : error.end]), error.end
 

@@ -33,8 +33,7 @@ from steelyard.cli.study import (
     with_reference,
 )
 from steelyard.core.settings import flag, setting
-from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.words.text import escape_control_chars
+from steelyard.core.text import escape_control_chars, plural, pluralize
 from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:

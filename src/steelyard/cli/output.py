@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.core.text import pluralize
+from steelyard.core.text import escape_control_chars, escape_keeping_spaces, pluralize
 from steelyard.errors import SteelyardError, exit_code
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def print_note(message: object) -> None:
-    from steelyard.datasheet.words.text import escape_control_chars
 
     click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
 
@@ -36,7 +35,6 @@ def print_error(message: object) -> None:
 
 def annotate(message: object) -> None:
     """Mark a job of GitHub Actions with an error, which its page shows without the log."""
-    from steelyard.datasheet.words.text import escape_control_chars
 
     if os.environ.get("GITHUB_ACTIONS") == "true":
         click.echo(
@@ -57,7 +55,6 @@ def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> 
 
 
 def display_path(path: Path) -> str:
-    from steelyard.datasheet.words.text import escape_keeping_spaces
 
     return escape_keeping_spaces(str(path))
 
@@ -65,8 +62,6 @@ def display_path(path: Path) -> str:
 def plain(text: str, style: str = "") -> Text:
     """Text for rich without markup: square brackets stay square brackets."""
     from rich.text import Text
-
-    from steelyard.datasheet.words.text import escape_control_chars
 
     return Text(escape_control_chars(text), style)
 

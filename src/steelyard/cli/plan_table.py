@@ -14,8 +14,7 @@ from rich.text import Text
 from steelyard.authoring.open_study import GenerationPlan, plan_before_judges
 from steelyard.cli.output import display_path, plain
 from steelyard.core.foreign_code import without_code
-from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.words.text import escape_control_chars
+from steelyard.core.text import escape_control_chars, plural, pluralize
 from steelyard.providers.provider import destinations, model_info
 from steelyard.providers.provider_info import Destination
 from steelyard.run_folder.resume import calls_made

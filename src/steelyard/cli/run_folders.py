@@ -15,7 +15,7 @@ from steelyard.cli.main import return_large_arrays, use_one_blas_thread
 from steelyard.cli.options import PageOptions, takes
 from steelyard.cli.output import FULL, display_path, print_datasheet, print_page_path, print_results, warn
 from steelyard.core.settings import argument, flag, group, setting
-from steelyard.core.text import pluralize
+from steelyard.core.text import escape_control_chars, pluralize
 from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
@@ -109,7 +109,6 @@ def _print_examples(chosen: Sequence[JudgeExamples], wanted: ShowRequest) -> Non
     from shutil import get_terminal_size
 
     from steelyard.datasheet.render.clauses import render
-    from steelyard.datasheet.words.text import escape_control_chars
 
     width = min(get_terminal_size((80, 24)).columns, 100)
     for one in chosen:

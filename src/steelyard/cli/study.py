@@ -57,7 +57,7 @@ def open_study(
 def reply_words(options: StudyOptions) -> str | None:
     """The map of words in replies; the usual words of yes and no count beside `--values`."""
     from steelyard.core.validation import parse_map
-    from steelyard.tasks.scale import BINARY_WORDS
+    from steelyard.tasks.task import BINARY_WORDS
 
     for old in ("labels", "answers"):
         if getattr(options, old) is not None:

@@ -13,7 +13,7 @@ from steelyard.commands.decision import (
     side_of,
     write_decisions,
 )
-from steelyard.core.rng import rng_for
+from steelyard.core.content_hash import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import complete
@@ -34,7 +34,7 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Label
 from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study import Study
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observations import Observation, Observations

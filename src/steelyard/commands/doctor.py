@@ -58,7 +58,7 @@ from steelyard.study.study import Study
 from steelyard.study.study_file import StudyConfig, build_study
 from steelyard.study.task_config import PACK_ITEMS, pack_scales
 from steelyard.tasks.pack import AGENT_TASK
-from steelyard.tasks.scale import scale_name
+from steelyard.tasks.task import scale_name
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.advice import advice, find_reader, quote_reply, verdict_words

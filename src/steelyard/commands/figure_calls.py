@@ -11,7 +11,7 @@ from steelyard.commands.call_index import CallIndex
 from steelyard.core.arrays import Mask, numbered, widen
 from steelyard.core.content_hash import content_hash
 from steelyard.datasheet.example_selection import CONTRADICTION, FAILED, UNREADABLE
-from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.merit import COUNTED
 from steelyard.metrics.metric import Items, Metric, labelled

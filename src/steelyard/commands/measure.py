@@ -33,7 +33,7 @@ from steelyard.runner.session import Progress, RunResult, RunSession
 from steelyard.stimuli.ladder import PROFILES
 from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study import Study
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.advice import find_reader
 from steelyard.verdicts.verdict import Unreadable

@@ -7,7 +7,7 @@ from math import isfinite, sqrt
 
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.words.numbers import decimal, defined
+from steelyard.datasheet.numbers import decimal, defined
 from steelyard.errors import DataError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.equals import TIE_RATE

@@ -17,8 +17,7 @@ from steelyard.providers.provider import connect, shows_question
 from steelyard.runner.runner import JudgeAnswer, JudgeCall
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import instruction_for, read_part
-from steelyard.tasks.scale import BestOf, Pairwise, Scale, parse_scale
-from steelyard.tasks.task import Item, Task, question_hash
+from steelyard.tasks.task import BestOf, Item, Pairwise, Scale, Task, parse_scale, question_hash
 from steelyard.trials.judge import Judge
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Unreadable
 

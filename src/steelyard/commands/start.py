@@ -26,10 +26,10 @@ from steelyard.errors import ConfigError, DataError, SteelyardError
 from steelyard.providers.provider import model_info
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.scale import scale_name
 from steelyard.tasks.sources.items import parse_columns
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, is_missing, normal
+from steelyard.tasks.task import scale_name
 
 PURPOSES: Mapping[str, str] = {
     "look": "a first look",

@@ -33,8 +33,7 @@ from steelyard.runner.record import RunRecord
 from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.store.run_store import RunStore
 from steelyard.study.planner import Plan
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Judge, Usage
 from steelyard.trials.trial import ORDERS, Trial
 from steelyard.verdicts.call_answers import answer_word
 

@@ -11,6 +11,7 @@ from steelyard.datasheet.conclude import concluded
 from steelyard.datasheet.conclusion import JSON_WORDS, NO_FAULT, TOO_LITTLE, Conclusion
 from steelyard.datasheet.datasheet import Confusion, Datasheet, confusions
 from steelyard.datasheet.estimate_index import address
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.instrument_card import InstrumentCard, JudgeEntry
 from steelyard.datasheet.questions.causes import Advice, Severity
 from steelyard.datasheet.questions.merit import MERIT as MERIT_QUESTION
@@ -18,7 +19,6 @@ from steelyard.datasheet.questions.more_data import with_own_checklists
 from steelyard.datasheet.questions.question import UNDEFINED, Decision
 from steelyard.datasheet.questions.questions import FAULTS
 from steelyard.datasheet.run_facts import DECIDED, FAILING, LARGEST, UNASKED, ProfileLook
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison import against_baselines
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.faults import Faults

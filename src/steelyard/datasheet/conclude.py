@@ -20,6 +20,7 @@ from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Co
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.instrument_card import JudgeEntry
+from steelyard.datasheet.numbers import defined
 from steelyard.datasheet.questions.causes import Advice, Cause, Statement, statements, unless_stated
 from steelyard.datasheet.questions.cues import CUES, LENGTH, goes_by_length
 from steelyard.datasheet.questions.expected_answers import EXPECTED, ROTATION, misses_accepted_texts
@@ -39,7 +40,6 @@ from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, 
 from steelyard.datasheet.questions.questions import FAULTS, decisions_of
 from steelyard.datasheet.questions.run import FAILURES, HALF, lost_share, mostly_failed, mostly_unreadable
 from steelyard.datasheet.sections.remedies import recommended_kind, repeats_for
-from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.merit import LADDER

@@ -26,7 +26,7 @@ from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.remedies.mitigations import MitigatedJudge
 from steelyard.stimuli.brief import ORDINAL, ProbeReport
 from steelyard.stimuli.original import NATURAL, ORIGINAL, ROTATION
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word
 from steelyard.verdicts.observations import Observations
 

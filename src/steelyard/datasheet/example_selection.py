@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, widen
-from steelyard.core.rng import rng_for, shuffled
+from steelyard.core.content_hash import rng_for, shuffled
 from steelyard.core.text import plural, pluralize
 from steelyard.probes.probe_metadata import label_changing_probes
 from steelyard.stimuli.original import PERTURBED, ROTATION, response_in_slot

@@ -12,10 +12,10 @@ from operator import attrgetter
 import numpy as np
 
 from steelyard.core.arrays import DictionaryWriter, Ints, Part, compact, distinct, fixed, numbered, widen
-from steelyard.datasheet.words.text import escape_formula
+from steelyard.core.text import escape_formula
 from steelyard.stimuli.original import ROTATION
 from steelyard.stimuli.stimulus import Stimulus, reference_label
-from steelyard.tasks.scale import MOST_RESPONSES
+from steelyard.tasks.task import MOST_RESPONSES
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
 from steelyard.verdicts.observations import Observations

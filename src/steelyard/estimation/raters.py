@@ -38,7 +38,7 @@ from steelyard.metrics.stats.agreement import alpha, unit_coincidences
 from steelyard.metrics.stats.clusters import jackknife
 from steelyard.metrics.stats.distributions import t_probability
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Span, score
-from steelyard.tasks.scale import usual_ends
+from steelyard.tasks.task import usual_ends
 
 FEWEST_ITEMS = 30
 """Items of an annotator, below which the test leaves the annotator out."""

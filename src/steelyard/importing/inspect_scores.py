@@ -16,7 +16,6 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.importing.jsonl import Body, RecordedSource
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, RatingRow
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.tasks.scale import Binary, scale_name
 from steelyard.tasks.sources.inspect_log import (
     is_log,
     log_table,
@@ -26,6 +25,7 @@ from steelyard.tasks.sources.inspect_log import (
     valued,
 )
 from steelyard.tasks.sources.table import TableParts, TableRecord, is_missing, normal, plain_text
+from steelyard.tasks.task import Binary, scale_name
 from steelyard.tasks.transcripts.transcript import ScoreEntry
 
 UNCHANGED = {"probe": "stochastic_stability", "variant": "original"}

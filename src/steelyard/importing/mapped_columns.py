@@ -17,7 +17,6 @@ from steelyard.importing.rating_exports import export_of
 from steelyard.importing.rating_reader import label_ratings, read_flattened, read_ratings
 from steelyard.importing.ratings import HUMAN, JUDGE, RatingColumns, parse_parts, parse_values, value_of
 from steelyard.importing.recorded_columns import LENGTHS, find_recorded_columns, parse_recorded_columns
-from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.sources.found_columns import PREFERENCE, flattened, names_better
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import (
@@ -30,6 +29,7 @@ from steelyard.tasks.sources.table import (
     normal,
     plain_text,
 )
+from steelyard.tasks.task import parse_scale
 
 _WHOLE = (
     "a whole number from 0 on; write or export pass or fail, or give the file to `steelyard estimate`, which "

@@ -31,7 +31,6 @@ from steelyard.importing.ratings import (
     RatingsTable,
     value_of,
 )
-from steelyard.tasks.scale import BINARY_WORDS
 from steelyard.tasks.sources.found_columns import (
     FILLED,
     NAMES_OF_PEOPLE,
@@ -51,6 +50,7 @@ from steelyard.tasks.sources.table import (
     normal,
     plain_text,
 )
+from steelyard.tasks.task import BINARY_WORDS
 
 
 def read_ratings(path: Path, how: RatingColumns) -> RatingsTable:

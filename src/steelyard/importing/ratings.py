@@ -15,8 +15,8 @@ import numpy as np
 from steelyard.core.arrays import Ints
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.scale import BINARY_WORDS
 from steelyard.tasks.sources.table import LOST, SLOTS, Where, is_missing, is_number, normal, plain_text
+from steelyard.tasks.task import BINARY_WORDS
 
 HUMAN, JUDGE, CODE = "human", "judge", "code"
 KINDS = {

@@ -31,7 +31,7 @@ from steelyard.stimuli.stimulus import (
     StimulusSet,
     Unknown,
 )
-from steelyard.tasks.scale import BestOf, Binary, Pairwise, parse_scale, scale_name
+from steelyard.tasks.task import BestOf, Binary, Pairwise, parse_scale, scale_name
 from steelyard.verdicts.observations import Observations, coded
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Decided

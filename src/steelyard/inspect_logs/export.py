@@ -25,8 +25,7 @@ from steelyard.runner.runner import JudgeCall
 from steelyard.stimuli.stimulus import Label, Stimulus, StimulusSet
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.task_config import instruction_for, read_part
-from steelyard.tasks.scale import Binary, Ordinal, parse_scale
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Ordinal, Task, parse_scale
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn, render_transcript
 from steelyard.verdicts.call_answers import reason_of

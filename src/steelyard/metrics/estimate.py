@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple, Required, TypedDict, Unpack
 
-from steelyard.core.content_hash import canonical_json
+from steelyard.core.content_hash import canonical_json, seed_for
 from steelyard.core.json_dataclasses import from_body, keyed, mapping, to_body
-from steelyard.core.rng import seed_for
 from steelyard.core.text import join_notes
 from steelyard.metrics.metric import Group, Limit, Metric
 

@@ -26,7 +26,7 @@ from steelyard.metrics.panel_metrics import (
     vote_matrix,
 )
 from steelyard.metrics.proportions import ACCURACY, proportion
-from steelyard.metrics.remedies import jury_selection as selection
+from steelyard.metrics.remedies import mitigations
 from steelyard.metrics.scores import shares
 from steelyard.metrics.scores.columns import Outcome, Scores, collect_scores, rescaled_to_original
 from steelyard.metrics.scores.probe import probe_scores
@@ -130,7 +130,7 @@ def jury_estimates(base: Observations, judges: Sequence[str], seed: int) -> list
     if len(judges) < 2 or not len(votes.votes):
         return []
     context = EstimateContext.for_protocol(PANEL, "jury", "base", seed)
-    by_agreement, jury = context.for_subgroup(rule="dawid_skene"), _scores(selection.jury_of(base, judges))
+    by_agreement, jury = context.for_subgroup(rule="dawid_skene"), _scores(mitigations.jury_of(base, judges))
     unlabelled = "weighs judges by their agreement alone, without labels"
     return [
         *_with_error_rates(context, JURY_ACCURACY, jury, SPLITS),
@@ -151,7 +151,7 @@ def _with_splits_decided(
 ) -> Iterator[Estimate]:
     """The same vote where a split is decided by a rule; nothing where no vote is split."""
     for name, rule in SPLIT_RULES.items():
-        decided = _scores(selection.jury_of(base, judges, rule))
+        decided = _scores(mitigations.jury_of(base, judges, rule))
         if np.any(decided.outcome != jury.outcome):
             note = f"a split vote goes to {name.removeprefix('splits_to_')}"
             yield from _with_error_rates(context.for_subgroup(rule=name), JURY_ACCURACY, decided, note)
@@ -163,7 +163,7 @@ def jury_by_probe(
     """The vote of all judges on each probe that has an accuracy of every judge, and on unchanged items."""
     right = [e for e in estimates if e.metric == ACCURACY.id and e.value is not None]
     counts = Counter(e.probe for e in right if e.is_overall and e.judge in judges and e.probe != ORIGINAL)
-    jury = selection.jury_of(base, judges)
+    jury = mitigations.jury_of(base, judges)
     for probe in (*(probe for probe, count in counts.items() if count == len(judges)), ORIGINAL):
         scores = probe_scores(probe, "base", jury, unchanged=True)
         if np.any(~scores.original):
@@ -201,14 +201,14 @@ def _weighted(votes: VoteMatrix, jury: Scores) -> Scores:
 
 def _every_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> Iterator[Estimate]:
     """Each trio of four judges or more, on all inputs; of many judges there would be too many."""
-    candidates = selection.judges_with_verdicts(base, judges)
-    if not selection.SIZE < len(candidates) <= selection.MOST_JUDGES:
+    candidates = mitigations.judges_with_verdicts(base, judges)
+    if not mitigations.SIZE < len(candidates) <= mitigations.MOST_JUDGES:
         return
-    trios = list(combinations(candidates, selection.SIZE))
+    trios = list(combinations(candidates, mitigations.SIZE))
     note = f"one of {len(trios)} trios on the same inputs: the best of them looks better than it is"
     for trio in trios:
         here = context.for_subgroup(**members(trio))
-        yield accuracy(here, TRIO_ACCURACY, _scores(selection.jury_of(base, trio)), note)
+        yield accuracy(here, TRIO_ACCURACY, _scores(mitigations.jury_of(base, trio)), note)
 
 
 def _best_trio(context: EstimateContext, base: Observations, judges: Sequence[str]) -> list[Estimate]:
@@ -216,21 +216,21 @@ def _best_trio(context: EstimateContext, base: Observations, judges: Sequence[st
 
     Three judges make one trio, which nothing has chosen: its accuracy is that of all judges above.
     """
-    if len(judges) < selection.SIZE:
+    if len(judges) < mitigations.SIZE:
         return []
-    trio = selection.choose_jury_of_three(base, judges, context.seed)
+    trio = mitigations.choose_jury_of_three(base, judges, context.seed)
     if isinstance(trio, str):
         return [context.undefined(CHOSEN_JURY_ACCURACY, trio, INPUT)]
-    split = selection.halves(base, context.seed)
+    split = mitigations.halves(base, context.seed)
     if split is None:
         reason = "one cluster cannot be halved: a judge would be reported where it was chosen"
         return [context.undefined(JURY_GAIN, reason, INPUT)]
-    choosing, held_out = map(selection.subject, split)
-    single, here = selection.best_judge(choosing, judges), context.for_subgroup(**members(trio.members))
-    jury, best = selection.jury_of(held_out, trio.members), held_out.of_judge(single)
+    choosing, held_out = map(mitigations.subject, split)
+    single, here = mitigations.best_judge(choosing, judges), context.for_subgroup(**members(trio.members))
+    jury, best = mitigations.jury_of(held_out, trio.members), held_out.of_judge(single)
     figures = []
     if trio.choosing is not None:
-        in_sample = _scores(selection.jury_of(choosing, trio.members))
+        in_sample = _scores(mitigations.jury_of(choosing, trio.members))
         note = "in-sample, on the half of the clusters that chose it: flattering"
         figures.append(accuracy(here, CHOSEN_JURY_APPARENT, in_sample, note))
         figures += _with_error_rates(here, CHOSEN_JURY_ACCURACY, _scores(jury), HELD_OUT)
@@ -270,7 +270,7 @@ def jury_against(
     base: Observations, judges: Sequence[str], reference: JuryReference, seed: int
 ) -> list[Estimate]:
     """The vote of all judges on unchanged items against another column; nothing where that is empty."""
-    jury = _scores(selection.jury_of(base, judges))
+    jury = _scores(mitigations.jury_of(base, judges))
     rows = jury.where(jury.original)
     labels = np.array([reference.label(name) for name in rows.items], dtype=np.float64)[rows.item]
     rows = replace(rows, expected=labels, own_label=np.zeros(len(rows), dtype=np.bool_))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from random import Random
 
-from steelyard.core.rng import rng_for
+from steelyard.core.content_hash import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE, acceptance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from steelyard.core.rng import rng_for
+from steelyard.core.content_hash import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.merit import LEVEL_AGREEMENT, level_agreement
@@ -24,8 +24,7 @@ from steelyard.probes.probe import REPEATS, Design, Showing, pointwise
 from steelyard.probes.unchanged_items import REPLICATES, check_replicates
 from steelyard.stimuli.brief import ERRORS, Brief, flip_label
 from steelyard.tasks.pack import pack_item
-from steelyard.tasks.scale import Ordinal
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import Item, Ordinal
 from steelyard.verdicts.observations import Observations
 
 _WITHOUT_INVARIANCE = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))

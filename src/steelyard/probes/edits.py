@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from steelyard.core.rng import rng_for
+from steelyard.core.content_hash import rng_for
 from steelyard.core.validation import checked
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
@@ -24,10 +24,9 @@ from steelyard.stimuli import text_edits
 from steelyard.stimuli.original import ORIGINAL, edited_stimulus, original_of
 from steelyard.stimuli.rubric_edits import range_table, rescale, rewrite_range, rubric_order
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.tasks.sources.items import draw_items
 from steelyard.tasks.sources.table import SampleField
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import Item, Ordinal, parse_scale
 from steelyard.verdicts.observations import Observations
 
 GivenSample: TypeAlias = int | Mapping[str, Any] | None

@@ -20,8 +20,7 @@ from steelyard.stimuli.ladder import Kind, Pair, allocate, order_checklists
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
-from steelyard.tasks.scale import BestOf, Ordinal, Pairwise, Scale
-from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
+from steelyard.tasks.task import CHECKLIST_TASK, BestOf, Item, Ordinal, Pairwise, Scale, Task
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation, Observations
 

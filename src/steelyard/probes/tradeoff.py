@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 
 from steelyard.core.arrays import distinct
+from steelyard.core.content_hash import rng_for
 from steelyard.core.foreign_code import may_run_code
-from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.instrument.areas import AREA_WORTH

@@ -16,10 +16,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from steelyard.core.text import pluralize
 from steelyard.errors import UnreachableError
-from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.endpoint import Dialect
 from steelyard.providers.http.http_client import HttpClient, HttpResponse
 from steelyard.providers.http.response_errors import excerpt
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.trials.judge import Presentation, Reply
 
 CLOCK_SKEW = 86_400.0
 """Seconds by which a vendor's clock may differ from ours: a batch that is overlooked is paid for twice."""

@@ -11,8 +11,7 @@ from steelyard.errors import ConfigError, SteelyardError
 from steelyard.providers.provider_info import Destination, HasDestination, JudgeExample, ProviderInfo
 from steelyard.providers.vendors.known_servers import KNOWN_SERVERS
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.trials.judge import Judge, Presentation, Reply
 
 
 @runtime_checkable

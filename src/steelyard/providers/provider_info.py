@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from steelyard.core.dotenv import file_of_key, holds_key, key_from
 from steelyard.core.validation import checked
-from steelyard.tasks.scale import BestOf, Pairwise, Scale
+from steelyard.tasks.task import BestOf, Pairwise, Scale
 from steelyard.trials.builtin_prompts import (
     BEST_OF_SYSTEM,
     BEST_OF_USER,

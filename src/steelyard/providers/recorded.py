@@ -16,8 +16,7 @@ from steelyard.providers.provider_info import (
     Options,
     ProviderInfo,
 )
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.trials.judge import Judge, Presentation, Reply
 
 
 class RecordedOptions(Options):

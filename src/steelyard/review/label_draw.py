@@ -18,9 +18,8 @@ from statistics import fmean
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.content_hash import content_hash, short_hash
+from steelyard.core.content_hash import content_hash, rng_for, short_hash
 from steelyard.core.json_dataclasses import from_body, to_body
-from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError
 from steelyard.estimation.label_plan import (

@@ -12,8 +12,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from steelyard.core.content_hash import rng_for
 from steelyard.core.files import atomic_write_text
-from steelyard.core.rng import rng_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, RunError
 from steelyard.review.label_draw import DRAW_FILE, OPENED, TEST, LabelDraw
@@ -25,7 +25,7 @@ from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.stimuli.original import NATURAL, ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus, StimulusSet
 from steelyard.store.review_log import Choice, Vote
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 
 LABELLED, SKIPPED = "labelled", "skipped"
 DRAW = "draw"

@@ -48,7 +48,7 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, REJECTED, REVIEWS, Label, Stimulus, StimulusSet
 from steelyard.store.authoring import AuthoredStimulus, AuthoringCall
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 
 Version = tuple[int, tuple[int, int, int], int, bool]
 """Texts of the run, stamp of the file, newest arrival, whether people are waited for."""

@@ -23,7 +23,7 @@ from steelyard.stimuli.stimulus import (
     StimulusSet,
     reference_label,
 )
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 from steelyard.tasks.transcripts.transcript import (
     ToolCall,
     Transcript,

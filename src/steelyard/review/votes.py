@@ -29,8 +29,7 @@ from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Labe
 from steelyard.store.authoring import AuthoredStimulus
 from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 from steelyard.study.study_copy import StudyCopy
-from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Task, parse_scale
 
 DEFERRED = "deferred"
 """A reviewer has looked and will look again."""

@@ -24,7 +24,7 @@ from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredCall
 from steelyard.study.planner import Plan
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observations import Observation, Observations

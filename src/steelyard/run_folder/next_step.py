@@ -16,9 +16,9 @@ from steelyard.core.text import plural, pluralize, round_up
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion, NextStep, Step
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.numbers import dollars
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.questions import question_of
-from steelyard.datasheet.words.numbers import dollars
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import INCONCLUSIVE
 from steelyard.metrics.scores.edited_texts import BY_RULE, UNACCEPTED
@@ -32,8 +32,7 @@ from steelyard.study.composite_judges import address_of
 from steelyard.study.planner import RUN_PROBES, Plan, count_calls, default_probes, probe_specs
 from steelyard.study.study import Study, positional_words, with_larger_sample, without_options
 from steelyard.study.task_config import pack_draw, runs_draw
-from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import Item, parse_scale
 from steelyard.trials.judge import Judge
 
 LARGER = {"quick": "standard", "standard": "full"}

@@ -35,7 +35,7 @@ from steelyard.stimuli.stimulus import Unknown
 from steelyard.store.run_store import RunStore
 from steelyard.study.planner import Plan
 from steelyard.study.study import Study
-from steelyard.tasks.scale import scale_name
+from steelyard.tasks.task import scale_name
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials

@@ -13,12 +13,12 @@ import yaml
 from steelyard.core.text import pluralize, round_up
 from steelyard.datasheet.conclusion import CARE, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import metric_named
+from steelyard.datasheet.numbers import decimal, defined
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.more_data import LABELLED, MOST_ROWS
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.sections.remedies import remedy_for, repeats_for
-from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import INCONCLUSIVE

@@ -26,10 +26,8 @@ from steelyard.study.planner import Plan, make_plan
 from steelyard.study.study import DataSource, Study
 from steelyard.study.study_file import FROZEN, StudyConfig, read_yaml
 from steelyard.tasks.checklist import Checklist
-from steelyard.tasks.scale import parse_scale, scale_name
-from steelyard.tasks.task import Task
-from steelyard.trials.judge import Composition, Judge, Protocol
-from steelyard.trials.presentation import Decoding
+from steelyard.tasks.task import Task, parse_scale, scale_name
+from steelyard.trials.judge import Composition, Decoding, Judge, Protocol
 from steelyard.trials.trial import PromptCache, Trial
 from steelyard.trials.trials import Trials
 

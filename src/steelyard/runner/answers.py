@@ -13,9 +13,8 @@ from steelyard.core.content_hash import hash_of
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import ReplyColumns
-from steelyard.tasks.scale import Pairwise
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import CommonUsage, Reply, Usage
+from steelyard.tasks.task import Pairwise
+from steelyard.trials.judge import CommonUsage, Judge, Reply, Usage
 from steelyard.trials.trial import ORDERS, Trial, members_of
 from steelyard.trials.trials import Calls, Composed, Trials
 from steelyard.verdicts.observations import Observations

@@ -32,7 +32,7 @@ from steelyard.providers.batch_api import (
     SupportsBatch,
     call_id,
 )
-from steelyard.providers.http.dialect import Dialect
+from steelyard.providers.http.endpoint import Dialect
 from steelyard.providers.provider import Provider, connect, model_info
 from steelyard.runner.costs import max_batch_cost
 from steelyard.runner.judge_run import JudgeQueue, JudgeRun

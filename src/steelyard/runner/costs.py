@@ -22,8 +22,7 @@ from steelyard.store.authoring import StoredExchange
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredReply
 from steelyard.trials.builtin_prompts import response_format
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply, Usage
+from steelyard.trials.judge import Judge, Reply, Usage
 from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Trials
 

@@ -27,8 +27,7 @@ from steelyard.runner.prices import Price, PriceClock
 from steelyard.runner.rate_limit import Throttle
 from steelyard.runner.record import StoredReplies
 from steelyard.runner.session import RunControl, Withdrawals, prime_provider
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.trials.judge import Judge, Presentation, Reply
 from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Trials
 

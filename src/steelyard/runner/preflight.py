@@ -28,8 +28,7 @@ from steelyard.errors import (
 )
 from steelyard.providers.provider import model_info
 from steelyard.runner.record import StoredReplies, keys_of
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Judge, Reply
 from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Trials
 from steelyard.verdicts.advice import advice, reasons_of

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UsageError
 from steelyard.providers.provider import model_info, sends_schema
-from steelyard.tasks.scale import BestOf, Pairwise
+from steelyard.tasks.task import BestOf, Pairwise
 from steelyard.trials.builtin_prompts import response_format
-from steelyard.trials.judge import PRICE_OPTIONS, Judge
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import PRICE_OPTIONS, Judge, Usage
 from steelyard.trials.prompt import expected_tokens
 from steelyard.trials.trial import Call, Trial
 

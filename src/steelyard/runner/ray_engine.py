@@ -28,8 +28,7 @@ from steelyard.errors import (
 from steelyard.providers.provider import HasEndpoint, KeepsConnections, Provider, connect, model_info
 from steelyard.providers.provider_info import ProviderInfo
 from steelyard.runner.limits import WORKER_LOST, timeout_error, timeout_for
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply
+from steelyard.trials.judge import Judge, Presentation, Reply
 
 START_SECONDS = 180.0
 LOOK_SECONDS = 10.0

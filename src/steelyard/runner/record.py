@@ -15,7 +15,7 @@ from steelyard.runner.answers import ANSWERED, PENDING, Answers, build_observati
 from steelyard.runner.costs import AuthoringCost, Costs, authoring_cost, lost_cost, stored_cost
 from steelyard.store.run_store import RunStore
 from steelyard.store.trials import StoredReply
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Reply
 from steelyard.trials.trial import Call, Trial
 from steelyard.trials.trials import Calls, Trials
 from steelyard.verdicts.observations import Observation, Observations

@@ -23,8 +23,7 @@ from steelyard.runner.session import Progress, RunControl, RunSession, prime_pro
 from steelyard.stimuli.original import NATURAL_PROBE, natural_pair, original_of
 from steelyard.store.in_flight import SETTLED
 from steelyard.tasks.task import Item, Task
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Judge, Reply
 from steelyard.trials.trial import Exchange, Trial
 from steelyard.verdicts.readers import READERS, Confidence, confidence_of
 from steelyard.verdicts.verdict import Failed, Verdict

@@ -12,8 +12,7 @@ from steelyard.core.text import pluralize
 from steelyard.stimuli.original import edited_stimulus
 from steelyard.stimuli.stimulus import PACK, Stimulus
 from steelyard.tasks.pack import PackItem, pack_item, pack_run
-from steelyard.tasks.scale import Binary, Ordinal, Scale
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Ordinal, Scale, Task
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript
 
 LABEL_FLIP = "label_flip"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
+from steelyard.core.content_hash import rng_for
 from steelyard.core.foreign_code import import_place, may_run_code
-from steelyard.core.rng import rng_for
 from steelyard.errors import ConfigError
 from steelyard.stimuli.ladder import checklist_pair, compose
 from steelyard.stimuli.original import edited_stimulus, natural_pair

@@ -17,7 +17,7 @@ from functools import cache
 from itertools import product
 from typing import Generic, TypeVar
 
-from steelyard.core.rng import rng_for
+from steelyard.core.content_hash import rng_for
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Expectation, Label, Lineage, NoPreference, Prefers, Stimulus
 from steelyard.tasks.checklist import Checklist

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from steelyard.stimuli.stimulus import Expectation, Label, Lineage, NoPreference, Prefers, Stimulus, Unknown
-from steelyard.tasks.scale import BestOf, scale_name
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import BestOf, Item, Task, scale_name
 from steelyard.tasks.transcripts.transcript import Transcript, changes
 
 ORIGINAL = "original"

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from steelyard.core.arrays import Floats
 from steelyard.stimuli.text_edits import lines_of, replace_spans
-from steelyard.tasks.scale import Ordinal, Scale
+from steelyard.tasks.task import Ordinal, Scale
 
 _POINT = re.compile(
     r"(?P<indent>[ \t]*)"

@@ -15,7 +15,7 @@ from steelyard.stimuli.brief import BY_A_PERSON, BY_LEVEL, Bucket, ProbeReport
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Label, Stimulus
 from steelyard.store.rows import Row, among, rows_of
 from steelyard.store.trials import StoredFailure, StoredReply, reply_from
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 from steelyard.trials.judge import PRICE_OPTIONS
 from steelyard.trials.trial import Exchange, exchange_key
 

@@ -39,7 +39,7 @@ from steelyard.store.in_flight import (
 )
 from steelyard.store.rows import Row, Writer
 from steelyard.store.trials import SHORT, PlannedTrial, ReplyColumns, reply_body
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Reply
 from steelyard.trials.trial import Call, Exchange, Trial
 
 Parameters = ParamSpec("Parameters")

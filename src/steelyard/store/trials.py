@@ -25,7 +25,7 @@ from steelyard.core.content_hash import (
 )
 from steelyard.errors import REPEATED
 from steelyard.store.rows import NO_NUMBERS, Numbering, Row, among, chunks, insert, rows_of
-from steelyard.trials.presentation import Reply, Usage
+from steelyard.trials.judge import Reply, Usage
 from steelyard.trials.trial import ORDERS, Call, Trial
 
 SHORT = 500

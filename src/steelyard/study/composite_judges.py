@@ -21,7 +21,7 @@ from steelyard.core.validation import Expected, StrictModel, checked, format_val
 from steelyard.errors import ConfigError
 from steelyard.providers.provider import PROVIDERS, provider_info
 from steelyard.providers.provider_info import Name, Options
-from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
+from steelyard.tasks.task import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.judge import Composition, Judge
 
 DEEPEST = 20

@@ -31,10 +31,9 @@ from steelyard.study.judge_protocols import (
     names_file,
     text_or_file,
 )
-from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
+from steelyard.tasks.task import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.builtin_prompts import NAMED_PROMPTS
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding
+from steelyard.trials.judge import Decoding, Judge
 from steelyard.trials.template_reader import DataColumns
 
 ADDRESS = f"provider/model such as {EXAMPLE_MODEL}"

@@ -20,8 +20,8 @@ from steelyard.core.validation import Expected, StrictModel, checked, format_val
 from steelyard.errors import ConfigError
 from steelyard.providers.provider_info import Options, ProviderInfo
 from steelyard.study.composite_judges import provider_options
-from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.table import SPELLINGS
+from steelyard.tasks.task import BestOf, Pairwise, Scale, scale_name
 from steelyard.trials.builtin_prompts import (
     CONFIDENCE,
     GRADED,

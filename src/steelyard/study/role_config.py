@@ -31,7 +31,7 @@ from steelyard.study.roles import (
     editing_protocols,
     validator_protocols,
 )
-from steelyard.tasks.scale import Binary, Pairwise
+from steelyard.tasks.task import Binary, Pairwise
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.prompt import POINTWISE_VARIABLES, PromptTemplate
 from steelyard.trials.template_reader import JUDGE_NAMES, TemplateNames, read_template

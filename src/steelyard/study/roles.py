@@ -22,8 +22,7 @@ from steelyard.trials.builtin_prompts import (
     TRANSCRIPT_SYSTEM,
     TRANSCRIPT_USER,
 )
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding
+from steelyard.trials.judge import Decoding, Judge, Protocol
 from steelyard.trials.trial import EDITING_ROLES, VERIFIER
 
 STEPS = 4

@@ -26,8 +26,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.adapters import FILE
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.data_config import DataConfig
-from steelyard.tasks.scale import scale_name
-from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
+from steelyard.tasks.task import CHECKLIST_TASK, Item, Task, scale_name
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 

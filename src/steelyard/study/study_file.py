@@ -59,10 +59,9 @@ from steelyard.study.task_config import (
 )
 from steelyard.tasks.checklist import Checklist, read_checklists
 from steelyard.tasks.data_config import DataConfig, RubricEntry
-from steelyard.tasks.scale import Scale, scale_name
 from steelyard.tasks.sources.found_columns import ColumnFinder
 from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
-from steelyard.tasks.task import Item, Task, missing_labels
+from steelyard.tasks.task import Item, Scale, Task, missing_labels, scale_name
 from steelyard.trials.judge import Judge
 
 FROZEN = {"steelyard": "frozen study"}

@@ -13,9 +13,18 @@ from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError
 from steelyard.tasks.data_config import DataConfig, RubricEntry, read_rubrics
 from steelyard.tasks.pack import AGENT_TASK, agent_pack, pack, pack_item, pack_items
-from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale, scale_name
 from steelyard.tasks.sources.table import draw
-from steelyard.tasks.task import CHECKLIST_TASK, Item, Task
+from steelyard.tasks.task import (
+    CHECKLIST_TASK,
+    BestOf,
+    Binary,
+    Item,
+    Pairwise,
+    Scale,
+    Task,
+    parse_scale,
+    scale_name,
+)
 
 PACK_ITEMS = {"quick": 8, "standard": 24, "full": None}
 """Items of the pack per profile; None is all of them."""

@@ -43,9 +43,9 @@ from steelyard.survey.judged_items import Subject, choose, choose_judge, score_s
 from steelyard.survey.labels import SHEET, copy_labels, sheet_text
 from steelyard.survey.options import DrawOptions, RatingOptions
 from steelyard.survey.rating_files import drawn_labels
-from steelyard.tasks.scale import USUAL_ENDS, Binary, Ordinal, Pairwise, parse_scale, scale_name
 from steelyard.tasks.sources.found_columns import TEXT, ColumnFinder, ColumnPart, flattened
 from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.task import USUAL_ENDS, Binary, Ordinal, Pairwise, parse_scale, scale_name
 
 UnitId = tuple[str, str, str]
 ANNOTATOR = re.compile(r"[\w .@+-]{1,40}")

@@ -20,7 +20,7 @@ from steelyard.importing.ratings import HUMAN, JUDGE, Rating, RatingsTable, inde
 from steelyard.metrics.stats.distributions import normal_probability
 from steelyard.metrics.stats.intervals import SHARE, Span
 from steelyard.survey.options import RatingOptions
-from steelyard.tasks.scale import USUAL_ENDS, ends_of, usual_ends
+from steelyard.tasks.task import USUAL_ENDS, ends_of, usual_ends
 
 TUNE = "tune"
 MEAN, MAJORITY = "mean", "majority"

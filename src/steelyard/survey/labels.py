@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from steelyard.core.text import pluralize
-from steelyard.datasheet.words.text import escape_formula
+from steelyard.core.text import escape_formula, pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.ratings import HUMAN, KINDS
 from steelyard.metrics.stats.intervals import Span
@@ -19,9 +18,9 @@ from steelyard.review.label_draw import DRAW_FILE, TEST, TUNE, LabelDraw
 from steelyard.review.labelling import LABELLED, LabelSession
 from steelyard.store.review_log import Choice, Vote
 from steelyard.survey.rating_files import drawn_labels
-from steelyard.tasks.scale import BINARY_WORDS
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Table, TableRecord, is_missing, normal, plain_text
+from steelyard.tasks.task import BINARY_WORDS
 
 SHEET = "sheet.csv"
 PEOPLE = "people"

@@ -25,7 +25,7 @@ from steelyard.estimation.raters import (
 from steelyard.importing.ratings import JUDGE, RatingsTable, independence, task_numbers
 from steelyard.survey.judged_items import choose, choose_people
 from steelyard.survey.options import PeopleOptions
-from steelyard.tasks.scale import usual_ends
+from steelyard.tasks.task import usual_ends
 
 SCHEMA = "steelyard.people/1"
 FEWEST_SHARED = 10

@@ -20,8 +20,8 @@ from steelyard.run_folder.run_folder import LINES, RunFolder
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import StimulusSet
 from steelyard.survey.options import AnyRatings, PeopleOptions
-from steelyard.tasks.scale import ends_of
 from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.task import ends_of
 
 LABEL = "label"
 """Rater of the labels that a run's data came with; people, where the caller says so."""

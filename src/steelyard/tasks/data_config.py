@@ -19,7 +19,6 @@ from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.adapters import ADAPTERS, ALWAYS, Adapter, Opener, with_column
 from steelyard.tasks.pack import read_list
-from steelyard.tasks.scale import BestOf, Binary, Pairwise, Scale, parse_scale
 from steelyard.tasks.sources.found_columns import (
     FILLED,
     NAMES_OF_PEOPLE,
@@ -43,7 +42,7 @@ from steelyard.tasks.sources.table import (
     normal,
     plain_text,
 )
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import BestOf, Binary, Item, Pairwise, Scale, Task, parse_scale
 from steelyard.tasks.transcripts.preprocess import Preparation
 
 

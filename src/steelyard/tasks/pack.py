@@ -21,8 +21,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from steelyard.core.validation import StrictModel, checked
 from steelyard.errors import ConfigError
-from steelyard.tasks.scale import Binary, Scale, parse_scale
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Binary, Item, Scale, Task, parse_scale
 from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn, render_transcript
 
 Listed = TypeVar("Listed", bound=BaseModel)

@@ -26,9 +26,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from steelyard.core.content_hash import canonical_json, hash_json
 from steelyard.core.foreign_code import TooSlowError, memory_bound, time_bound
 from steelyard.errors import ConfigError
-from steelyard.tasks.scale import BestOf, Ordinal, Pairwise
-from steelyard.tasks.task import Task
-from steelyard.trials.presentation import Message
+from steelyard.tasks.task import BestOf, Ordinal, Pairwise, Task
 
 _WORD, _LETTER, _DIGIT, _RUN, _SIGN, _LINE = 0.45, 0.13, 0.7, 0.85, 0.1, 0.9
 """Tokens of a word and of each letter in it, of a digit, of a run of signs and each in it, of a line end."""
@@ -151,6 +149,20 @@ def _is_plain(text: str) -> bool:
 def undeclared_variables(text: str) -> frozenset[str]:
     with _bounds():  # it compiles the template too
         return frozenset(meta.find_undeclared_variables(jinja_environment().parse(text)))
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a prompt, as it is sent."""
+
+    role: str
+    """`system` or `user`."""
+    content: str
+
+    @cached_property
+    def json_content(self) -> str:
+        """Its text as a canonical JSON string: as it is hashed, and as requests hold it."""
+        return canonical_json(self.content)
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from steelyard.core.content_hash import canonical_json, content_hash, hash_json
-from steelyard.core.rng import seed_for
+from steelyard.core.content_hash import canonical_json, content_hash, hash_json, seed_for
 from steelyard.errors import PermanentError
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.scale import parse_scale
-from steelyard.tasks.task import Task
+from steelyard.tasks.task import Task, parse_scale
 from steelyard.tasks.transcripts.preprocess import Fitted, fitted
 from steelyard.tasks.transcripts.transcript import Transcript, TurnChange, unedited
 from steelyard.trials.builtin_prompts import response_format
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.prompt import PromptInputs, RenderedPrompt, render_prompt
+from steelyard.trials.judge import Decoding, Judge, Presentation, Slots
+from steelyard.trials.prompt import Message, PromptInputs, RenderedPrompt, render_prompt
 
 ORDERS = ("uv", "vu")
 """Canonical content u in slot 1, or v in slot 1."""

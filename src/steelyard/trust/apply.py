@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.files import atomic_write_text
-from steelyard.core.text import percent, pluralize
-from steelyard.datasheet.words.text import escape_formula
+from steelyard.core.text import escape_formula, percent, pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.stats.intervals import newcombe
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 from steelyard.trust.options import ApplyOptions, VerdictOptions
 from steelyard.trust.run_verdicts import KINDS, PERCENT, read_run
 from steelyard.trust.trust_file import (

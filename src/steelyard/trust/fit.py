@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.core.rng import seed_for
+from steelyard.core.content_hash import seed_for
 from steelyard.core.text import pluralize
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.run.confidence import TELLS

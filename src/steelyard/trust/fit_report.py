@@ -17,7 +17,7 @@ from steelyard.datasheet.render.report import KeyEntry, Report, ReportTable
 from steelyard.errors import ConfigError
 from steelyard.metrics.stats.confidence import CURVE, SURE, CurvePoint
 from steelyard.metrics.stats.intervals import Span
-from steelyard.tasks.scale import scale_name
+from steelyard.tasks.task import scale_name
 from steelyard.trust.fit import Missing, Promise, Refusal, Stage, TrustFit, fit, parse_prices
 from steelyard.trust.options import FitOptions
 from steelyard.trust.run_verdicts import read_run

@@ -24,8 +24,7 @@ from steelyard.providers.provider import shows_question
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_snapshot
 from steelyard.study.judge_config import parse_judge
-from steelyard.tasks.scale import Scale, parse_scale, scale_name
-from steelyard.tasks.task import Task, question_hash
+from steelyard.tasks.task import Scale, Task, parse_scale, question_hash, scale_name
 from steelyard.trust.fit import Stage, TrustFit
 from steelyard.trust.options import FitOptions
 from steelyard.trust.verdict_table import by_judge

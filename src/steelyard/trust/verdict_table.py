@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask
-from steelyard.core.content_hash import content_hash
-from steelyard.core.rng import seed_for
+from steelyard.core.content_hash import content_hash, seed_for
 from steelyard.core.text import pluralize
 from steelyard.core.validation import parse_map
 from steelyard.errors import ConfigError, DataError
 from steelyard.importing.ratings import parse_parts, task_numbers
-from steelyard.tasks.scale import BINARY_WORDS, Pairwise, answer_words, parse_scale
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import (
     LOST,
@@ -30,6 +28,7 @@ from steelyard.tasks.sources.table import (
     normal,
     plain_text,
 )
+from steelyard.tasks.task import BINARY_WORDS, Pairwise, answer_words, parse_scale
 from steelyard.trust.options import VerdictOptions
 from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS
 

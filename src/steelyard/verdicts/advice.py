@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from steelyard.core.registry import Spec
-from steelyard.tasks.scale import Binary, Pairwise, Scale
-from steelyard.trials.presentation import Reply
+from steelyard.tasks.task import Binary, Pairwise, Scale
+from steelyard.trials.judge import Reply
 from steelyard.verdicts.readers import LEAST_PROBABILITY, READERS, LogprobReader, json_key, without_reasoning
 from steelyard.verdicts.verdict import (
     ABSTAIN,

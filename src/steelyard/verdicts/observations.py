@@ -16,7 +16,7 @@ import numpy as np
 
 from steelyard.core.arrays import Ints, Mask, chosen_rows, distinct, in_order, widen
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.readers import Confidence
 from steelyard.verdicts.reasons import answer_named

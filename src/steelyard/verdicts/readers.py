@@ -16,8 +16,8 @@ from typing import Protocol
 
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError
-from steelyard.tasks.scale import BestOf, Binary, Ordinal, Pairwise, Scale
-from steelyard.trials.presentation import Reply
+from steelyard.tasks.task import BestOf, Binary, Ordinal, Pairwise, Scale
+from steelyard.trials.judge import Reply
 from steelyard.verdicts.reasons import json_reason, stated_answer, thought_of
 from steelyard.verdicts.verdict import (
     AMBIGUOUS,

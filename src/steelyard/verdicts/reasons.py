@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from steelyard.tasks.scale import BINARY_WORDS, BestOf, Binary, Ordinal, Pairwise, Scale
+from steelyard.tasks.task import BINARY_WORDS, BestOf, Binary, Ordinal, Pairwise, Scale
 from steelyard.verdicts.verdict import ABSTAIN, Decided, Tie, Verdict, Words, find_object, meanings
 
 REASON_KEYS = (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steelyard.core.arrays import Floats, Ints, Mask, Names
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Label, Prefers, Stimulus, reference_label
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 
 Value = TypeVar("Value")
 Kind = TypeVar("Kind", bound=np.generic)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-from steelyard.tasks.scale import Pairwise, Scale, answer_words
+from steelyard.tasks.task import Pairwise, Scale, answer_words
 
 
 @dataclass(frozen=True)

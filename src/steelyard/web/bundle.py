@@ -25,10 +25,9 @@ from steelyard.commands.figure_calls import calls_behind, counted_calls
 from steelyard.commands.viewed_run import CallDetail, LoadedRun, ViewedRun, details
 from steelyard.core.arrays import Mask
 from steelyard.core.files import write_error
-from steelyard.core.text import replace_lone_surrogates
+from steelyard.core.text import capital, escape_keeping_lines, replace_lone_surrogates
 from steelyard.datasheet.example_selection import ExampleSelector, explain
-from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.text import capital, escape_keeping_lines
+from steelyard.datasheet.glossary import probe_title
 from steelyard.errors import ConfigError
 from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.verdicts.call_answers import answer_word, reason_of

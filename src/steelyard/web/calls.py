@@ -17,11 +17,10 @@ from steelyard.commands.call_index import COUNTED, CallFilter, CallIndex, differ
 from steelyard.commands.figure_calls import calls_behind, counted_calls, counts_calls, figure_name
 from steelyard.commands.viewed_run import LoadedRun, NotFoundError, ViewedRun, details, sort_rows
 from steelyard.core.arrays import Ints, Mask
-from steelyard.core.text import plural, pluralize
+from steelyard.core.text import capital, escape_formula, plural, pluralize
+from steelyard.datasheet import numbers
+from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.render.data_files import dumps
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.text import capital, escape_formula
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.remedies.mitigations import remedies

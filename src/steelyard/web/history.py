@@ -27,10 +27,12 @@ from steelyard.commands.history import (
     with_enough_pairs,
 )
 from steelyard.commands.viewed_run import ViewedRun
-from steelyard.core.text import pluralize, replace_lone_surrogates
+from steelyard.core.text import capital, pluralize, replace_lone_surrogates
+from steelyard.datasheet import numbers
 from steelyard.datasheet.comparison.rows import p_text
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.estimate_index import EstimateIndex
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.question import Decision, Test
 from steelyard.datasheet.render.html.charts.trend import (
@@ -45,9 +47,6 @@ from steelyard.datasheet.render.html.charts.trend import (
 )
 from steelyard.datasheet.render.html.drawing.chart import Chart, chart_svg
 from steelyard.datasheet.sections.first_screen import Row
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
 from steelyard.metrics.stats.intervals import ALPHA
 from steelyard.web.calls import Links, csv_lines

@@ -17,19 +17,18 @@ from steelyard.commands.call_index import CallFilter, differing_rows
 from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.commands.history import JudgeCertificate, certificate_of
 from steelyard.commands.viewed_run import CallDetail, LoadedRun, ViewedRun, details
-from steelyard.core.text import pluralize, replace_lone_surrogates
-from steelyard.datasheet.comparison import page as comparison_page
-from steelyard.datasheet.comparison.page import DifferingAnswer, DifferingCall, DifferingCalls
+from steelyard.core.text import escape_keeping_lines, pluralize, replace_lone_surrogates
+from steelyard.datasheet.comparison import report as comparison_report
+from steelyard.datasheet.comparison.report import DifferingAnswer, DifferingCall, DifferingCalls
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import probe_title
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.question import Counts
 from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.sections.first_screen import Row, figure_beside
 from steelyard.datasheet.sections.summary import cost_summary, summarise
-from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.text import escape_keeping_lines
 from steelyard.errors import ConfigError, UsageError
 from steelyard.metrics.proportions import UNREADABLE_RATE
 from steelyard.metrics.run.losses import PROBE as RUN
@@ -335,7 +334,7 @@ class ComparisonPages:
         every = (
             differing(0) if self._still else f"/differing?{urlencode(dict(zip(SIDES, sides, strict=True)))}"
         )
-        text = comparison_page.render(
+        text = comparison_report.page(
             sheet,
             home="/",
             datasheets=[each.sheet() for each in links],

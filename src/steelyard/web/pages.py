@@ -21,10 +21,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.commands.viewed_run import NotFoundError
-from steelyard.core.text import replace_lone_surrogates
+from steelyard.core.text import escape_keeping_lines, replace_lone_surrogates
+from steelyard.datasheet.glossary import probe_title
 from steelyard.datasheet.render.html.document import template_environment
-from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.text import escape_keeping_lines
 from steelyard.errors import SteelyardError
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.transcripts.transcript import Turn, TurnChange, render_block

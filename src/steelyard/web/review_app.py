@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from steelyard.datasheet.words.text import capital
+from steelyard.core.text import capital
 from steelyard.review.labelling import LabelSession, OpenedError, answer_words
 from steelyard.review.new_version import next_version, prompts_of, write_version
 from steelyard.review.progress import review_progress

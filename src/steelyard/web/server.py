@@ -26,7 +26,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steelyard.core.files import signature
-from steelyard.datasheet.words.text import capital
+from steelyard.core.text import capital
 from steelyard.errors import ConfigError, RunError
 
 BODY_LIMIT = 8 * 1024 * 1024

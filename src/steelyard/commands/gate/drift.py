@@ -16,10 +16,10 @@ from steelyard.commands.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.commands.gate.policy import Policy, select
 from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
 from steelyard.core.text import pluralize
+from steelyard.datasheet import numbers
 from steelyard.datasheet.comparison.rows import interval, probability
+from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.instrument_card import JudgeEntry
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.comparison.comparison import Comparison, ComparisonFamily, adjust_comparisons
 from steelyard.metrics.findings import CLEAR, FLAGGED

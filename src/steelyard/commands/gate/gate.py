@@ -37,10 +37,10 @@ from steelyard.commands.gate.ruling import (
 from steelyard.commands.report import current_datasheet, current_lines, has_record
 from steelyard.core.content_hash import content_hash, short_hash
 from steelyard.core.files import atomic_write_text, read_problem
+from steelyard.core.text import escape_control_chars
 from steelyard.core.validation import reason
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.instrument_card import JudgeEntry
-from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import CertificateError, ConfigError, StoreError
 from steelyard.metrics.findings import MARGIN
 from steelyard.run_folder.published_files import results_hash, with_estimate

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from steelyard.core.files import read_problem
 from steelyard.core.validation import checked
-from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.numbers import condition
+from steelyard.datasheet.glossary import metric_named
+from steelyard.datasheet.numbers import condition
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.losses import PROBE as RUN

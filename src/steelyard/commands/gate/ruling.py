@@ -22,18 +22,17 @@ from steelyard.commands.gate.policy import (
     select,
     select_with_finding,
 )
-from steelyard.core.text import listed, pluralize
+from steelyard.core.text import escape_control_chars, listed, pluralize
+from steelyard.datasheet import numbers
 from steelyard.datasheet.conclusion import UNFIT
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import JudgeEstimates
+from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.expected_answers import EXPECTED
 from steelyard.datasheet.questions.more_data import more_data
 from steelyard.datasheet.questions.question import Decision, Test
 from steelyard.datasheet.run_facts import EARLY_STOP
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.text import escape_control_chars
 from steelyard.errors import ConfigError
 from steelyard.estimation.designs import METRICS as CORRECTED
 from steelyard.metrics.estimate import Estimate

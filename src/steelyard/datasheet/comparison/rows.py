@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.numbers import NOT_MEASURED
+from steelyard.datasheet import numbers
+from steelyard.datasheet.glossary import metric_named, probe_title
+from steelyard.datasheet.numbers import NOT_MEASURED
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO

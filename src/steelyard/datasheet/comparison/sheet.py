@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
-from steelyard.core.text import pluralize, round_up
+from steelyard.core.text import escape_fields, fitted, pluralize, round_up
+from steelyard.datasheet import numbers
 from steelyard.datasheet.comparison.rows import (
     ALIKE,
     BETTER,
@@ -26,12 +27,10 @@ from steelyard.datasheet.comparison.rows import (
     p_text,
     state,
 )
+from steelyard.datasheet.glossary import probe_title
+from steelyard.datasheet.numbers import NOT_MEASURED
 from steelyard.datasheet.questions.more_data import BUILT_IN, profile_with
 from steelyard.datasheet.run_facts import describe_reference
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.numbers import NOT_MEASURED
-from steelyard.datasheet.words.text import escape_fields, fitted
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.faults import FigureFault

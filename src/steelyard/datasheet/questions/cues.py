@@ -21,6 +21,8 @@ from steelyard.datasheet.clause import (
 )
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.example_selection import WRONG
+from steelyard.datasheet.glossary import cue_carrier, cue_name, metric_named, text_cue_name
+from steelyard.datasheet.numbers import decimal, defined, steps_apart
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
@@ -40,8 +42,6 @@ from steelyard.datasheet.questions.question import (
     worst,
 )
 from steelyard.datasheet.questions.robustness import constant_answer
-from steelyard.datasheet.words.glossary import cue_carrier, cue_name, metric_named, text_cue_name
-from steelyard.datasheet.words.numbers import decimal, defined, steps_apart
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH

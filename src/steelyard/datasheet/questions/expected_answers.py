@@ -10,6 +10,8 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import Clause, ClauseFigure, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.example_selection import WRONG
+from steelyard.datasheet.glossary import metric_named, probe_label
+from steelyard.datasheet.numbers import abstentions, defined
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
@@ -26,8 +28,6 @@ from steelyard.datasheet.questions.question import (
     unmeasured,
     worst,
 )
-from steelyard.datasheet.words.glossary import metric_named, probe_label
-from steelyard.datasheet.words.numbers import abstentions, defined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.merit import LEVEL_AGREEMENT

@@ -12,6 +12,8 @@ from steelyard.core.text import plural, pluralize
 from steelyard.datasheet.clause import Clause, Name, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.example_selection import WRONG
+from steelyard.datasheet.glossary import metric_named
+from steelyard.datasheet.numbers import abstentions, decimal, defined, reason
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
@@ -33,15 +35,12 @@ from steelyard.datasheet.questions.question import (
     unmeasured,
 )
 from steelyard.datasheet.questions.robustness import constant_answer
-from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.numbers import abstentions, decimal, defined, reason
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, best_baseline_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.proportions import ACCURACY as ACCURACY_METRIC
 from steelyard.metrics.proportions import KAPPA
-from steelyard.metrics.remedies.jury_selection import JURY
-from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN
+from steelyard.metrics.remedies.mitigations import JURY, MAJORITY, MEAN
 from steelyard.metrics.run.strata import AREA_MERIT, STRATUM_GAP
 from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, COMPRESSION, MAE, QWK
 from steelyard.metrics.scores.leniency import LENIENCY as LENIENCY_METRIC

@@ -9,6 +9,8 @@ import numpy as np
 from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
 from steelyard.datasheet.example_selection import WRONG
+from steelyard.datasheet.glossary import probe_label
+from steelyard.datasheet.numbers import decimal, defined
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.labels import as_shown, label_rates
 from steelyard.datasheet.questions.more_data import more_calls
@@ -28,8 +30,6 @@ from steelyard.datasheet.questions.question import (
     unmeasured,
     worst,
 )
-from steelyard.datasheet.words.glossary import probe_label
-from steelyard.datasheet.words.numbers import decimal, defined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MISSING_DECIDE
 from steelyard.metrics.merit import LADDER, STEPS
@@ -39,8 +39,7 @@ from steelyard.metrics.pairs.ladder import DELTA75, MISS_BY_TIE, TARGET_SENSITIV
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.proportions import ACCURACY
 from steelyard.metrics.proportions import MERIT as MERIT_METRIC
-from steelyard.metrics.remedies.jury_selection import JURY
-from steelyard.metrics.remedies.mitigations import MAJORITY
+from steelyard.metrics.remedies.mitigations import JURY, MAJORITY
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.confidence import AUROC, OVERCONFIDENCE, PROBE, RECALIBRATED, WRONG_BUT_SURE
 from steelyard.metrics.scores.edited_texts import BY_RULE, FEW_TEXTS, UNACCEPTED, rests_on_author

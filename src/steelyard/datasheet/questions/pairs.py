@@ -5,6 +5,8 @@ from __future__ import annotations
 from steelyard.datasheet.clause import Clause, ClauseFigure, Form, Phrase, figure, join, say, times
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.example_selection import FLIP, POSITIONAL, WRONG
+from steelyard.datasheet.glossary import KINDS
+from steelyard.datasheet.numbers import abstentions, defined
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.merit import missed_by_tie
 from steelyard.datasheet.questions.more_data import more_calls
@@ -24,8 +26,6 @@ from steelyard.datasheet.questions.question import (
     limit_of,
     unmeasured,
 )
-from steelyard.datasheet.words.glossary import KINDS
-from steelyard.datasheet.words.numbers import abstentions, defined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_CHANCE, FLAGGED
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
@@ -34,8 +34,7 @@ from steelyard.metrics.pairs.flips import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FL
 from steelyard.metrics.pairs.natural import FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.proportions import DARK_CURRENT as CURRENT
-from steelyard.metrics.remedies.jury_selection import JURY
-from steelyard.metrics.remedies.mitigations import AVERAGE, MAJORITY, ORDERS, PROTOCOL
+from steelyard.metrics.remedies.mitigations import AVERAGE, JURY, MAJORITY, ORDERS, PROTOCOL
 from steelyard.stimuli.original import NATURAL, NATURAL_PROBE
 
 IDENTICAL = "identical"

@@ -15,12 +15,12 @@ from math import inf, isfinite
 import numpy as np
 
 from steelyard.core.arrays import Mask
+from steelyard.datasheet import numbers
 from steelyard.datasheet.clause import Clause, say
 from steelyard.datasheet.estimate_index import JudgeEstimates, MeritTest
+from steelyard.datasheet.glossary import metric_named
+from steelyard.datasheet.numbers import defined
 from steelyard.datasheet.questions.causes import Advice, Cause
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.numbers import defined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.areas import AREA_WORTH

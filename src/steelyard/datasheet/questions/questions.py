@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.datasheet.clause import Clause, figure, join, say
 from steelyard.datasheet.estimate_index import EstimateIndex, JudgeEstimates
 from steelyard.datasheet.example_selection import CallGroup, ExampleSelector
+from steelyard.datasheet.glossary import WHOLES, metric_named, probe_title
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.cues import CUES, LENGTH
@@ -29,7 +30,6 @@ from steelyard.datasheet.questions.question import (
 )
 from steelyard.datasheet.questions.robustness import REPEATABILITY, ROBUSTNESS, VOLATILITY
 from steelyard.datasheet.questions.run import COST, CRITERION, FAILURES, INSTRUMENT, REASONS, RESOLUTION
-from steelyard.datasheet.words.glossary import WHOLES, metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults, FigureFault
 from steelyard.metrics.findings import FLAGGED

@@ -8,6 +8,8 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times, value
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.example_selection import FLIP
+from steelyard.datasheet.glossary import metric_named, probe_label, probe_title
+from steelyard.datasheet.numbers import defined, reason, undefined
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.question import (
@@ -27,8 +29,6 @@ from steelyard.datasheet.questions.question import (
     unmeasured,
     worst,
 )
-from steelyard.datasheet.words.glossary import metric_named, probe_label, probe_title
-from steelyard.datasheet.words.numbers import defined, reason, undefined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, TOLERATED_LOSS
 from steelyard.metrics.pairs.flips import REPEAT_FLIP_RATE

@@ -10,6 +10,8 @@ from steelyard.core.text import pluralize
 from steelyard.datasheet.clause import Clause, Phrase, figure, join, say, times, value
 from steelyard.datasheet.estimate_index import JudgeEstimates
 from steelyard.datasheet.example_selection import CONTRADICTION
+from steelyard.datasheet.glossary import KINDS, metric_named, probe_label
+from steelyard.datasheet.numbers import abstentions, decimal, defined, interval
 from steelyard.datasheet.questions.causes import Advice, Cause
 from steelyard.datasheet.questions.more_data import more_calls
 from steelyard.datasheet.questions.pairs import off_zero
@@ -28,8 +30,6 @@ from steelyard.datasheet.questions.question import (
     unmeasured,
     worst,
 )
-from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label
-from steelyard.datasheet.words.numbers import abstentions, decimal, defined, interval
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO, SAME_WITHIN

@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 from rich.cells import cell_len, chop_cells
 
-from steelyard.core.text import listed, plural, pluralize
-from steelyard.datasheet import example
+from steelyard.core.text import (
+    capital,
+    escape_control_chars,
+    escape_keeping_spaces,
+    listed,
+    plural,
+    pluralize,
+)
+from steelyard.datasheet import example, numbers
 from steelyard.datasheet.clause import Clause, ClauseFigure, Form, Part, Phrase
 from steelyard.datasheet.conclusion import NO_FAULT, Conclusion, Fact, Step
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.example import FindingExample
 from steelyard.datasheet.questions.question import Decision, State, Test
 from steelyard.datasheet.sections.remedies import remedy_brief
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.text import capital, escape_control_chars, escape_keeping_spaces
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.worth_estimates import FAULT
 

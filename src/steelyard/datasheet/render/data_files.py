@@ -16,14 +16,14 @@ import msgspec
 
 from steelyard.core.json_dataclasses import to_body, written_fields
 from steelyard.core.registry import require_known
+from steelyard.core.text import escape_control_chars, escape_formula
+from steelyard.datasheet import numbers
 from steelyard.datasheet.conclusion import JSON_WORDS, Conclusion, Fact
 from steelyard.datasheet.datasheet import OPTIONAL_PARTS, PARTS, SCHEMA, STUDY, Datasheet
+from steelyard.datasheet.glossary import declared
 from steelyard.datasheet.render.clauses import conclusion_text, fact_text, headword, sentence
 from steelyard.datasheet.sections.first_screen import key_figures
 from steelyard.datasheet.sections.summary import Summary, not_measured, summarise
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import declared
-from steelyard.datasheet.words.text import escape_control_chars, escape_formula
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 

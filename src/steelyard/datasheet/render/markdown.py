@@ -6,11 +6,12 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from steelyard.core.text import pluralize
-from steelyard.datasheet import example
+from steelyard.core.text import capital, escape_control_chars, escape_keeping_lines, pluralize
+from steelyard.datasheet import example, numbers
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.example import FindingExample, absent
+from steelyard.datasheet.glossary import FINDINGS, STATUS_WORDS, interval_meanings, metric_meanings
 from steelyard.datasheet.instrument_card import INSTRUMENTS_QUESTION, JudgeEntry, card_texts
 from steelyard.datasheet.render import clauses
 from steelyard.datasheet.render.clauses import examples_by_judge, headword, sentence, state_text
@@ -18,9 +19,6 @@ from steelyard.datasheet.sections import first_screen, remedies, tables
 from steelyard.datasheet.sections.sections import FigureRow
 from steelyard.datasheet.sections.summary import Summary, cost_summary, not_measured_text, summarise
 from steelyard.datasheet.sections.tables import TextTable
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import FINDINGS, STATUS_WORDS, interval_meanings, metric_meanings
-from steelyard.datasheet.words.text import capital, escape_control_chars, escape_keeping_lines
 from steelyard.metrics.estimate import Estimate
 
 

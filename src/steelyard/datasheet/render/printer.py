@@ -10,14 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.core.content_hash import short_hash
-from steelyard.core.text import pluralize
+from steelyard.core.text import ascii_only, pluralize
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
+from steelyard.datasheet.glossary import STATE_CLASSES
 from steelyard.datasheet.questions.question import State
 from steelyard.datasheet.render import clauses
 from steelyard.datasheet.sections.first_screen import headline
 from steelyard.datasheet.sections.summary import Summary, cost_summary
-from steelyard.datasheet.words.glossary import STATE_CLASSES
-from steelyard.datasheet.words.text import ascii_only
 
 FINE, OUTSIDE, OPEN, ABSENT = "green", "bold red", "yellow", "magenta"
 STYLES = {"clear": FINE, "flagged": OUTSIDE, "inconclusive": OPEN, "undefined": ABSENT}

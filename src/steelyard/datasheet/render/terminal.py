@@ -11,8 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.core.text import capital
+from steelyard.datasheet import numbers
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import MARKS as STATUS_MARKS
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.questions.question import State
 from steelyard.datasheet.render import clauses
@@ -23,9 +26,6 @@ from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.sections import FigureRow, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, not_measured_text, summarise
 from steelyard.datasheet.sections.tables import multi_judge_tables, single_judge_note
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import MARKS as STATUS_MARKS
-from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 
 MOST_ROWS = 20

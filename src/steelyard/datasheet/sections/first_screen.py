@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from steelyard.core.text import plural, pluralize
+from steelyard.core.text import capital, plural, pluralize
+from steelyard.datasheet import numbers
 from steelyard.datasheet.clause import Phrase
 from steelyard.datasheet.conclusion import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Conclusion
 from steelyard.datasheet.estimate_index import MeritTest
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.datasheet.questions.expected_answers import EXPECTED, kind_in_words
 from steelyard.datasheet.questions.labels import ACCURACY, ERRORS
@@ -19,9 +21,6 @@ from steelyard.datasheet.questions.question import UNDEFINED, Counts, Decision, 
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.questions.run import FAILURES
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE
 from steelyard.metrics.proportions import MERIT

@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.core.text import pluralize
+from steelyard.datasheet import numbers
 from steelyard.datasheet.conclusion import NO_FAULT, TOO_LITTLE, UNFIT
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.question import Decision
 from steelyard.datasheet.questions.questions import question_of, remedies_for
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO
@@ -21,8 +21,14 @@ from steelyard.metrics.pairs.columns import holds_by_construction
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.ladder import TARGET_SENSITIVITY
 from steelyard.metrics.proportions import ACCURACY, MERIT
-from steelyard.metrics.remedies.jury_selection import JURY
-from steelyard.metrics.remedies.mitigations import MAJORITY, MEAN, UNCURED, MitigatedFigure, MitigatedJudge
+from steelyard.metrics.remedies.mitigations import (
+    JURY,
+    MAJORITY,
+    MEAN,
+    UNCURED,
+    MitigatedFigure,
+    MitigatedJudge,
+)
 from steelyard.metrics.remedies.targets import HALF_TIES, Change
 from steelyard.metrics.scores.against_labels import MAE
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from steelyard.core.text import capital
+from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import Condition, Group
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label, probe_title
-from steelyard.datasheet.words.numbers import steps_apart
-from steelyard.datasheet.words.text import capital
+from steelyard.datasheet.glossary import KINDS, metric_named, probe_label, probe_title
+from steelyard.datasheet.numbers import steps_apart
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO

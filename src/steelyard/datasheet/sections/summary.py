@@ -9,18 +9,17 @@ from itertools import pairwise, takewhile
 from string import ascii_lowercase
 from typing import TypeVar
 
-from steelyard.core.text import pluralize
+from steelyard.core.text import escape_control_chars, escape_fields, fitted, pluralize
+from steelyard.datasheet import numbers
 from steelyard.datasheet.conclusion import Conclusion
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import MARKS
 from steelyard.datasheet.instrument_card import RECORDED, JudgeEntry
 from steelyard.datasheet.questions.question import UNDEFINED, Decision, Way
 from steelyard.datasheet.questions.questions import QUESTIONS
 from steelyard.datasheet.questions.robustness import ROBUSTNESS
 from steelyard.datasheet.run_facts import RunFacts
 from steelyard.datasheet.sections.sections import FigureRow, Section, Text, sections
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import MARKS
-from steelyard.datasheet.words.text import escape_control_chars, escape_fields, fitted
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.remedies.mitigations import MitigatedJudge

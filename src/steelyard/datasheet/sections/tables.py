@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.core.text import pluralize
+from steelyard.core.text import capital, pluralize, short_names
+from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Confusion, Datasheet
 from steelyard.datasheet.estimate_index import EstimateIndex
+from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.sections.sections import Cell, Text
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.text import capital, short_names
 from steelyard.metrics import juries
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel_metrics import ERROR_CORRELATION
@@ -21,7 +20,7 @@ from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.edited_texts import INVARIANCE
 from steelyard.stimuli.original import NATURAL, ORIGINAL, PERTURBED, ROTATION
-from steelyard.tasks.scale import BestOf, parse_scale
+from steelyard.tasks.task import BestOf, parse_scale
 
 SINGLE_JUDGE_NOTE = (
     "One judge was measured: juries, the correlation of errors and figures over judges need two or more. "

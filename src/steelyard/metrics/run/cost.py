@@ -20,7 +20,7 @@ from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
 from steelyard.metrics.scores.shares import Sums, resampled, unlabelled
 from steelyard.metrics.stats.clusters import ratio, sum_rows
 from steelyard.metrics.stats.intervals import POSITIVE
-from steelyard.trials.presentation import Usage
+from steelyard.trials.judge import Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed
 

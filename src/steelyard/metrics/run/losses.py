@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered, widen
-from steelyard.core.rng import seed_for
+from steelyard.core.content_hash import seed_for
 from steelyard.core.text import pluralize
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import FLAGGED, WHOLE_RUN, with_finding

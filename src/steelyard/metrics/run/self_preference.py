@@ -24,7 +24,7 @@ from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.distributions import normal_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, score
 from steelyard.stimuli.stimulus import Label, Prefers
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 from steelyard.verdicts.observations import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable
 

@@ -9,11 +9,18 @@ of the catalogue are dealt anew as well; one that differs is taken out, and the 
 others. An area that differs counts where its merit lies below one half: simulated, a judge that is reversed
 in two areas of twelve has both named in every standard run. The test is exact and of one side: where areas
 are alike, one is named in at most 1 of 40 runs, however near the floor the judge is.
+
+The marked pieces that fall to each part follow the multivariate hypergeometric law, that of independent
+binomials given their sum, whatever share of marked pieces these have:
+
+    P(k_1, …, k_S) = Π C(n_s, k_s) / C(N, K),   Σ n_s = N, Σ k_s = K
+
+A chance that asks each part by itself is a sum of such products, taken part by part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +41,6 @@ from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy
 from steelyard.metrics.stats.clusters import Tally, wilson_cluster
-from steelyard.metrics.stats.dealing import chance_of_any
 from steelyard.metrics.stats.intervals import ALPHA, Span, difference
 from steelyard.stimuli.original import BEST_OF_PROBE, NATURAL, ORIGINAL, ROTATION
 from steelyard.verdicts.call_answers import CallAnswers
@@ -277,3 +283,42 @@ class Pieces:
         marked = int(np.count_nonzero(kind == 0))
         alone, together = (chance_of_any(parts, marked) for parts in ([as_low[lowest], others], as_low))
         return AdjustedTest(alone, together, self.strata, PERMUTATION)
+
+
+LEAST = 1e-30
+"""What is less likely than this, against the likeliest, is left out; no chance is given as less."""
+
+
+def chance_of_any(parts: Sequence[Mask], marked: int) -> float:
+    """The chance that in one part or more the number of marked pieces is among those asked for.
+
+    A part of n pieces says so for each number from 0 to n; `marked` is how many are dealt to all.
+    """
+    pieces = sum(len(asked) - 1 for asked in parts)
+    share = (marked + 0.5) / (pieces + 1)
+    # Weights of the marked pieces dealt so far, from `start` on: no part has a number asked for, or some has.
+    start, none, some = 0, np.ones(1), np.zeros(1)
+    for asked in parts:
+        law = _binomial(len(asked) - 1, share)
+        first, last = _likely(law)
+        law, far = law[first:last], asked[first:last]
+        some = np.convolve(some, law) + np.convolve(none, law * far)
+        none = np.convolve(none, law * ~far)
+        keep = _likely(none + some)
+        start, none, some = start + first + keep[0], none[slice(*keep)], some[slice(*keep)]
+    chance = some[marked - start] / (none[marked - start] + some[marked - start])
+    return max(LEAST, float(chance))
+
+
+def _binomial(pieces: int, share: float) -> Floats:
+    """Weights of 0 to so many marked pieces, against the likeliest number."""
+    numbers = np.arange(1, pieces + 1)
+    logs = np.cumsum(np.log((pieces + 1 - numbers) / numbers * share / (1 - share)))
+    logs = np.concatenate([[0.0], logs])
+    return np.asarray(np.exp(logs - logs.max()))
+
+
+def _likely(weights: Floats) -> tuple[int, int]:
+    """From where to where weights are not left out."""
+    places = np.flatnonzero(weights > LEAST * weights.max())
+    return int(places[0]), int(places[-1]) + 1

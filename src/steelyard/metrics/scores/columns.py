@@ -14,7 +14,7 @@ from steelyard.metrics.estimate import Sample
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.rubric_edits import rescale
 from steelyard.stimuli.stimulus import Expectation, Label, Stimulus
-from steelyard.tasks.scale import Ordinal, parse_scale
+from steelyard.tasks.task import Ordinal, parse_scale
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, distinct
-from steelyard.core.rng import seed_for
+from steelyard.core.content_hash import seed_for
 from steelyard.metrics import proportions
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval, Reason, Sample, Why
 from steelyard.metrics.findings import SURE, with_finding

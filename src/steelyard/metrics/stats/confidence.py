@@ -13,7 +13,7 @@ from math import ceil, log, sqrt
 import numpy as np
 
 from steelyard.core.arrays import Floats, Ints, Mask, numbered
-from steelyard.core.rng import seed_for
+from steelyard.core.content_hash import seed_for
 from steelyard.metrics.stats import distributions
 from steelyard.metrics.stats.clusters import around, resample, sum_rows
 from steelyard.metrics.stats.intervals import SHARE, Span, score

@@ -35,9 +35,9 @@ from steelyard.providers.embedded.model import (
 )
 from steelyard.providers.embedded.weights import Chat, ensure_weights, verify_weights
 from steelyard.providers.provider_info import DoctorCheck, JudgeExample, Options, ProviderInfo, Settings
-from steelyard.tasks.scale import Pairwise, Scale
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Decoding, Message, Presentation, Reply, Slots, Usage
+from steelyard.tasks.task import Pairwise, Scale
+from steelyard.trials.judge import Decoding, Judge, Presentation, Protocol, Reply, Slots, Usage
+from steelyard.trials.prompt import Message
 
 V = TypeVar("V")
 

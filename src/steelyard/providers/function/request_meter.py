@@ -36,7 +36,7 @@ from steelyard.providers.http.response_errors import (
     server_time,
     token_count,
 )
-from steelyard.trials.presentation import Reply, Usage
+from steelyard.trials.judge import Reply, Usage
 
 PACKAGE = Path(__file__).parents[2]
 _MODEL_PATH = re.compile(

@@ -41,7 +41,7 @@ from steelyard.providers.http.response_errors import (
     refusal_reply,
     server_time,
 )
-from steelyard.trials.presentation import Reply
+from steelyard.trials.judge import Reply
 from steelyard.version import __version__
 
 if TYPE_CHECKING:

@@ -17,14 +17,21 @@ from yarl import URL
 
 from steelyard.core.dotenv import keys_to_strike
 from steelyard.errors import CallError, ProviderRefusedError
-from steelyard.providers.http.dialect import ROOM, Dialect, RequestField, quirks_of, thinking_tokens
-from steelyard.providers.http.endpoint import Endpoint, ServerDefaults
+from steelyard.providers.http.endpoint import (
+    ROOM,
+    Dialect,
+    Endpoint,
+    RequestField,
+    ServerDefaults,
+    quirks_of,
+    thinking_tokens,
+)
 from steelyard.providers.http.http_client import HttpClient, HttpResponse, encode
 from steelyard.providers.http.redaction import MARK
 from steelyard.providers.http.response_errors import ErrorBody, error_for_response, parse_error, refusal_reply
 from steelyard.providers.provider_info import Destination, ProviderInfo
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message, Presentation, Reply, Usage
+from steelyard.trials.judge import Judge, Presentation, Reply, Usage
+from steelyard.trials.prompt import Message
 
 UNKNOWN_ROOM = ROOM["medium"]
 """Tokens for thoughts of a model that turned out to think."""

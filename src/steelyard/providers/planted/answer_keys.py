@@ -14,7 +14,7 @@ from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Expectation, Label, Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
 from steelyard.tasks.pack import pack
-from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.task import parse_scale
 
 FULL, WEAK = 1.0, 0.5
 

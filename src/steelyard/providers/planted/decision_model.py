@@ -35,8 +35,7 @@ from math import floor
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.content_hash import content_hash
-from steelyard.core.rng import rng_for
+from steelyard.core.content_hash import content_hash, rng_for
 from steelyard.metrics.stats.distributions import normal_probabilities
 from steelyard.providers.planted.answer_keys import KnownLabel, TextKey, builtin_key
 from steelyard.stimuli.stimulus import Label, Stimulus

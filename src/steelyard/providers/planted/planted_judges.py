@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field
 
-from steelyard.core.content_hash import canonical_json
-from steelyard.core.rng import rng_for
+from steelyard.core.content_hash import canonical_json, rng_for
 from steelyard.core.text import pluralize
 from steelyard.core.validation import checked
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
@@ -47,9 +46,8 @@ from steelyard.providers.provider_info import (
     prompts,
 )
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
-from steelyard.trials.judge import Judge, Protocol
-from steelyard.trials.presentation import Presentation, Reply, Usage
+from steelyard.tasks.task import BestOf, Pairwise, Scale, scale_name
+from steelyard.trials.judge import Judge, Presentation, Protocol, Reply, Usage
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -226,7 +224,6 @@ PAIRWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if 
 POINTWISE_MODELS = tuple(sorted(name for name, info in PLANTED.models.items() if info.can_score))
 CHOOSER = "chooser"
 
-
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
 SCORE_JUDGES = ("embedded/smollm2-135m",)
 
@@ -309,11 +306,10 @@ class Planted(InProcessProvider):
         return self.reply(presentation)
 
     def reply(self, presentation: Presentation) -> Reply:
-        single = self._single
         texts = len(presentation.slots.texts)
         several = texts > 2 and self.info.for_model(self._judge.model).can_choose
-        if not several and (texts != (1 if single else 2) or self._chooser is not None):
-            expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
+        if not several and (texts != (1 if self._single else 2) or self._chooser is not None):
+            expected, scale = ("one", "binary or ordinal") if self._single else ("a pair", "pairwise")
             if self._chooser is not None:
                 expected, scale = "several", "best-of"
             raise PermanentError(
@@ -321,7 +317,7 @@ class Planted(InProcessProvider):
                 f"judge {self._judge.address}: found {pluralize(texts, 'text')}, "
                 f"expected {expected}; use this judge with a {scale} scale.",
             )
-        if single:
+        if self._single:
             text = f'{{"score": {self.score(presentation)}}}'
         else:
             winner = self.choice(presentation) if several else self.answer(presentation)

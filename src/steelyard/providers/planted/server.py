@@ -18,7 +18,7 @@ from steelyard.core.content_hash import content_hash
 from steelyard.errors import ConfigError, DataError
 from steelyard.providers.planted.planted_judges import CHOOSER, POINTWISE_MODELS, Planted
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import Pairwise
 from steelyard.trials.builtin_prompts import (
     asks_bare,
     parse_best_of_prompt,
@@ -26,8 +26,8 @@ from steelyard.trials.builtin_prompts import (
     parse_score_prompt,
     protocol_of,
 )
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
+from steelyard.trials.judge import Decoding, Judge, Presentation, Slots
+from steelyard.trials.prompt import Message
 
 _LARGEST_REQUEST = 16_000_000
 

@@ -14,12 +14,17 @@ from pydantic import Field
 from yarl import URL
 
 from steelyard.providers.batch_api import AnthropicBatchApi, BatchApi
-from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
-from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.endpoint import (
+    Dialect,
+    RequestField,
+    ServerDefaults,
+    ThinkingOptions,
+    thinking_tokens,
+)
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_errors import clean_name, clean_text, finish_of, token_count
 from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
-from steelyard.trials.presentation import Presentation, Reply, Usage
+from steelyard.trials.judge import Presentation, Reply, Usage
 
 ANTHROPIC = ServerDefaults(
     "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", version="v1"

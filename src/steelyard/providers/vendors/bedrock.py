@@ -22,13 +22,17 @@ from pydantic import Field
 from yarl import URL
 
 from steelyard.errors import ConfigError, ProviderRefusedError
-from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
-from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.endpoint import (
+    Dialect,
+    RequestField,
+    ServerDefaults,
+    ThinkingOptions,
+    thinking_tokens,
+)
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_errors import clean_text, finish_of, token_count
 from steelyard.providers.provider_info import Destination, JudgeExample, Line, ProviderInfo
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply, Usage
+from steelyard.trials.judge import Judge, Presentation, Reply, Usage
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 

@@ -20,8 +20,13 @@ from yarl import URL
 
 from steelyard.errors import ConfigError, TransientError
 from steelyard.providers.batch_api import BatchApi, FileBatchApi, OpenAIBatchApi
-from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
-from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.endpoint import (
+    Dialect,
+    RequestField,
+    ServerDefaults,
+    ThinkingOptions,
+    thinking_tokens,
+)
 from steelyard.providers.http.http_client import HttpResponse
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_errors import (
@@ -36,8 +41,7 @@ from steelyard.providers.http.response_errors import (
 )
 from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
 from steelyard.providers.vendors.known_servers import KNOWN_SERVERS, TOGGLE, KnownServer
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply, Usage
+from steelyard.trials.judge import Judge, Presentation, Reply, Usage
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the token limit; reasoning models take the second."""

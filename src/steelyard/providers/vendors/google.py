@@ -13,8 +13,13 @@ from typing import Any
 from pydantic import Field
 from yarl import URL
 
-from steelyard.providers.http.dialect import Dialect, RequestField, ThinkingOptions, thinking_tokens
-from steelyard.providers.http.endpoint import ServerDefaults
+from steelyard.providers.http.endpoint import (
+    Dialect,
+    RequestField,
+    ServerDefaults,
+    ThinkingOptions,
+    thinking_tokens,
+)
 from steelyard.providers.http.http_provider import HttpProvider
 from steelyard.providers.http.response_errors import (
     clean_name,
@@ -24,7 +29,7 @@ from steelyard.providers.http.response_errors import (
     token_count,
 )
 from steelyard.providers.provider_info import JudgeExample, Line, ProviderInfo
-from steelyard.trials.presentation import Presentation, Reply, Usage
+from steelyard.trials.judge import Presentation, Reply, Usage
 
 GOOGLE = ServerDefaults(
     "https://generativelanguage.googleapis.com/v1",

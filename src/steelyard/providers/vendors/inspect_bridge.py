@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.core.dotenv import key_from, keys_to_strike, known_keys
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
-from steelyard.providers.http.dialect import ThinkingOptions, thinking_tokens
+from steelyard.providers.http.endpoint import ThinkingOptions, thinking_tokens
 from steelyard.providers.http.redaction import MARK, Redactor
 from steelyard.providers.http.response_errors import clean_text, excerpt, finish_of, first_token_logprobs
 from steelyard.providers.provider_info import Destination, DoctorCheck, JudgeExample, ProviderInfo
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Presentation, Reply, Usage
+from steelyard.trials.judge import Judge, Presentation, Reply, Usage
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput

@@ -12,7 +12,6 @@ from pathlib import Path
 from steelyard.core.registry import Registry
 from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.pack import load_builtin
-from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.sources.items import Columns, items_of
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.table import (
@@ -25,7 +24,7 @@ from steelyard.tasks.sources.table import (
     plain_text,
     table_of,
 )
-from steelyard.tasks.task import Item, Task
+from steelyard.tasks.task import Item, Task, parse_scale
 from steelyard.tasks.transcripts.preprocess import Preparation
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from steelyard.core.field_names import known, words_of
 from steelyard.errors import DataError
-from steelyard.tasks.scale import BINARY_WORDS
 from steelyard.tasks.sources.table import (
     LOST,
     SLOTS,
@@ -21,6 +20,7 @@ from steelyard.tasks.sources.table import (
     normal,
     plain_text,
 )
+from steelyard.tasks.task import BINARY_WORDS
 
 ANY, FILLED, TEXT, VERDICT = "any", "filled", "text", "verdict"
 """What the cells of a part hold: anything, something in every row, texts, or verdicts."""

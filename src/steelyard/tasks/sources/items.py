@@ -13,7 +13,6 @@ from steelyard.core.content_hash import canonical_json
 from steelyard.core.text import pluralize
 from steelyard.core.validation import StrictModel, checked, format_value, parse_map
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.scale import BestOf, Pairwise, Scale, scale_name
 from steelyard.tasks.sources.table import (
     LabelMap,
     Labels,
@@ -27,7 +26,7 @@ from steelyard.tasks.sources.table import (
     plain_text,
     rubric_text,
 )
-from steelyard.tasks.task import Item
+from steelyard.tasks.task import BestOf, Item, Pairwise, Scale, scale_name
 from steelyard.tasks.transcripts.chat import json_value, turns_of
 from steelyard.tasks.transcripts.preprocess import Preparation
 from steelyard.tasks.transcripts.transcript import Transcript, render_transcript

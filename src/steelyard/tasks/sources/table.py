@@ -13,11 +13,11 @@ from typing import Annotated, Any, TypeAlias, TypeVar, overload
 
 from pydantic import Field
 
-from steelyard.core.rng import seed_for
+from steelyard.core.content_hash import seed_for
 from steelyard.core.text import pluralize
 from steelyard.core.validation import Expected, StrictModel
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.scale import Pairwise, Scale, with_usual_words
+from steelyard.tasks.task import Pairwise, Scale, with_usual_words
 
 LOST = ("unreadable", "failed", "error", "abstained", "none", "null", "nan", "n/a")
 """Words of a judge that gave no verdict; a failure is never a grade."""

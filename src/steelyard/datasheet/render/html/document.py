@@ -17,11 +17,10 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from steelyard.core.content_hash import short_hash
-from steelyard.core.text import plural, pluralize
+from steelyard.core.text import capital, plural, pluralize
+from steelyard.datasheet import glossary, numbers
 from steelyard.datasheet.render.clauses import css_class, headword, state_of
 from steelyard.datasheet.render.html.drawing.forest_plot import interval_bar, limit_scale
-from steelyard.datasheet.words import glossary, numbers
-from steelyard.datasheet.words.text import capital
 
 PACKAGE = "steelyard.datasheet.render.html"
 

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from steelyard.core.text import escape_keeping_lines, short_names
 from steelyard.datasheet import example, instrument_card
 from steelyard.datasheet.conclusion import WORDS, Conclusion
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
 from steelyard.datasheet.example import FindingExample
+from steelyard.datasheet.glossary import FINDINGS, interval_meanings, metric_meanings, probe_title
 from steelyard.datasheet.questions.causes import Cause
 from steelyard.datasheet.questions.questions import question_of
 from steelyard.datasheet.render import clauses
@@ -31,8 +33,6 @@ from steelyard.datasheet.sections.summary import (
     not_measured_text,
     summarise,
 )
-from steelyard.datasheet.words.glossary import FINDINGS, interval_meanings, metric_meanings, probe_title
-from steelyard.datasheet.words.text import escape_keeping_lines, short_names
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 

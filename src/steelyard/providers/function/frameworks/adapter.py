@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from steelyard.errors import ConfigError, DataError, UnreadableError
 from steelyard.providers.function.code_hash import Fingerprint
 from steelyard.stimuli.rubric_edits import with_rubric
-from steelyard.trials.presentation import Reply, Slots
+from steelyard.trials.judge import Reply, Slots
 
 
 @dataclass(frozen=True)

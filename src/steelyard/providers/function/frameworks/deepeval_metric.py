@@ -21,7 +21,7 @@ from steelyard.providers.function.frameworks.adapter import (
     missing_field,
     passages_of,
 )
-from steelyard.trials.presentation import Slots
+from steelyard.trials.judge import Slots
 
 _PACKAGE = "deepeval"
 _NEEDS = {"expected_output": "reference", "context": "context", "retrieval_context": "context"}

@@ -17,7 +17,7 @@ from typing import Any
 
 from steelyard.errors import ConfigError
 from steelyard.providers.function.frameworks.adapter import FrameworkAdapter, Grade, bind, has_base
-from steelyard.trials.presentation import Slots
+from steelyard.trials.judge import Slots
 
 _LISTS = ("retrieved_contexts", "reference_contexts", "contexts")
 _NO_SETTINGS = ("client", "cache", "run_config", "generate", "agenerate", "generate_text", "agenerate_text")

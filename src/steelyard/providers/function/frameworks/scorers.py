@@ -24,7 +24,7 @@ from steelyard.providers.function.frameworks.adapter import (
     require,
     with_cell,
 )
-from steelyard.trials.presentation import Slots
+from steelyard.trials.judge import Slots
 
 _FIELD = re.compile(r"{{[#^&{]?\s*(\w+)")
 _BUILT_IN = frozenset(("__choices",))

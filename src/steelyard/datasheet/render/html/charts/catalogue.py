@@ -16,11 +16,10 @@ from inspect import getdoc
 from xml.etree import ElementTree
 
 from steelyard.core.registry import Registry
-from steelyard.core.text import pluralize
+from steelyard.core.text import capital, pluralize
 from steelyard.datasheet.render.html.drawing.chart import Chart, Panel
 from steelyard.datasheet.sections.sections import Cell
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words.text import capital
 from steelyard.errors import SteelyardError
 from steelyard.metrics.faults import Faults, FigureFault
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from steelyard.datasheet import numbers
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import QUARTERS, Axis, Scale, draw
@@ -28,7 +29,6 @@ from steelyard.datasheet.render.html.drawing.chart import (
 from steelyard.datasheet.render.html.drawing.scatter import spread_labels
 from steelyard.datasheet.sections.sections import LADDER, Text
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.ladder import DELTA75, TARGET_SENSITIVITY
 from steelyard.metrics.run.confidence import PROBE, RIGHT_AT

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
 
+from steelyard.core.text import capital
+from steelyard.datasheet import numbers
+from steelyard.datasheet.glossary import MARKS, metric_named, probe_title
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.html.drawing.axis import LETTER
 from steelyard.datasheet.render.html.drawing.chart import (
@@ -22,9 +25,6 @@ from steelyard.datasheet.render.html.drawing.svg import Box, SvgElement, documen
 from steelyard.datasheet.sections.sections import Text
 from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.sections.tables import judges_of
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import MARKS, metric_named, probe_title
-from steelyard.datasheet.words.text import capital
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel_metrics import ERROR_CORRELATION

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
+from steelyard.datasheet import numbers
+from steelyard.datasheet.glossary import cue_name
 from steelyard.datasheet.render.html.drawing.axis import Scale, draw, rate_axis, round_values
 from steelyard.datasheet.render.html.drawing.chart import (
     SAME_QUALITY,
@@ -27,8 +29,6 @@ from steelyard.datasheet.render.html.drawing.svg import Box, SvgElement, draw_re
 from steelyard.datasheet.sections.sections import LADDER
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.tables import by_stratum
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import cue_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION

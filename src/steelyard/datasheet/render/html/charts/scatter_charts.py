@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, log10
 
+from steelyard.datasheet import numbers
 from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import (
     SAME_QUALITY,
@@ -46,7 +47,6 @@ from steelyard.datasheet.render.html.drawing.svg import (
 )
 from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM, Text
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE

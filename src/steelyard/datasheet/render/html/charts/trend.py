@@ -11,11 +11,11 @@ from math import isfinite
 import numpy as np
 
 from steelyard.core.arrays import Floats
+from steelyard.datasheet import numbers
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import Chart, LegendEntry, Panel, aria_label
 from steelyard.datasheet.render.html.drawing.scatter import draw_labels, line_boxes
-from steelyard.datasheet.words import numbers
 from steelyard.metrics.stats.intervals import Span
 
 REFERENCE, SAME, CHANGED, UNPAIRED = "reference", "no change shown", "changed", "not compared"

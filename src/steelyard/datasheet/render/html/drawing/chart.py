@@ -10,15 +10,15 @@ from html import escape
 from importlib.resources import files
 
 from steelyard.core.content_hash import content_hash, short_hash
+from steelyard.core.text import short_names
+from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.estimate_index import address
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM, Cell, Text
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
-from steelyard.datasheet.words.text import short_names
 from steelyard.metrics.estimate import Estimate
 
 SHAPES = (

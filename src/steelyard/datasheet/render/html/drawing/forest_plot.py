@@ -12,12 +12,12 @@ from textwrap import wrap
 
 from markupsafe import Markup
 
+from steelyard.datasheet import numbers
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import Axis, NameScale, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import interval_ends, marking
 from steelyard.datasheet.sections.first_screen import Row
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 FIFTHS = (0, 0.2, 0.4, 0.6, 0.8, 1)

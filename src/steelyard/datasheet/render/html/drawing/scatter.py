@@ -9,11 +9,11 @@ from itertools import chain
 from math import atan2, degrees, hypot, inf
 from statistics import fmean
 
+from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.render.html.drawing import svg
 from steelyard.datasheet.render.html.drawing.axis import QUARTERS, ROOT_TICKS, Axis, Scale, draw
 from steelyard.datasheet.render.html.drawing.chart import SeriesStyle, interval_ends, marking
 from steelyard.datasheet.render.html.drawing.svg import Box
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 LETTER, LINE = 8.0, 16.0

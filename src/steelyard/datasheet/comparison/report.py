@@ -1,22 +1,143 @@
-"""A comparison as one HTML file that opens offline, with the differences drawn as a forest plot."""
+"""A comparison as text, one screen of a terminal or in full, and as a page that opens offline."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
 
+from rich.console import Console
+from rich.table import Table
+
 from steelyard.datasheet.comparison import rows
 from steelyard.datasheet.comparison.rows import label
-from steelyard.datasheet.comparison.sheet import ComparisonSheet
+from steelyard.datasheet.comparison.sheet import HOW_TO_READ, ComparisonSheet
+from steelyard.datasheet.glossary import interval_meanings, metric_meanings, metric_named
+from steelyard.datasheet.numbers import NOT_MEASURED
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.drawing.forest_plot import IntervalRow, forest_plot
-from steelyard.datasheet.words.glossary import interval_meanings, metric_meanings, metric_named
+from steelyard.datasheet.render.markdown import code_block, escape, table
+from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.instrument.worth_estimates import WORTH
 from steelyard.metrics.metric import LOW, ZERO
 from steelyard.metrics.stats.intervals import Span
+
+COLOURS = {
+    rows.BETTER: STYLES["clear"],
+    rows.WORSE: STYLES["flagged"],
+    rows.DIFFERENT: "bold",
+    rows.ALIKE: "",
+    rows.UNDECIDED: STYLES["inconclusive"],
+    NOT_MEASURED: STYLES["undefined"],
+}
+WIDE = 96
+"""Columns of a console that has room for the tests beside the figures."""
+
+
+def print_comparison(comparison: ComparisonSheet, console: Console, *, full: bool = False) -> None:
+    _ComparisonReport(comparison.escaped(), console).show(full=full)
+
+
+class _ComparisonReport(Printer):
+    def __init__(self, sheet: ComparisonSheet, console: Console) -> None:
+        super().__init__(console)
+        self.sheet = sheet
+
+    def show(self, *, full: bool) -> None:
+        answer = self.sheet.answered
+        self.line(answer.headline, "bold")
+        for name, side in (("A", self.sheet.first), ("B", self.sheet.second)):
+            line = self.text(f"{name}  ", "bold")
+            line.append_text(self.text(f"{side.judge}{side.model_suffix}"))
+            line.append_text(self.text(f"  {side.folder}", "dim"))
+            self.line(line)
+            for said in filter(None, (side.reference_sentence, side.partial)):
+                self.line(f"   {said}", STYLES["inconclusive"] if said == side.partial else "")
+        if said := self.sheet.namesakes():
+            self.line(said)
+        if shown := answer.shown:
+            self.console.print()
+            self.console.print(self._table(shown))
+        for said in answer.remarks():
+            self.line(said)
+        self.console.print()
+        for said in answer.lists(self.console.width):
+            self.line(said)
+        for said in self.sheet.not_paired(self.console.width):
+            self.line(said, "dim")
+        if answer.rows:
+            step, command = self.sheet.next_step
+            self.line(f"Next: {step}{':' if command else '.'}", "bold")
+            if command:
+                self.whole(f"  {command}")
+        if full:
+            self._full()
+        else:
+            self.line("All figures: --full", "dim")
+
+    def _full(self) -> None:
+        self.console.print()
+        self.console.print(self._table(self.sheet.asked_of_both, tests=self.console.width >= WIDE))
+        self.console.print()
+        for said in (*self.sheet.left_out(), self.sheet.sentence(), HOW_TO_READ):
+            self.line(said)
+
+    def _table(self, shown: Sequence[Comparison], *, tests: bool = False) -> Table:
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+        table.add_column("", overflow="fold")
+        for name in ("A", "B", self.text("B − A").plain):
+            table.add_column(name, justify="left" if "B " in name else "right", no_wrap=True)
+        for name in ("q", "detects", "units/\nclusters") if tests else ():
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("B is", no_wrap=True)
+        for row in shown:
+            word = rows.state(row)
+            style = COLOURS[word]
+            first, second, difference = rows.figures(row)
+            numbers = [self.text(first), self.text(second), self.text(difference, style)]
+            numbers += [self.text(cell, "dim") for cell in rows.tests(row)] if tests else []
+            table.add_row(self.text(rows.label(row)), *numbers, self.text(word, style))
+        return table
+
+
+COLUMNS = ("figure", "A", "B", "B − A", "B is")
+
+
+def markdown(comparison: ComparisonSheet) -> str:
+    return "\n\n".join(_blocks(comparison.escaped())) + "\n"
+
+
+def _blocks(sheet: ComparisonSheet) -> Iterator[str]:
+    answer = sheet.answered
+    yield f"# {escape(sheet.title)}"
+    yield f"**{escape(answer.headline)}**"
+    for letter, side in (("A", sheet.first), ("B", sheet.second)):
+        facts = (
+            f"{letter}: {side.judge}{side.model_suffix}, {side.folder}",
+            side.reference_sentence,
+            side.partial,
+        )
+        yield escape(" · ".join(filter(None, facts)))
+    yield from filter(None, [escape(sheet.namesakes())])
+    if answer.shown:
+        yield table(COLUMNS, _rows(answer.shown))
+    yield from map(escape, (*answer.remarks(), *answer.lists(), *sheet.not_paired()))
+    if answer.rows:
+        step, command = sheet.next_step
+        yield f"**Next:** {escape(step)}{':' if command else '.'}"
+        yield from [code_block(command, "sh")] if command else []
+    yield "<details><summary>All figures and tests</summary>"
+    yield table((*COLUMNS, "q", "detects", "units/clusters"), _rows(sheet.asked_of_both, full=True))
+    yield from map(escape, (*sheet.left_out(), sheet.sentence(), HOW_TO_READ))
+    yield "</details>"
+
+
+def _rows(shown: Iterable[Comparison], *, full: bool = False) -> Iterator[list[str]]:
+    for row in shown:
+        cells = [rows.name(row), *rows.figures(row), rows.state(row), *(rows.tests(row) if full else ())]
+        yield [escape(cell) for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -50,7 +171,7 @@ class DifferingCalls:
     """Where all of them are."""
 
 
-def render(
+def page(
     comparison: ComparisonSheet,
     home: str = "",
     datasheets: Sequence[str] = (),
@@ -72,14 +193,14 @@ def render(
         calls=calls,
         show=rows,
         drawings=forests(shown.rows, shown.margin, *shown.names),
-        styles=STYLES,
+        styles=CHART_STYLES,
         few=any(row.flipped == "pairs" for row in shown.rows),
         metrics=metric_meanings(row.metric for row in shown.rows),
         methods=interval_meanings(each.method for row in shown.rows for each in row.intervals[:2]),
     )
 
 
-STYLES = {
+CHART_STYLES = {
     rows.BETTER: ("series-2", "triangle-right", "B better"),
     rows.WORSE: ("series-1", "triangle-left", "A better"),
     rows.DIFFERENT: ("accent", "diamond", "different"),
@@ -104,7 +225,7 @@ def forests(figures: Sequence[Comparison], margin: float, first: str, second: st
     """The differences drawn: figures that have a better side, by who is better; then those that have none."""
     # Steps of quality have another scale than shares.
     known = [row for row in figures if row.difference is not None and row.metric != WORTH.id]
-    ordered = sorted(rows.main_first(known), key=lambda row: list(STYLES).index(rows.state(row)))
+    ordered = sorted(rows.main_first(known), key=lambda row: list(CHART_STYLES).index(rows.state(row)))
     sided = [row for row in ordered if metric_named(row.metric).better]
     other = [row for row in ordered if not metric_named(row.metric).better]
     band = f"A line inside the band of ±{margin:g} rules out a difference that matters."
@@ -156,7 +277,7 @@ def _forest(
 
 def _row(row: Comparison) -> IntervalRow:
     """The interval that the word is read from, the side of B to the right."""
-    role, shape, words = STYLES[rows.state(row)]
+    role, shape, words = CHART_STYLES[rows.state(row)]
     value, ends = oriented(row)
     before, after, _ = rows.figures(row)
     return IntervalRow(label(row), value, ends, role, shape, text=f"{before} → {after}  {words}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from steelyard.core.text import plural, pluralize
-from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label
+from steelyard.datasheet.glossary import KINDS, metric_named, probe_label
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import ShownAs
 from steelyard.stimuli.original import ORIGINAL

@@ -1,1 +1,0 @@
-"""How figures are named and spelled."""
