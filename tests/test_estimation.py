@@ -125,7 +125,7 @@ def test_a_perfect_judge_leaves_the_sampling_error_alone() -> None:
     assert greg(frame).error == pytest.approx(0, abs=1e-9)
     assert greg(frame).value == pytest.approx(scores.mean())
     # Of the population, the error is that of 500 items.
-    assert ppi(frame, 1.0).error == pytest.approx(scores.std(ddof=1) / sqrt(440), rel=0.15)
+    assert ppi(frame).error == pytest.approx(scores.std(ddof=1) / sqrt(500), rel=0.02)
 
 
 def test_post_stratification_by_hand() -> None:
