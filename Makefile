@@ -33,7 +33,7 @@ test: check
 
 # While you write: the tests that call functions alone.
 quick: $(READY_DEV)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quick
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quick -n 2
 
 # One environment for each framework: their pins exclude each other. An environment that is there is taken as
 # it is: make test-frameworks FRAMEWORK_ENVS=FOLDER, with FOLDER/deepeval/bin/python and so on, and

@@ -80,6 +80,14 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("quick")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Not even import a module of tests that are all slow."""
+    if not config.getoption("quick") or not re.fullmatch(r"test_.*\.py", collection_path.name):
+        return None
+    names = re.findall(r"^def (test_\w+)", collection_path.read_text(encoding="utf-8"), re.MULTILINE)
+    return True if set(names) <= slow_names(collection_path) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not quick: tests that are slow by what they say, call or have as a fixture."""
     if not config.getoption("quick"):

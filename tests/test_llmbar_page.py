@@ -85,6 +85,7 @@ def test_the_table_of_prompts(prompt: str) -> None:
     assert f"| `{prompt}` | {' | '.join(flips)} | {net} |" in PAGE
 
 
+@pytest.mark.slow
 def test_the_words_of_prompts() -> None:
     words = {
         judge: [

@@ -132,11 +132,13 @@ def test_nor_does_any_one_count_tell_more_than_luck(name: str) -> None:
     assert reading(name).single <= best[-DEALS // 20]
 
 
+@pytest.mark.slow
 @each_set
 def test_a_mark_in_the_good_texts_is_seen(name: str) -> None:
     assert read_examples(planted(SETS[name])).overall > bound(name)
 
 
+@pytest.mark.slow
 def test_luck_says_the_better_text_in_half_of_the_cases() -> None:
     for name in SETS:
         shares = [one.overall for one in deals(name)]
