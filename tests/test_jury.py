@@ -24,9 +24,9 @@ from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.agreement import dawid_skene
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.task import Binary, Pairwise
+from steelyard.verdicts.majority_vote import plurality_first, plurality_lowest
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Verdict
-from steelyard.verdicts.vote import plurality_first, plurality_lowest
 
 NAN = float("nan")
 ITEMS = 120

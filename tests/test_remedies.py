@@ -33,9 +33,9 @@ from steelyard.stimuli.stimulus import Lineage, NoPreference, Prefers, Stimulus
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.task import Pairwise
 from steelyard.trials.judge import Usage
+from steelyard.verdicts.majority_vote import both_orders, of_judges, of_repeats, plurality
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
-from steelyard.verdicts.vote import both_orders, of_judges, of_repeats, plurality
 from strategies import make
 
 VERDICTS: dict[str, Verdict] = {

@@ -20,8 +20,8 @@ from steelyard.metrics.remedies.mitigations import (
     remedies,
 )
 from steelyard.trials.judge import Usage
+from steelyard.verdicts.majority_vote import average
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.vote import average
 from test_remedies import shown
 
 few = settings(max_examples=15)

@@ -13,8 +13,8 @@ from servers import planted_server
 from steelyard.datasheet.questions.causes import Advice
 from steelyard.study.judge_config import parse_judge
 from steelyard.tasks.task import Pairwise
+from steelyard.verdicts.majority_vote import average_of_orders
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
-from steelyard.verdicts.vote import average_of_orders
 
 FIRST, SECOND, TIE, NONE = Decided("1"), Decided("2"), Tie(), Unreadable("no answer")
 NEVER_TIES = "planted/probit?s=1.3&beta=1.2&tau=0&sigma=0&lapse=0"

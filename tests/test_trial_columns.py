@@ -41,10 +41,10 @@ from steelyard.tasks.task import Ordinal, Pairwise
 from steelyard.trials.judge import CommonUsage, Reply, Usage
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Calls, Trials
+from steelyard.verdicts.majority_vote import RULES, swap_slots
 from steelyard.verdicts.observations import Observation, Observations
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Failed, Verdict
-from steelyard.verdicts.vote import RULES, swap_slots
 
 PRICED = "openai/x?base_url=http://127.0.0.1:9/v1&input_price=2&output_price=8&seed=5"
 PLANS = {

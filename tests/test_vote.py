@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.verdicts.majority_vote import _distinct_lines, agreement, average, plurality, swap_slots
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
-from steelyard.verdicts.vote import _distinct_lines, agreement, average, plurality, swap_slots
 
 ONE, TWO, TIE, SHY = Decided("1"), Decided("2"), Tie(), Abstained()
 BLUR, LOST = Unreadable("no answer"), Failed("timeout")

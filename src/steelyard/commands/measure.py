@@ -239,4 +239,4 @@ def _replies(plan: Plan, record: RunRecord) -> Iterator[tuple[str, str, Asked]]:
 
 
 def _readable(asked: Asked, record: RunRecord) -> int:
-    return sum(not isinstance(record.read(trial, reply), Unreadable) for trial, reply in asked)
+    return sum(not isinstance(record.parse_verdict(trial, reply), Unreadable) for trial, reply in asked)

@@ -18,8 +18,8 @@ from steelyard.stimuli.stimulus import Stimulus, reference_label
 from steelyard.tasks.task import MOST_RESPONSES
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
+from steelyard.verdicts.majority_vote import of_judges, plurality
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.vote import of_judges, plurality
 
 Value = str | int | float | bool | None
 """What a cell holds; None where there is nothing to say."""

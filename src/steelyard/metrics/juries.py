@@ -35,8 +35,8 @@ from steelyard.metrics.stats.agreement import dawid_skene
 from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.majority_vote import plurality_first, plurality_lowest, shared
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.vote import plurality_first, plurality_lowest, shared
 
 JURY_FALSE_POSITIVE_RATE = Metric(
     "jury_false_positive_rate",

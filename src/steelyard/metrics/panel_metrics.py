@@ -21,9 +21,9 @@ from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.stats.clusters import around, left_out, left_out_error, ratio, sum_rows
 from steelyard.metrics.stats.distributions import t_quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, Span
+from steelyard.verdicts.majority_vote import plurality
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Unreadable, Verdict
-from steelyard.verdicts.vote import plurality
 
 _described = partial(Metric, estimated=False)
 JUDGES_MEAN = _described(

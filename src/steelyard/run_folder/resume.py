@@ -118,9 +118,9 @@ def _is_unreadable(arm: Sequence[Trial], record: RunRecord, most: int | None) ->
     replies = record.replies(arm)
     if most is not None and len(replies) > most:
         return False
-    verdicts = [record.read(trial, replies[trial.key].reply) for trial in arm if trial.key in replies]
-    readable = sum(not isinstance(verdict, Unreadable) for verdict in verdicts)
-    return 2 * readable < len(verdicts) or not verdicts
+    told = [(trial, replies[trial.key].reply) for trial in arm if trial.key in replies]
+    readable = sum(not isinstance(record.parse_verdict(*each), Unreadable) for each in told)
+    return 2 * readable < len(told) or not told
 
 
 def _moves(

@@ -17,11 +17,11 @@ from steelyard.tasks.task import Pairwise
 from steelyard.trials.judge import CommonUsage, Judge, Reply, Usage
 from steelyard.trials.trial import ORDERS, Trial, members_of
 from steelyard.trials.trials import Calls, Composed, Trials
+from steelyard.verdicts.majority_vote import RULES, swap_slots
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.readers import Confidence
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Failed, Verdict
-from steelyard.verdicts.vote import RULES, swap_slots
 
 PENDING, FAILED, ANSWERED = range(3)
 """State of a call: not made, failed for good, answered."""

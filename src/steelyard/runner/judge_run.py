@@ -77,7 +77,7 @@ class JudgeRun:
         watched = len(queue.trials) if self.limits.preflight else 0
         self._refusals = Refusals(self.judge, watched, self._identity in control.answering)
         self._preflight = Preflight(self.judge, queue.preflight_trials if self.limits.preflight else ())
-        self._preflight_error = self._preflight.restore(stored, control.read)
+        self._preflight_error = self._preflight.restore(stored, control.parse_verdict)
         self._prices = PriceClock(self.judge)
         self._withdrawals = Withdrawals(control, self.judge, queue.trials, self._prices)
 
@@ -301,7 +301,7 @@ class JudgeRun:
         self.control.answering.add(self._identity)
         if self.judge.baseline:
             return
-        verdict = self.control.read(call, reply) if isinstance(call, Trial) else None
+        verdict = self.control.parse_verdict(call, reply) if isinstance(call, Trial) else None
         self.control.count_reply(self.judge, dollars, verdict)
         error = self._preflight.record(call, reply, verdict)
         if error is not None:

@@ -215,7 +215,7 @@ class RunRecord:
     def authoring(self) -> AuthoringCost:
         return authoring_cost(self.store)
 
-    def read(self, trial: Trial, reply: Reply) -> Verdict:
+    def parse_verdict(self, trial: Trial, reply: Reply) -> Verdict:
         """What the reply to a trial amounts to.
 
         Answers are few and come often: a short text is read once under each protocol and scale.
@@ -233,8 +233,12 @@ class RunRecord:
 
     def _read(self, trial: Trial, reply: Reply) -> tuple[Verdict, str | None, Confidence | None]:
         """The verdict, the answer that the reason ends with, and how sure the judge was."""
-        reader, scale = self._reader(trial), trial.effective_task.scale
-        return self.read(trial, reply), reader.named(reply, scale), confidence_of(reader, reply, scale)
+        reader, scale, verdict = (
+            self._reader(trial),
+            trial.effective_task.scale,
+            self.parse_verdict(trial, reply),
+        )
+        return verdict, reader.named(reply, scale), confidence_of(reader, reply, scale)
 
     def _reader(self, trial: Trial) -> Reader:
         place = trial.judge.name, trial.protocol

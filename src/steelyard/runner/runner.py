@@ -25,9 +25,9 @@ from steelyard.store.in_flight import SETTLED
 from steelyard.tasks.task import Item, Task
 from steelyard.trials.judge import Judge, Reply
 from steelyard.trials.trial import Exchange, Trial
+from steelyard.verdicts.majority_vote import RULES, swap_slots
 from steelyard.verdicts.readers import READERS, Confidence, confidence_of
 from steelyard.verdicts.verdict import Failed, Verdict
-from steelyard.verdicts.vote import RULES, swap_slots
 
 
 class Runner:

@@ -199,7 +199,7 @@ class RunControl:
         self, record: RunRecord, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         self.store = record.store
-        self.read = record.read
+        self.parse_verdict = record.parse_verdict
         self.forget = record.forget
         self.limits = limits
         self.progress = progress or NullProgress()

@@ -1,4 +1,4 @@
-"""One question to a model; a trial shows a stimulus to a judge: the unit of cache, resume and cost."""
+"""One question to a model and its cache key; a trial, a stimulus shown to a judge, is the unit of cost."""
 
 from __future__ import annotations
 

@@ -29,10 +29,9 @@ from steelyard.metrics.stats.clusters import ClusterMean
 from steelyard.metrics.stats.intervals import POSITIVE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.trials.builtin_prompts import GRADED
-from steelyard.verdicts import vote
+from steelyard.verdicts import majority_vote as vote
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Tie
-from steelyard.verdicts.vote import Rule, of_judges, plurality
 
 SIZES = (3, 5)
 UNCURED, ORDERS, AVERAGE = "uncured", "orders", "average"
@@ -315,11 +314,11 @@ class JuryOfThree:
     """What they were asked where the trio was chosen; None where nothing chose it."""
 
 
-def jury_of(seen: Observations, members: Sequence[str], rule: Rule = plurality) -> Observations:
+def jury_of(seen: Observations, members: Sequence[str], rule: vote.Rule = vote.plurality) -> Observations:
     """The common verdicts of these judges, as those of one judge; none where one of them was never asked."""
     if not set(members).issubset(seen.judges):
         return seen[:0]
-    return of_judges(seen, members, rule, JURY)
+    return vote.of_judges(seen, members, rule, JURY)
 
 
 def judges_with_verdicts(base: Observations, judges: Sequence[str]) -> list[str]:
