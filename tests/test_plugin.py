@@ -418,11 +418,24 @@ def test_a_package_that_can_not_be_imported_stops_nobody_else(
     metadata = tmp_path / "site" / "steelyard_broken-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: steelyard-broken\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text("[steelyard.providers]\nlost = no_such_module:Lost\n")
+    (metadata / "entry_points.txt").write_text(
+        "[steelyard.providers]\nlost = no_such_module:Lost\ncoloured = steelyard_coloured:Coloured\n"
+    )
+    (tmp_path / "site" / "steelyard_coloured.py").write_text(
+        "from steelyard.providers import Options, ProviderInfo\n"
+        "class Colour: ...\n"
+        "class Wanted(Options):\n    colour: Colour | None = None\n"
+        "class Coloured:\n    info = ProviderInfo(options=Wanted)\n"
+    )
     listed = steelyard("judges", PYTHONPATH=installed)
     assert listed.returncode == 0, listed.stderr
     assert "keywords/count" in listed.stdout
-    assert "provider 'lost' cannot be imported" in " ".join(listed.stdout.split())
+    words = " ".join(listed.stdout.split())
+    assert "provider 'lost' cannot be imported" in words
+    assert "provider 'coloured' cannot be imported (PydanticSchemaGeneration" in words
     refused = steelyard("plan", "-j", "lost/x", PYTHONPATH=installed)
     assert refused.returncode == 2
     assert "judge 'lost/x': provider 'lost' cannot be imported (ModuleNotFoundError" in refused.stderr
+    refused = steelyard("plan", "-j", "coloured/x", PYTHONPATH=installed)
+    assert refused.returncode == 2
+    assert "provider 'coloured' cannot be imported (PydanticSchemaGeneration" in refused.stderr

@@ -6,8 +6,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from steelyard.providers import Expected, JudgeExample, Options, ProviderInfo, Settings
-from steelyard.trials.judge import Judge, Presentation, Reply
+from steelyard.providers import (
+    Expected,
+    Judge,
+    JudgeExample,
+    Options,
+    Presentation,
+    ProviderInfo,
+    Reply,
+    Settings,
+)
 
 
 class KeywordOptions(Options):

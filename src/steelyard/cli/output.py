@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def print_note(message: object) -> None:
-
     click.echo(f"steelyard: {escape_control_chars(str(message))}", err=True)
 
 
@@ -55,7 +54,6 @@ def print_results(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> 
 
 
 def display_path(path: Path) -> str:
-
     return escape_keeping_spaces(str(path))
 
 

@@ -31,8 +31,8 @@ def open_study(
     from steelyard.run_folder.resume import with_found_readers
     from steelyard.run_folder.run_folder import RunFolder
 
-    given: dict[str, Any] = {"judges": list(options.judges) or None, "probes": list(options.probes) or None}
-    given |= {"profile": options.profile, "seed": options.seed, "replicates": options.replicates}
+    given: dict[str, Any] = {name: getattr(options, name) for name in ("profile", "seed", "replicates")}
+    given |= {"judges": list(options.judges) or None, "probes": list(options.probes) or None}
     overrides = {name: value for name, value in given.items() if value is not None}
     opened = opening.open_study(
         options.study,

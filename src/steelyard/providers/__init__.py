@@ -11,15 +11,19 @@ from steelyard.providers.provider_info import (
     ProviderInfo,
     Settings,
 )
+from steelyard.trials.judge import Judge, Presentation, Reply
 
 __all__ = [
     "CallOptions",
     "DoctorCheck",
     "Expected",
     "HttpOptions",
+    "Judge",
     "JudgeExample",
     "Options",
+    "Presentation",
     "Provider",
     "ProviderInfo",
+    "Reply",
     "Settings",
 ]

@@ -167,7 +167,12 @@ def destinations(judges: Iterable[Judge]) -> dict[str, Destination]:
 def _factory(provider: str) -> Callable[..., Provider]:
     """The class of a provider; a package that can not be imported raises a ConfigError."""
     try:
-        return PROVIDERS.factory(provider)
+        factory = PROVIDERS.factory(provider)
+        if isinstance(info := getattr(factory, "info", None), ProviderInfo):
+            for each in (info, *info.models.values()):  # whose schema is built when it is first used
+                each.options.model_rebuild()
+                each.settings.model_rebuild()
+        return factory
     except SteelyardError:
         raise
     except Exception as error:

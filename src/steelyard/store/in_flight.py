@@ -228,7 +228,7 @@ class StoredBatch:
 def batch_row(batch: StoredBatch) -> Row:
     dialect = json.dumps(dict(batch.dialect), sort_keys=True)
     row = {**vars(batch), "keys": json.dumps(batch.keys), "dialect": dialect}
-    return "INSERT OR REPLACE INTO batches VALUES", tuple(row.values())
+    return f"INSERT OR REPLACE INTO batches ({', '.join(row)}) VALUES", tuple(row.values())
 
 
 def read_batches(connection: sqlite3.Connection, judge: str) -> list[StoredBatch]:
