@@ -335,26 +335,22 @@ def has_plan(connection: sqlite3.Connection) -> bool:
 
 def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
     """Every planned trial, in the order of the plan."""
-    # Each column grows in one piece: small pieces of a million rows would leave holes between them.
-    key, replicate, shown, known = bytearray(), array("q"), array("q"), Numbering[str]()
-    # What repeats have in common is one text: five of each row would take longer than all the rest.
-    rows = connection.execute(
-        "SELECT trial, replicate, json_array(judge, protocol, stimulus, presented, probes) FROM planned"
-        " ORDER BY position"
-    )
-    for trial, repeat, text in chunks(rows):
-        key += digests_of(trial).tobytes()
-        replicate.extend(repeat)
-        shown.extend(map(known.__getitem__, text))
     questions, uses = Numbering[tuple[str, str, str, str]](), Numbering[str]()
-    codes = [(questions[tuple(place)], uses[probes]) for *place, probes in map(json.loads, known)]
+    # Each column grows in one piece: small pieces of a million rows would leave holes between them.
+    key, question, replicate, use = bytearray(), array("q"), array("q"), array("q")
+    rows = connection.execute(
+        "SELECT trial, judge, protocol, stimulus, presented, replicate, probes FROM planned ORDER BY position"
+    )
+    for trial, judge, protocol, stimulus, order, repeat, probes in chunks(rows):
+        key += digests_of(trial).tobytes()
+        question.extend(map(questions.__getitem__, zip(judge, protocol, stimulus, order, strict=True)))
+        replicate.extend(repeat)
+        use.extend(map(uses.__getitem__, probes))
     if not {order for *_, order in questions} <= set(ORDERS):
         raise ValueError("a planned trial without an order")
-    every = compact(np.array(codes, dtype=np.int64).reshape(-1, 2)).T
-    question, use = every[:, np.frombuffer(shown, dtype=np.int64)]
     return PlannedTrials(
         tuple(questions),
         tuple(tuple(json.loads(probes)) for probes in uses),
         column(key),
-        *map(compact, (question, np.frombuffer(replicate, dtype=np.int64), use)),
+        *(compact(np.frombuffer(numbers, dtype=np.int64)) for numbers in (question, replicate, use)),
     )
