@@ -623,6 +623,13 @@ def test_the_sample_of_a_study_file_is_told_to_be_raised(command: Command) -> No
         r"draw (\d+) of the 200 .*, with `sample: \1` under `data` of mine.yaml", verdict["next"]["purpose"]
     )
     assert told is not None, verdict["next"]
+    # Read back from the folder, where rows that were not drawn are unknown, it is a larger sample as well.
+    (Path("run") / "datasheet.json").unlink()
+    command("report", "run")
+    (again,) = verdicts(Path("run"))
+    told = re.search(r"with `sample: (\d+)` under `data` of mine.yaml", again["next"]["purpose"])
+    assert told is not None, again["next"]
+    assert int(told[1]) > 16
 
 
 @pytest.mark.parametrize(("more", "data"), [("", ""), (", sample: 12", "under `data` and ")])

@@ -57,7 +57,7 @@ def title_of(name: str) -> str:
 
 def section_of(name: str) -> str:
     """The shared section of a probe's figures, `EDITS` or `REPEATS`; empty where it has its own."""
-    return str(getattr(installed_probes().get(name), "section", ""))
+    return getattr(installed_probes().get(name), "section", "") or ""
 
 
 def is_reported_whole(name: str) -> bool:

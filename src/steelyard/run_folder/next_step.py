@@ -154,8 +154,9 @@ class _NextSteps:
         """More rows: first labelled ones that are there and were not shown, then such as people label."""
         study, words = self._study, self._study.command or ()
         left = sum(item.label is not None for item in study.undrawn)
-        drawn = sum(item.label is not None for item in study.items) if left else len(study.items)
-        seen = {stimulus.lineage.parent for stimulus in self.plan.stimuli}
+        seen = {stimulus.lineage.parent for stimulus in self.plan.stimuli} - {None}
+        # A study read back from its folder has no items, only those that were shown.
+        drawn = sum(item.label is not None for item in study.items) if left else len(study.items or seen)
         short = self._short_probes
         hidden = sum(item.label is not None and item.id not in seen for item in study.items) if short else 0
         shown = drawn - hidden

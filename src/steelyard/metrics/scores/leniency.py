@@ -118,7 +118,8 @@ def _of_verdicts(context: EstimateContext, scores: Scores) -> Estimate:
         return context.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
     interval, p = Interval("lean_cluster", *bias.limits(SURE)), bias.p(context.permutation_seed(LENIENCY.id))
     bounds, needed = _bounds(scores.with_pass_high), bias.units_total(MARGIN, least=MARGIN)
-    return _leniency(context, scores, bias.value, interval, p, bias.detectable, bias.units, bounds, needed)
+    found, size, limit = (context, scores, bias.value), bias.units, bias.detectable
+    return _leniency(*found, interval, p=p, detectable=limit, units=size, bounds=bounds, needed=needed)
 
 
 def _of_scores(context: EstimateContext, scores: Scores) -> Estimate:
@@ -137,8 +138,8 @@ def _of_scores(context: EstimateContext, scores: Scores) -> Estimate:
     apart = abs(mean.mean) if abs(mean.mean) > MARGIN else MARGIN - abs(mean.mean)
     known = mean.error and apart > 1e-9
     needed = calls_by_width(mean.total, detectable_errors() * mean.error, apart) if known else None
-    units, p, detectable = len(answer), mean.p(), mean.detectable
-    return _leniency(context, scores, mean.mean, interval, p, detectable, units, bounds, needed)
+    found, size, p, limit = (context, scores, mean.mean), len(answer), mean.p(), mean.detectable
+    return _leniency(*found, interval, p=p, detectable=limit, units=size, bounds=bounds, needed=needed)
 
 
 def _sides(context: EstimateContext, scores: Scores) -> list[Estimate]:
@@ -157,6 +158,7 @@ def _leniency(
     scores: Scores,
     value: float,
     interval: Interval,
+    *,
     p: float,
     detectable: float | None,
     units: int,
