@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import ClassVar, Protocol, runtime_checkable
 
 from steelyard.core.registry import Registry
@@ -167,12 +168,7 @@ def destinations(judges: Iterable[Judge]) -> dict[str, Destination]:
 def _factory(provider: str) -> Callable[..., Provider]:
     """The class of a provider; a package that can not be imported raises a ConfigError."""
     try:
-        factory = PROVIDERS.factory(provider)
-        if isinstance(info := getattr(factory, "info", None), ProviderInfo):
-            for each in (info, *info.models.values()):  # whose schema is built when it is first used
-                each.options.model_rebuild()
-                each.settings.model_rebuild()
-        return factory
+        return _with_schemas(PROVIDERS.factory(provider))
     except SteelyardError:
         raise
     except Exception as error:
@@ -180,3 +176,13 @@ def _factory(provider: str) -> Callable[..., Provider]:
             f"provider {provider!r} cannot be imported ({type(error).__name__}: {error}); mend or remove the "
             "package that brings it."
         ) from error
+
+
+@cache
+def _with_schemas(factory: Callable[..., Provider]) -> Callable[..., Provider]:
+    """Schemas of options are built when first used: here, where a package that is at fault is told."""
+    if isinstance(info := getattr(factory, "info", None), ProviderInfo):
+        for each in (info, *info.models.values()):
+            each.options.model_rebuild()
+            each.settings.model_rebuild()
+    return factory
