@@ -310,6 +310,7 @@ def test_the_pack_holds_runs_of_many_domains_long_ones_and_both_verdicts() -> No
         assert any(call.arguments for call in run.transcript.calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -157,6 +157,7 @@ def test_a_judge_of_slots_has_no_merit_whatever_the_labels(
     assert (merit.probe, merit.value) == ("best_of", pytest.approx(0))
 
 
+@pytest.mark.slow
 def test_answers_at_random_are_seldom_taken_for_a_slot_preference() -> None:
     """At most 5 % of judges that favour nothing, by the interval that holds for all slots at once."""
     chance, given = np.random.default_rng(3), [item(f"i{number}", 1, 4) for number in range(25)]

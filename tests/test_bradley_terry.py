@@ -85,6 +85,7 @@ def test_a_system_that_meets_weak_ones_wins_more_and_is_not_stronger() -> None:
     assert rank_sets(step_down(ranking, 7)[0]) == [(2, 2), (1, 1), (3, 3)]
 
 
+@pytest.mark.slow
 def test_intervals_of_strengths_cover_with_ties_and_tasks() -> None:
     strength, held, runs = np.array([0.6, 0.0, -0.6]), 0, 150
     for run in range(runs):

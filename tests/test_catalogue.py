@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import combinations
 
+import pytest
+
 from each import for_each
 from steelyard.tasks.checklist import ELEMENTS, Checklist, Element, catalogue, subjects
 
@@ -117,6 +119,7 @@ def test_wordings_really_differ(task: Checklist) -> None:
             assert overlap(one, other) <= 0.5, (one, other)
 
 
+@pytest.mark.slow
 @each_subject
 def test_a_keyword_marks_its_element_and_no_other_of_both_twins(subject: str) -> None:
     elements = [element for task in TWINS[subject] for element in task.elements]

@@ -52,6 +52,7 @@ def test_areas_by_hand() -> None:
     assert box.overlap(Box(20, 20, 30, 30)) == 0
 
 
+@pytest.mark.slow
 @few
 @given(st.lists(st.tuples(pixels, st.text("abc", min_size=1, max_size=8)), max_size=8))
 def test_every_point_has_its_label_and_the_places_are_the_same_again(

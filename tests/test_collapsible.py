@@ -31,6 +31,7 @@ def undefined(metric: str, **parts: object) -> Datasheet:
     return replace(sheet, estimates=estimates)
 
 
+@pytest.mark.slow
 def test_a_row_that_nobody_has_is_left_out_and_told_once() -> None:
     summary = summarise(undefined("delta75"))
     (fold,) = [fold for fold in collapsible_sections(summary) if fold.section.title == "Sensitivity"]
@@ -102,6 +103,7 @@ def test_a_bar_shows_the_limit_and_the_word() -> None:
     assert "limit" not in interval_bar(free, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sheet", [example(), pointwise(), crowd(2)])
 def test_navigation_and_headings_have_the_same_words(sheet: Datasheet) -> None:
     page = html.render(sheet)
@@ -112,6 +114,7 @@ def test_navigation_and_headings_have_the_same_words(sheet: Datasheet) -> None:
     assert list(links) == list(headings)
 
 
+@pytest.mark.slow
 def test_figures_that_nobody_can_be_drawn_in_are_one_fold() -> None:
     sheet = example()
     vacuum = replace(sheet, estimates=tuple(e for e in sheet.estimates if e.probe == "vacuum"))

@@ -105,6 +105,7 @@ def test_no_tests_have_nothing_to_correct() -> None:
     assert holm([]) == []
 
 
+@pytest.mark.slow
 @quiet
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40), st.integers(1, 9))
 def test_sign_flips_by_enumeration(events: list[tuple[bool, bool]], tasks: int) -> None:
@@ -157,6 +158,7 @@ def test_tango_at_its_ends() -> None:
     assert 0.6 < low < 1
 
 
+@pytest.mark.slow
 def test_the_interval_covers_with_correlated_tasks() -> None:
     generator = np.random.default_rng(11)
     tasks, each, runs, covered, rejected = 10, 12, 400, 0, 0
@@ -416,6 +418,7 @@ def test_a_difference_and_its_size_are_two_things() -> None:
     assert (same.status, same.differs, same.conclusion_text) == ("clear", False, "alike within the margin")
 
 
+@pytest.mark.slow
 @settings(quiet, max_examples=10)
 @given(
     st.lists(

@@ -109,6 +109,7 @@ def test_the_intervals_of_a_table_hold_together() -> None:
     assert alone / runs >= 0.10
 
 
+@pytest.mark.slow
 def test_the_interval_is_wider_where_more_figures_are_read_together() -> None:
     rows = adjust_comparisons(steps(np.random.default_rng(2), 0.3, 0.5), 0.001).rows
     for each in rows:

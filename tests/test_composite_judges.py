@@ -288,6 +288,7 @@ def rater(seed: int, sensitivity: float = 0.8) -> str:
     return f"planted/rater?sensitivity={sensitivity}&specificity=0.8&noise=0&seed={seed}"
 
 
+@pytest.mark.slow
 def test_a_jury_gains_by_independent_errors_and_not_by_common_ones(tmp_path: Path) -> None:
     # Independent: .8³ + 3·.8²·.2 = .896. One draw for all three: whoever is right, all are.
     apart = "jury/vote?name=apart&of=" + "&of=".join(rater(seed) for seed in (1, 2, 3))

@@ -361,6 +361,7 @@ def test_every_report_has_the_words_of_all_judges_in_one_table() -> None:
     assert page.find('id="readings"') < page.find('class="matrix"') < page.find('class="cards"')
 
 
+@pytest.mark.slow
 def test_reports_are_named_after_their_judges_and_quick_ones_are_smoke_tests() -> None:
     sheet = replace(told(), profile="quick")
     one = replace(sheet, judges=tuple(judge for judge in sheet.judges if judge.name in ("Qwen32B", "coin")))
@@ -404,6 +405,7 @@ def test_hostile_names_stay_text_in_verdicts() -> None:
     assert "<script>alert" not in page
 
 
+@pytest.mark.slow
 def test_padding_does_not_excuse_a_preference_between_texts_of_equal_length() -> None:
     """Pairs that show the surface have equal numbers of words: advice about length would not mend that."""
     judge = "planted/probit?s=2.5&sigma=2&beta=0&tau=0.4&lapse=0&length=1.5"
@@ -412,6 +414,7 @@ def test_padding_does_not_excuse_a_preference_between_texts_of_equal_length() ->
     assert not any(fact.brings for fact in verdict.facts)
 
 
+@pytest.mark.slow
 def test_a_slot_does_not_excuse_a_preference_that_is_kept_in_both_orders() -> None:
     """Both orders mend the preference for a slot and leave that for a wording."""
     judge = "planted/probit?s=2.5&sigma=2.5&beta=1&tau=0.6&lapse=0&seed=1"

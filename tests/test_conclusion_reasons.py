@@ -115,6 +115,7 @@ def test_merit_decides_before_all_else(words: dict[str, str], merit: str) -> Non
         assert verdict.advice is (Advice.STILL_OPEN if unsure else Advice.NOTHING_OPEN)
 
 
+@pytest.mark.slow
 def test_a_larger_flag_set_never_makes_a_verdict_better() -> None:
     worse = [NO_FAULT, CARE, UNFIT]
     sound = {"Sensitivity": "clear", "Accuracy": "clear"}

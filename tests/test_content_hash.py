@@ -31,12 +31,14 @@ def test_hash_is_sha256_of_the_canonical_json() -> None:
     assert content_hash([1, "a"]) == "sha256:" + hashlib.sha256(b'[1,"a"]').hexdigest()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.dictionaries(st.text(max_size=5), values, max_size=4))
 def test_key_order_does_not_matter(body: dict[str, object]) -> None:
     assert content_hash(dict(reversed(body.items()))) == content_hash(body)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=st.characters(categories=["Cs", "L"]), min_size=1))
 def test_lone_surrogates_have_a_hash(text: str) -> None:
     assert content_hash(text).startswith("sha256:")

@@ -310,6 +310,7 @@ def steady(probes: int, flips: float) -> dict[str, float | None]:
     return {e.metric: e.value for e in volatility_estimates("j", figures, 7, rows)}
 
 
+@pytest.mark.slow
 def test_probes_of_the_same_items_move_together() -> None:
     still = steady(8, 0.0)
     assert (still["accuracy_sd"], still["accuracy_sd_sampling"]) == (0.0, 0.0)
@@ -394,6 +395,7 @@ def datasheet() -> Datasheet:
     )
 
 
+@pytest.mark.slow
 def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
     sheet = datasheet()
     found = {(e.judge, e.probe, e.metric): e for e in sheet.estimates if set(e.group) == {"protocol"}}
@@ -417,6 +419,7 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_pointwise_figure_has_a_meaning() -> None:
     metrics = {e.metric for e in datasheet().estimates}
     assert not [metric for metric in metrics if not glossary.metric_named(metric).meaning]

@@ -93,6 +93,7 @@ def test_truths_of_verdicts_by_formula(results: dict[str, SheetResults], correla
     assert true["stochastic_stability", "self_agreement", ""] == pytest.approx(agree, abs=0.008)
 
 
+@pytest.mark.slow
 def test_cells_that_hold_at_once_are_told_together() -> None:
     rows = AT_ONCE["position", ""]
     true = dict.fromkeys(rows, 0.5)

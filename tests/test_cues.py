@@ -101,6 +101,7 @@ def shown(profile: str, **options):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("profile", "pairs"), [("quick", 22), ("standard", 48), ("full", 96)])
 def test_every_cue_has_all_steps_in_both_orders(profile, pairs):
     seen = shown(profile)

@@ -75,6 +75,7 @@ def test_it_agrees_with_the_planted_judge() -> None:
     assert expected_rates(PLANTED, limit).better == pytest.approx(0.95, abs=1e-6)
 
 
+@pytest.mark.slow
 @quiet
 @given(thetas)
 def test_the_slopes_of_the_coordinates(theta: np.ndarray) -> None:
@@ -112,6 +113,7 @@ def test_beyond_the_ladder_it_is_a_bound() -> None:
     assert (first.intervals[0].low, first.intervals[0].high) == (5.0, None)
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_always_right_has_an_upper_bound() -> None:
     # 100 calls at one step, none wrong: .95 at that step would cost 100 · log .95, more than 1.92.
     found = estimate(constant("tt", "12"))

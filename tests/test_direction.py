@@ -79,6 +79,7 @@ def test_counts_add_up_bounds_hold_every_completion_and_names_change_nothing(pai
     assert [e.to_json() for e in estimates] == [e.to_json() for e in estimates_of(swap_contents(pairs))]
 
 
+@pytest.mark.slow
 @quiet
 @given(pairs_of_equals())
 def test_exchanging_slots_with_answers_keeps_the_cells(pairs: Pairs) -> None:
@@ -178,6 +179,7 @@ def test_kinds_are_reported_apart() -> None:
 # Position -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @quiet
 @given(st.lists(st.integers(-6, 6), min_size=1, max_size=10))
 def test_sign_flip_agrees_with_enumeration(sums: list[int]) -> None:

@@ -154,6 +154,7 @@ def test_the_relabelling_test_agrees_with_enumeration(rows: list[list[tuple[int,
     assert abs(p - exact) <= 4 * sqrt(exact * (1 - exact) / 9999) + 2e-4
 
 
+@pytest.mark.slow
 @quiet
 @given(st.lists(st.sampled_from(["11", "12", "1t", "tt", "22", "x1", "2f"]), min_size=2, max_size=24))
 def test_names_of_contents_slots_and_rows_do_not_matter(rows: list[str]) -> None:
@@ -191,6 +192,7 @@ def test_a_coin_is_flagged_at_no_more_than_its_level(
     assert abs(np.mean(excess)) <= 4 * np.std(excess) / sqrt(runs)
 
 
+@pytest.mark.slow
 def test_noise_that_differs_between_pairs_is_no_order_effect() -> None:
     # Half of the pairs are decided, half are tossed; order matters nowhere.
     generator = np.random.default_rng(5)
@@ -214,6 +216,7 @@ def test_a_noisy_lean_to_a_slot_is_found_with_its_size() -> None:
     assert find(estimates_of(pairs), "flip_excess", **AT_ZERO).status == "flagged"
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_excess() -> None:
     generator = np.random.default_rng(2)
     covered, runs = 0, 40

@@ -300,6 +300,7 @@ def test_a_damaged_datasheet(tmp_path: Path, lenient: Path, text: str, told: str
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_several_judges_and_the_worst(tmp_path: Path, lenient: Path) -> None:
     run = folder(tmp_path / "run", good="tie", bad="1 2")
     decision, written = gate(run, lenient, NOW)
@@ -447,6 +448,7 @@ def test_drift_against_a_reference(tmp_path: Path, lenient: Path) -> None:
     assert gate(reference, lenient, NOW, reference=drifted)[0].result == "FAIL"
 
 
+@pytest.mark.slow
 def test_drift_needs_the_same_stimuli(tmp_path: Path, lenient: Path) -> None:
     reference = folder(tmp_path / "old", good="tie")
     rows = [{**row, "pair": row["pair"] + "x"} for row in calls("good", "tie")]
@@ -674,6 +676,7 @@ def test_drift_of_another_judge_than_the_reference_is_said(tmp_path: Path) -> No
     assert [any("another fingerprint" in note for note in notes[name]) for name in notes] == [False, True]
 
 
+@pytest.mark.slow
 def test_of_recorded_verdicts_nobody_knows_how_they_were_asked(tmp_path: Path, lenient: Path) -> None:
     """Their fingerprint is that of the verdicts, which says nothing of model or prompt."""
     old, new = folder(tmp_path / "old", good="tie"), folder(tmp_path / "new", good="tie 1 tie")

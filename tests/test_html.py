@@ -177,6 +177,7 @@ def test_the_policy_allows_the_scripts_of_the_page_and_no_other(document: str, p
     assert policy.startswith("default-src 'none'")
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text() -> None:
     document = html.render(renamed(replace(example(), name=HOSTILE), "Qwen32B", HOSTILE))
     page = Page(document)
@@ -186,6 +187,7 @@ def test_hostile_names_stay_text() -> None:
     assert any(HOSTILE in (attrs.get("aria-label") or "") for tag, attrs in page.tags if tag == "svg")
 
 
+@pytest.mark.slow
 def test_odd_names_are_drawn() -> None:
     odd = {"Llama8B": "x" * 400, "Qwen14B": "", "Qwen32B": "\x00\x1b[31m"}
     odd |= {"coin": "\ud800 half", "first": "\u202eflip", "tie": "#0f0e10"}
@@ -212,6 +214,7 @@ def test_other_probes_need_no_figures() -> None:
     assert "3.25 (no interval)" in words
 
 
+@pytest.mark.slow
 def test_a_command_in_a_sentence_is_code_and_all_else_is_escaped() -> None:
     assert with_code("try `steelyard <x>` & see") == "try <code>steelyard &lt;x&gt;</code> &amp; see"
     verdict = Conclusion("Llama8B", "unfit", next=NextStep("try one call with `steelyard doctor`"))
@@ -219,6 +222,7 @@ def test_a_command_in_a_sentence_is_code_and_all_else_is_escaped() -> None:
     assert page.count("<b>Next</b> try one call with <code>steelyard doctor</code>.</p>") == 2
 
 
+@pytest.mark.slow
 def test_the_same_datasheet_gives_the_same_page(document: str) -> None:
     assert html.render(example()) == document
 

@@ -478,6 +478,7 @@ def test_the_best_rule_that_reads_nothing_counts_words_of_recorded_pairs(tmp_pat
     assert (gain.value, gain.details["rival"]) == (0.0, "the baseline longest")
 
 
+@pytest.mark.slow
 def test_a_text_of_more_words_than_are_counted_is_no_fault(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", ("id", "answer", "verdict"), [("a", "x " * 1_000_001, 1), ("b", "x", 0)])
     mapped = MappedTable(parse_recorded_columns("item=id,score=verdict,text=answer"))

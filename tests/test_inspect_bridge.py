@@ -81,6 +81,7 @@ def ask(model: str, presentation: Presentation | None = None, **options: Any) ->
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_call() -> None:
     reply = ask("plain", shown(max_tokens=9, seed=3))
     assert (reply.text, reply.finish, reply.served_model) == (ONE, "stop", "served-9")
@@ -99,6 +100,7 @@ def test_thinking_and_log_probabilities_are_asked_for() -> None:
     assert reply.effective == {"max_tokens": 9 + 4096}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "finish"), [("max_tokens", "length"), ("content_filter", "filter")])
 def test_stop_reasons(model: str, finish: str) -> None:
     assert ask(model).finish == finish

@@ -89,6 +89,7 @@ def test_estimate_of_a_log(command: Command, tmp_path: Path) -> None:
     assert [row["name"] for row in body["strata"]] == ["a", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     sorted(

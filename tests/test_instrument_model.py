@@ -117,6 +117,7 @@ def test_equal_profiles_are_followed_once_and_told_to_all() -> None:
     assert together.theta[:, 1][[0, 2, 4]].tolist() == [0.5, 0.5, 0.2]
 
 
+@pytest.mark.slow
 def test_always_first_is_a_bound_derived_by_hand() -> None:
     # 420 calls all say 1: 420 log Φ(bias) = −t²/2 with every other parameter at its best, zero, and t that
     # of ten tasks. Lapses alone would cost 420 log(1 − 2λ/3).
@@ -133,12 +134,14 @@ def test_always_first_is_a_bound_derived_by_hand() -> None:
         assert "no limit" in str(found[metric].note)
 
 
+@pytest.mark.slow
 def test_always_second_is_the_mirror_image() -> None:
     first, second = (constantly(a)["position_bias"] for a in ("11", "22"))
     assert second.value == pytest.approx(-float(first.value or 0), abs=0.01)
     assert (second.censored, second.intervals[0].low) == ("left", None)
 
 
+@pytest.mark.slow
 def test_always_tie_bounds_the_threshold_alone() -> None:
     found = constantly("tt")
     # P(tie) = 2Φ(threshold) − 1.
@@ -148,6 +151,7 @@ def test_always_tie_bounds_the_threshold_alone() -> None:
     assert [found[m].value for m in ("resolution", "position_bias", "surface_sensitivity")] == [None] * 3
 
 
+@pytest.mark.slow
 def test_a_perfect_judge_bounds_resolution_from_below() -> None:
     found = estimates(constant("tt", "12", TWO_STEPS))["resolution"]
     assert found.censored == "right"
@@ -155,6 +159,7 @@ def test_a_perfect_judge_bounds_resolution_from_below() -> None:
     assert found.value > 3
 
 
+@pytest.mark.slow
 def test_a_coin_has_no_resolution_and_no_bias() -> None:
     answers = np.random.default_rng(3).integers(0, 2, (210, 2))
     rows = ["12"[a] + "12"[b] for a, b in answers]

@@ -188,6 +188,7 @@ def test_an_estimate_comes_back_and_is_written_in_the_same_bytes(estimate: Estim
 KINDS = ("", [], [[]], {}, True, None)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(estimates, st.sampled_from([each.name for each in fields(Estimate) if each.name != "status"]))
 def test_a_field_of_another_kind_is_told_with_its_place_or_kept(estimate: Estimate, name: str) -> None:

@@ -502,6 +502,7 @@ def test_scores_are_drawn_by_share_with_five_of_each(command: Command, tmp_path:
     )
 
 
+@pytest.mark.slow
 def test_limits_hold_at_every_look() -> None:
     rng, misses, runs = np.random.default_rng(5), 0, 50
     for _ in range(runs):

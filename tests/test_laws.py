@@ -183,6 +183,7 @@ def test_quantiles_of_the_beta_law_have_their_share_below_them() -> None:
             assert abs(off) < 1e-10 * value + 1e-15 / slope, (a, b, share)
 
 
+@pytest.mark.slow
 @few
 @given(sizes, sizes, chances)
 def test_share_and_quantile_of_the_beta_law_undo_each_other(a: float, b: float, share: float) -> None:
@@ -193,6 +194,7 @@ def test_share_and_quantile_of_the_beta_law_undo_each_other(a: float, b: float, 
     assert beta_probability(a, b, value) == pytest.approx(share, rel=1e-11, abs=3e-16 * value * slope + 1e-15)
 
 
+@pytest.mark.slow
 @few
 @given(sizes, sizes, st.floats(1e-6, 1 - 1e-6))
 def test_the_beta_law_seen_from_the_other_side(a: float, b: float, value: float) -> None:

@@ -95,6 +95,7 @@ def test_published_win_rates_and_the_judges_bias() -> None:
     assert taus == pytest.approx([0.879, 0.879, 0.727], abs=5e-4)
 
 
+@pytest.mark.slow
 def test_publishedslot_shares() -> None:
     with ARENA.open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if {row["model_a"], row["model_b"]} <= set(SYSTEMS)]
@@ -313,6 +314,7 @@ def family_wise_coverage(systems: int, rows: int, runs: int) -> float:
     return held / runs
 
 
+@pytest.mark.slow
 def test_ranks_hold_for_all_systems_at_once() -> None:
     assert family_wise_coverage(5, 150, 60) >= 0.95 - 2 * (0.95 * 0.05 / 60) ** 0.5
 

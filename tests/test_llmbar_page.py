@@ -100,6 +100,7 @@ def test_the_words_of_prompts() -> None:
     assert "Falcon is `flagged` under all twelve" in PAGE
 
 
+@pytest.mark.slow
 def test_the_second_stage_overturns_the_first() -> None:
     found = figures("verdicts.jsonl")
     for prompt, flips in (("Swap", (0, 308)), ("Swap(stage1)", (295, 34))):

@@ -76,6 +76,7 @@ def test_losses_in_one_condition_are_flagged_though_they_are_few() -> None:
     assert row.is_outside
 
 
+@pytest.mark.slow
 def test_losses_that_no_condition_is_shown_to_have_more_of_are_not_called_uneven() -> None:
     """Half of 80 kinds lose 3 of 8 pairs, the others none: uneven by p, and no kind is by itself."""
     observations = calls({f"kind{n:02d}": 3 * (n % 2) for n in range(80)}, 8)

@@ -80,6 +80,7 @@ def test_an_ampersand_alone_stays_readable_in_the_source() -> None:
     assert escape("planted/probit?s=1&beta=2") == "planted/probit?s=1&beta=2"
 
 
+@pytest.mark.slow
 @few
 @given(
     st.integers(1, 4).flatmap(

@@ -443,6 +443,7 @@ def mixed_scales(seed: int) -> dict[str, list[Observation]]:
     return found
 
 
+@pytest.mark.slow
 def test_answers_of_different_scales_are_not_pooled() -> None:
     scores = {name: collect_scores(rows) for name, rows in mixed_scales(3).items()}
     weighted = next(e for e in jury_figures(mixed_scales(3)) if e.group.get("rule") == "dawid_skene")
@@ -521,6 +522,7 @@ def test_a_judge_that_failed_every_call_has_no_tile_value() -> None:
     assert figure.rows[0][1].startswith("undefined")
 
 
+@pytest.mark.slow
 def test_many_judges_go_into_several_drawings() -> None:
     rows = [row for n in range(18) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
     figure = accuracy(summarise(sheet_of(rows, ["p"], {})))
@@ -550,6 +552,7 @@ class _Tags(HTMLParser):
         self.seen.append(tag)
 
 
+@pytest.mark.slow
 def test_names_of_judges_stay_text() -> None:
     name = "<img src=x onerror=alert(1)>"
     rows = [row for judge in (name, "b", "c") for probe in ("p", "q") for row in edits(judge, probe, 6)]

@@ -62,6 +62,7 @@ def ends(estimate: Estimate) -> tuple[float, float]:
     return -inf if low is None else low, inf if high is None else high
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(tally=tallies(), metric=st.sampled_from([DARK_CURRENT, TARGET_SENSITIVITY]), cells=st.booleans())
 def test_a_word_never_contradicts_the_interval_nor_the_gate_the_word(

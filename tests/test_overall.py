@@ -266,6 +266,7 @@ def test_one_correlation_and_one_error_over_all_probes() -> None:
     assert (pooled["mae"].n_calls, pooled["mae"].n_units) == (12, 6)
 
 
+@pytest.mark.slow
 def test_the_table_of_scores_against_labels() -> None:
     found = graded()
     shown = multi_judge_tables(summarise(found))[0]

@@ -60,6 +60,7 @@ def panels(draw: st.DrawFn, *, lost: bool = True, judges: int = 3) -> VoteMatrix
 # Errors in common
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=12))
 def test_the_correlation_of_errors_is_that_of_matthews(errors: list[tuple[bool, bool]]) -> None:

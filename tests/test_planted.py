@@ -137,6 +137,7 @@ def test_simulated_calls_agree_with_the_expected_rates() -> None:
         assert abs(counts[answer] / (2 * pairs) - rate) < 0.025
 
 
+@pytest.mark.slow
 def test_simulated_pairs_agree_with_the_expected_cells() -> None:
     pairs = 3000
     cells: Counter[str] = Counter()

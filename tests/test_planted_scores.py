@@ -73,6 +73,7 @@ def test_noise_is_the_share_of_calls_answered_at_random() -> None:
     assert all(abs(anything[answer] / 6000 - 1 / 6) < 0.02 for answer in SIX)
 
 
+@pytest.mark.slow
 def test_on_an_ordinal_scale_errors_are_neighbours() -> None:
     parameters = RaterParameters(0.9, 0.6, noise=0.0)
     for place in (0, 2, 5):

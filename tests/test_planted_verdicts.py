@@ -85,6 +85,7 @@ def share(answers: list[str], answer: str) -> float:
     return answers.count(answer) / len(answers)
 
 
+@pytest.mark.slow
 def test_the_length_pull_is_the_shift_for_twice_the_words() -> None:
     planted = Parameters(0.0, 0.0, 0.5, 0.0, 0.0, length_pull=1.0)
     long, short = "word " * 41, "word " * 20

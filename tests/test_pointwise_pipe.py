@@ -170,6 +170,7 @@ def test_no_presentation_holds_any_part_of_the_key(scale: str) -> None:
         assert stimulus.lineage.edit == "none" or stimulus.lineage.edit not in shown
 
 
+@pytest.mark.slow
 def test_two_texts_of_one_item_differ_in_nothing_but_the_text() -> None:
     """The label of a flipped response is the other one; its prompt must not show it."""
     trials = {trial.stimulus.id: trial for trial in pack_trials("binary") if trial.judge.name == "chat"}

@@ -58,6 +58,7 @@ def equals(answers: list[str], tasks: int, times: int = 1) -> list[Estimate]:
     )
 
 
+@pytest.mark.slow
 def test_an_inconclusive_share_says_how_many_calls_would_decide_it() -> None:
     # One pair in twelve is stable: .083 against a limit of .10, with 12 pairs in 4 tasks.
     rows = ["12", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt"]

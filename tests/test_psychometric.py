@@ -46,6 +46,7 @@ def delta75_of(pairs: Pairs) -> Estimate:
     return find(ladder_estimates(EstimateContext.for_protocol("J", "ladder", "base", 7), pairs), "delta75")
 
 
+@pytest.mark.slow
 @quiet
 @given(curves)
 def test_isotonic_agrees_with_sklearn(curve: list[tuple[int, int]]) -> None:

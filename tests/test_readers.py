@@ -31,6 +31,7 @@ def read(name: str, text: str, scale: Scale = PAIR, finish: str = "stop", **args
     return READERS.build(Spec(name, args))(Reply(text, finish=finish), scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [

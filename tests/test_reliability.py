@@ -353,6 +353,7 @@ def test_no_prompt_depends_on_the_label_or_names_the_item(text: str, labels: tup
     assert not any(probe in prompt for prompt in one for probe in RULED if "_" in probe)
 
 
+@pytest.mark.slow
 def test_no_prompt_of_the_pack_says_why_or_names_its_item() -> None:
     study = pack_study(["planted/rater"], ["reliability_full"], "standard")
     entries = [entry for item in study.items if (entry := pack_item(item)) is not None]

@@ -145,6 +145,7 @@ def test_compare_counts_what_the_datasheet_prints(
     assert told >= everywhere[name]
 
 
+@pytest.mark.slow
 def test_a_flipped_label_is_no_invariance(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A perfect judge follows every flipped label: it has nothing to keep there, and keeps all else."""
     mine = observed(planned("binary", tmp_path_factory.getbasetemp()), perfect)

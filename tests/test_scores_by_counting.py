@@ -204,6 +204,7 @@ def equal_and_all(inputs: Iterable[Sequence[Answer]]) -> list[bool]:
     return [a == b for answers in inputs for a, b in combinations(answers, 2)]
 
 
+@pytest.mark.slow
 @few
 @given(sheets())
 def test_self_agreement_and_noise_are_pairs_of_repeats(sheet: Sheet) -> None:

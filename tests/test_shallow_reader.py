@@ -178,6 +178,7 @@ def test_a_mark_of_the_better_text_is_found_and_named() -> None:
     )
 
 
+@pytest.mark.slow
 def test_texts_without_a_mark_tell_nothing() -> None:
     reading = read_examples(pairs(200, 0))
     assert abs(reading.overall - 0.5) < 3 * reading.error < 0.15

@@ -146,6 +146,7 @@ def test_luck_says_the_better_text_in_half_of_the_cases() -> None:
         assert abs(float(np.mean(shares)) - 0.5) < 4 * error
 
 
+@pytest.mark.slow
 def test_the_table_of_the_page_is_what_is_read() -> None:
     page = PAGE.read_text("utf-8")
     for name, examples in SETS.items():

@@ -670,6 +670,7 @@ def test_the_format_may_be_said(tmp_path: Path) -> None:
     assert len(read_table(path, "jsonl").records) == 3
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     rows = (

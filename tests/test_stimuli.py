@@ -132,6 +132,7 @@ def test_the_chain_is_nested_and_dominates(task) -> None:
         assert all(low < high for low, high in pairwise(contained))
 
 
+@pytest.mark.slow
 def test_quality_is_what_the_key_says() -> None:
     for stimulus in stimuli("full").values():
         u, v = (builtin_key(stimulus.request).quality(text) for text in stimulus.texts)

@@ -67,6 +67,7 @@ def opened(path: Path, *, read_only: bool = False) -> Iterator[RunStore]:
 # Replies
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(replies)
 def test_a_reply_is_what_its_body_says(reply: Reply) -> None:

@@ -86,6 +86,7 @@ def test_the_test_of_the_lowest_stratum_is_the_count_of_deals() -> None:
     assert drawn.adjusted_p == pytest.approx(2 / 20, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "calls"),
     [
@@ -108,6 +109,7 @@ def test_counted_deals_are_those_that_are_dealt_one_by_one(right: tuple[int], ca
         assert test.adjusted_p == pytest.approx(np.mean(np.nanmin(scores, axis=1) <= seen), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_where_all_strata_are_alike_one_call_to_an_item_errs_in_one_of_twenty_at_most() -> None:
     chance, runs = np.random.default_rng(3), 600
     flagged = 0

@@ -124,6 +124,7 @@ def test_a_drawing_has_a_title_and_an_aria_label() -> None:
     assert (root.get("role"), root.get("aria-label")) == ("img", "α < β & 'γ'")
 
 
+@pytest.mark.slow
 @few
 @given(st.text(), st.text(min_size=1))
 def test_words_stay_words(text: str, name: str) -> None:

@@ -185,6 +185,7 @@ def test_the_rate_of_a_server_that_only_refuses_is_learnt(
     assert refused <= 0.02
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_lifted_is_left_behind() -> None:
     """Refused in its second ten seconds and never again, a server is soon asked as fast as it answers."""
 

@@ -70,6 +70,7 @@ def test_a_judge_on_its_limit_is_rarely_cleared(
     assert cleared <= promised + 2 * sqrt(0.05 * 0.95 / 1000)
 
 
+@pytest.mark.slow
 def test_the_limit_from_below_is_the_limit_from_above_mirrored() -> None:
     for run in tallies(beta_events(0.15, 0.2, 8, 10, 200, 32), 10):
         other = Tally(run.trials - run.events, run.trials, run.n_calls, run.n_units)
@@ -112,6 +113,7 @@ def first_step(answers: list[str], tasks: int = 10) -> Estimate:
     )
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_silent_when_unsure_is_not_cleared() -> None:
     # Right in P(X > 0) = .72 of calls were it to answer each; it answers where X > .5 or X < −1.4, a little
     # more than half of them, and is right in .533/(.533 + .024) = .96 of these.
