@@ -215,7 +215,8 @@ class RemoteProvider:
         self._suspects = [*suspects]
 
     def take_checks(self) -> tuple[list[str], list[str]]:
-        taken, self._condemned, self._checked = (self._condemned, self._checked), [], []
+        taken = self._condemned, self._checked
+        self._condemned, self._checked = [], []
         return taken
 
     def _take(self, condemned: list[str], checked: list[str], outcomes: Iterable[Outcome] = ()) -> None:

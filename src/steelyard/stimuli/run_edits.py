@@ -140,8 +140,13 @@ class TurnEdit:
             if not isinstance(arguments, dict):
                 why = f"the arguments of the tool call {name!r} are no JSON object"
                 return Rejection("wrong tool call", why)
-        said, new = turn if self.text is None else turn.saying(self.text), self.arguments
-        calls = (replace(c, arguments=new[c.id], fault=None) if c.id in new else c for c in said.calls)
+        said = turn if self.text is None else turn.saying(self.text)
+        new = self.arguments
+        calls = (
+            replace(call, arguments=new[call.id], fault=None) if call.id in new else call
+            for each in said.calls
+            for call in said.calls
+        )
         return replace(said, calls=tuple(calls))
 
 

@@ -268,9 +268,9 @@ def _figure(charted: Charted, point: RunPoint, index: EstimateIndex) -> Row | No
 def _chart(charted: Charted, place: int, rows: Sequence[HistoryRow]) -> Chart:
     points, shown = [], []
     for row in rows:
-        figure, value, interval, text = row.figures[place], None, None, numbers.NOT_MEASURED
-        if figure is not None:
-            value, interval = figure.estimate.value, figure.estimate.interval
+        figure, text = row.figures[place], numbers.NOT_MEASURED
+        value = None if figure is None else figure.estimate.value
+        interval = None if figure is None else figure.estimate.interval
         if figure is not None and value is not None:
             text = interval_text(numbers.value(figure.estimate), figure.interval, figure.word)
             shown.append(figure.domain)

@@ -238,7 +238,8 @@ def _estimate(
         return context.undefined(WORTH, NO_LIMIT, "pair", lost)
     value, censored = (found.value, None) if high is not None else (low, "right")
     value, censored = (value, censored) if low is not None else (high, "left")
-    few, limit = None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS, float(np.sign(found.value)) * FAULT
+    few = None if found.clusters >= SPREAD_FROM else FEW_CLUSTERS
+    limit = float(np.sign(found.value)) * FAULT
     p = 1.0 if abs(found.value) <= FAULT else found.probability(limit)
     return context.estimate(
         WORTH,

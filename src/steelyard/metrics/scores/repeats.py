@@ -165,7 +165,8 @@ def _flip_rate(context: EstimateContext, scores: Scores) -> Estimate:
     some_lost = np.bincount(scores.stimulus[~scores.readable], minlength=len(scores.stimuli)) > 0
     designed, lost = int(asked.sum()), int((asked & ~flipped & some_lost).sum())
     bounds = designed_bounds(tally.k, lost, designed)
-    reason, notes = NO_REPEATS if not designed else None, []
+    reason = None if designed else NO_REPEATS
+    notes = []
     if len(calls):
         notes = [f"over {calls.min()} to {calls.max()} repeats; it grows with the number of repeats"]
     return proportion(context, FLIP_RATE, tally, unit="input", bounds=bounds, reason=reason, notes=notes)

@@ -126,7 +126,8 @@ class HttpProvider(ABC):
         pool = self.client.pool
         if pool is None:
             return [], []
-        taken, pool.condemned, pool.checked = (pool.condemned, pool.checked), [], []
+        taken = pool.condemned, pool.checked
+        pool.condemned, pool.checked = [], []
         return taken
 
     async def rest(self) -> None:
