@@ -47,6 +47,11 @@ def test_an_edit_changes_words_and_arguments_and_nothing_else() -> None:
     assert turn.reasoning == "Look first."
     assert turn.calls == (replace(CALL, arguments={"order": "ORD-1"}),)
     assert TurnEdit(None, {}).apply(RUN.turns[1]) == RUN.turns[1]
+    # Of several calls of one message the others stay, each once and in its place.
+    calls = (replace(CALL, id="c0"), CALL, replace(CALL, id="c2"))
+    turn = TurnEdit(None, {"c1": {"order": "ORD-1"}}).apply(replace(RUN.turns[1], calls=calls))
+    assert isinstance(turn, Turn)
+    assert turn.calls == (calls[0], replace(CALL, arguments={"order": "ORD-1"}), calls[2])
 
 
 @pytest.mark.parametrize("arguments", [{"c2": {}}, {"c1": [1]}, {"c1": "text"}])

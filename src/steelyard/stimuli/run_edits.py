@@ -144,7 +144,6 @@ class TurnEdit:
         new = self.arguments
         calls = (
             replace(call, arguments=new[call.id], fault=None) if call.id in new else call
-            for each in said.calls
             for call in said.calls
         )
         return replace(said, calls=tuple(calls))
