@@ -9,11 +9,15 @@ import shutil
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from steelyard.errors import ConfigError
+from steelyard.probes import probe_metadata
+from steelyard.probes.probe_metadata import section_of
 from steelyard.providers.provider import PROVIDERS
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Prefers, StimulusSet
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.role_config import parse_roles
@@ -410,6 +414,12 @@ def test_every_option_in_force_is_part_of_a_judges_identity(plugged: None) -> No
     assert strict.protocols["strict"].settings == {"at_least": 3}
     assert strict.fingerprint("base") == plain.fingerprint("base")
     assert strict.fingerprint("strict") != plain.fingerprint("strict")
+
+
+def test_a_probe_whose_section_is_none_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_metadata, "installed_probes", lambda: {"mine": SimpleNamespace(section=None)})
+    assert not section_of("mine")
+    assert probe_metadata.reading_order() == ("mine", ORIGINAL)
 
 
 def test_a_package_that_can_not_be_imported_stops_nobody_else(

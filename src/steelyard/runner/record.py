@@ -233,11 +233,8 @@ class RunRecord:
 
     def _read(self, trial: Trial, reply: Reply) -> tuple[Verdict, str | None, Confidence | None]:
         """The verdict, the answer that the reason ends with, and how sure the judge was."""
-        reader, scale, verdict = (
-            self._reader(trial),
-            trial.effective_task.scale,
-            self.parse_verdict(trial, reply),
-        )
+        reader, scale = self._reader(trial), trial.effective_task.scale
+        verdict = self.parse_verdict(trial, reply)
         return verdict, reader.named(reply, scale), confidence_of(reader, reply, scale)
 
     def _reader(self, trial: Trial) -> Reader:

@@ -298,11 +298,11 @@ class Withdrawals:
         if self._provider is None:
             return
         condemned, trials = self._provider.take_checks()
+        self._condemned.update(PREFIX + trial for trial in condemned)  # first: what is taken is told once
         if trials:
             checked = self._doubted.intersection(PREFIX + trial for trial in trials)
             self._checked += len(checked)
             self._trust(checked)
-        self._condemned.update(PREFIX + trial for trial in condemned)
         if self._condemned and (ready := self._condemned - self.under_way):
             self._condemned -= ready
             calls = self._those(ready)
