@@ -269,15 +269,25 @@ def test_report_on_a_folder_that_is_no_run(steelyard, tmp_path: Path) -> None:
     assert "expected a run folder" in done.stderr
 
 
-def test_report_finds_damage(steelyard, tied: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("UPDATE replies SET body = replace(body, 'tie', '1')", "reply to trial"),
+        ("UPDATE prompts SET body = replace(body, 'answer', 'reply')", "prompt sha256"),
+        ("UPDATE prompts SET body = '{'", "prompt sha256"),
+        ("UPDATE prompts SET body = 'é' || body", "prompt sha256"),
+        ("UPDATE trials SET replicate = replicate + 1", "trial sha256"),
+    ],
+)
+def test_report_finds_damage(steelyard, tied: Path, tmp_path: Path, damage: str, told: str) -> None:
     import sqlite3
 
     with sqlite3.connect(tmp_path / "run" / "run.db") as connection:
-        connection.execute("UPDATE replies SET body = replace(body, 'tie', '1')")
+        connection.execute(damage)
     connection.close()
     done = steelyard("report", "run", "--verify")
     assert done.returncode == 1
-    assert "damaged rows" in done.stderr
+    assert f"damaged rows, the first: {told}" in done.stderr
 
 
 def test_one_instrument_under_two_names_is_refused(steelyard, tmp_path: Path) -> None:
