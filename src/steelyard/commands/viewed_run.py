@@ -38,7 +38,7 @@ from steelyard.trials.trial import ORDERS, Trial
 from steelyard.verdicts.call_answers import answer_word
 
 PAUSE = 3.0
-"""Seconds before a run that grows is read again."""
+"""Throttle: seconds before a run that grows is read again for its pages."""
 
 
 @dataclass(frozen=True)

@@ -134,9 +134,9 @@ class JudgeEvidence:
     def conclude(self) -> Conclusion:
         hidden = (fact.decision for fact in (*self._undecidable_slot_bias(), *self._unknown_lengths()))
         open_ = (*self._open(), *(decision for decision in hidden if decision is not None))
-        return replace(self._conclude(), undecided=open_)
+        return replace(self._choose_verdict(), undecided=open_)
 
-    def _conclude(self) -> Conclusion:
+    def _choose_verdict(self) -> Conclusion:
         if mostly_failed(self.figures):
             return self._conclusion(TOO_LITTLE, [self._fact(FAILURES)], Advice.NO_SERVER)
         if self._status(FAILURES) == FLAGGED and mostly_unreadable(self.figures):

@@ -1,4 +1,4 @@
-"""A draw of items for labelling: each item's odds, who labels it, and whether its label tunes or tests.
+"""Which items people label, drawn at once (no active learning): odds, who labels, and what tunes or tests.
 
 `draw.json` records the whole frame before the first label, so that nobody has to remember how labels came
 about. Labels of the test part are sealed: they lie in `labels.db`, and nothing reads them out until the

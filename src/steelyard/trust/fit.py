@@ -1,4 +1,4 @@
-"""`trust fit`: the signal and the threshold of each judge, and what they accept, or a refusal."""
+"""`trust fit`: calibrates each judge's signal and threshold, to trust a verdict or escalate; or a refusal."""
 
 from __future__ import annotations
 

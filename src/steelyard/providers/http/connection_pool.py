@@ -1,4 +1,4 @@
-"""The HTTP/1.1 connection pool of the hot path: keep-alive connections to a server.
+"""The HTTP/1.1 connection pool of the hot path, its size unlimited: as many as calls in flight, kept alive.
 
 A connection carries one request at a time. What a client library does beside that (cookies, redirects, hooks,
 streams) takes several times as long as the exchange itself, and no call of a judge needs it. Timeouts are the
