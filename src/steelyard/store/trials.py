@@ -275,15 +275,20 @@ _UNANSWERED = "FROM failures WHERE trial NOT IN (SELECT trial FROM replies)"
 def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
     """One sentence for each prompt, trial and reply that is not what its hash says."""
     for key, body in connection.execute("SELECT hash, body FROM prompts"):
-        if not body.isascii() or hash_json(body) != key:
+        if not _is_hash(key, body):
             yield f"prompt {key[:15]}… does not match its hash"
     columns = "SELECT key, fingerprint, stimulus, presented, replicate, prompt FROM trials"
-    for key, *parts in connection.execute(columns):
-        if content_hash(parts) != key:
+    for key, fingerprint, stimulus, order, replicate, prompt in connection.execute(columns):
+        # No part of a key has to be escaped.
+        if not _is_hash(key, f'["{fingerprint}","{stimulus}","{order}",{replicate},"{prompt}"]'):
             yield f"trial {key[:15]}… does not match its key"
     for key, body, digest in connection.execute("SELECT trial, body, digest FROM replies"):
-        if content_hash([key, body]) != digest:
+        if not _is_hash(digest, f'["{key}",{canonical_json(body)}]'):
             yield f"reply to trial {key[:15]}… does not match its digest"
+
+
+def _is_hash(digest: str, canonical: str) -> bool:
+    return canonical.isascii() and hash_json(canonical) == digest
 
 
 @dataclass(frozen=True, slots=True)
