@@ -191,7 +191,8 @@ class JudgeRun:
         passed. The slot is released before the reply goes to disk, and the call is in flight until it is
         there.
         """
-        errors, in_flight = list[CallError](), self.control.store.in_flight
+        errors: list[CallError] = []
+        in_flight = self.control.store.in_flight
         lost_before = self.control.lost_before.get(call.key, 0)
         lost = [max_cost(self.price, call)] * lost_before if lost_before else []
         is_free, was_half_open = self._prices.is_free, self._breaker.half_open

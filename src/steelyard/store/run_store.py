@@ -92,7 +92,9 @@ class RunStore:
         await self.save_replies([(call, reply, attempts)])
 
     async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
-        moment, rows, prompts = time.time(), list[Row](), dict[str, Call]()
+        moment = time.time()
+        rows: list[Row] = []
+        prompts: dict[str, Call] = {}
         for call, reply, attempts in answers:
             prompts[call.prompt_hash] = call
             body, quoted = self._body(reply)

@@ -14,7 +14,7 @@ from steelyard.tasks.task import Task, parse_scale
 from steelyard.tasks.transcripts.preprocess import Fitted, fitted
 from steelyard.tasks.transcripts.transcript import Transcript, TurnChange, unedited
 from steelyard.trials.builtin_prompts import response_format
-from steelyard.trials.judge import Decoding, Judge, Presentation, Slots
+from steelyard.trials.judge import Decoding, Judge, Presentation, Slots, with_fields
 from steelyard.trials.prompt import Message, PromptInputs, RenderedPrompt, render_prompt
 
 ORDERS = ("uv", "vu")
@@ -105,14 +105,25 @@ class Trial:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def repeat(self, replicate: int) -> Trial:
-        """The same question once more; a seed of its own makes another prompt."""
+    def repeat(self, replicate: int, key: str | None = None) -> Trial:
+        """The same question once more; a seed of its own makes another prompt. `key` spares its hash."""
         first = self.question or self
         if first.replicate == replicate:
             return first
-        return Trial(
-            self.judge, self.protocol, self.stimulus, self.task, self.order, replicate, first, self.prompts
+        again = object.__new__(Trial)  # `__init__` takes three times as long
+        vars(again).update(
+            judge=first.judge,
+            protocol=first.protocol,
+            stimulus=first.stimulus,
+            task=first.task,
+            order=first.order,
+            replicate=replicate,
+            question=first,
+            prompts=first.prompts,
         )
+        if key is not None:
+            vars(again)["key"] = key
+        return again
 
     @_Lazy
     def effective_task(self) -> Task:
@@ -245,11 +256,9 @@ class Trial:
         return f'["{fingerprint}","{self.stimulus.hash}","{self.order}",', f',"{self.prompt_hash}"]'
 
     def presentation(self) -> Presentation:
-        """What the provider receives; `replace` would take several times as long."""
+        """What the provider receives."""
         shared, trial = self.prompts.present(self.question or self), self.key.removeprefix("sha256:")
-        return Presentation(
-            shared.messages, shared.slots, shared.answers, self.decoding, shared.wants, shared.settings, trial
-        )
+        return with_fields(shared, decoding=self.decoding, trial=trial)
 
 
 def _present(question: Trial) -> Presentation:

@@ -16,7 +16,7 @@ from typing import TypeVar, overload
 import numpy as np
 
 from steelyard.core.arrays import Digests, Ints, Mask, compact, widen
-from steelyard.core.content_hash import HashIndex, column, digests_of
+from steelyard.core.content_hash import HashIndex, column, digests_of, hash_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, calls_behind
 
@@ -72,11 +72,12 @@ class Trials(Sequence[Trial]):
     def __getitem__(self, index: int | slice) -> Trial | Trials:
         if isinstance(index, slice):
             return self.take(index)
-        return self.questions[self.question.item(index)].repeat(self.replicate.item(index))
+        number, replicate, key = self.question.item(index), self.replicate.item(index), self.key.item(index)
+        return self.questions[number].repeat(replicate, hash_of(key))
 
     def __iter__(self) -> Iterator[Trial]:
-        rows = zip(self.question.tolist(), self.replicate.tolist(), strict=True)
-        return (self.questions[number].repeat(replicate) for number, replicate in rows)
+        rows = zip(self.question.tolist(), self.replicate.tolist(), self.key.tolist(), strict=True)
+        return (self.questions[number].repeat(replicate, hash_of(key)) for number, replicate, key in rows)
 
     def take(self, rows: slice | Ints | Mask) -> Trials:
         return replace(self, question=self.question[rows], replicate=self.replicate[rows], key=self.key[rows])
