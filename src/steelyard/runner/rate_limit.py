@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from steelyard.providers.provider import HasEndpoint, Provider
 from steelyard.runner.limits import sleep
@@ -306,8 +308,8 @@ class Slot:
     stopped: asyncio.Event
     tokens: float
 
-    async def __aenter__(self) -> float:
-        return await self.throttle.acquire(self.stopped, self.tokens)
+    def __aenter__(self) -> Coroutine[Any, Any, float]:
+        return self.throttle.acquire(self.stopped, self.tokens)
 
     async def __aexit__(self, *error: object) -> None:
         self.throttle.release()

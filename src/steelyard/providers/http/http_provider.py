@@ -45,14 +45,16 @@ class RequestTemplate:
 
     effective: Mapping[str, Any]
     """The parameters in force instead of ours."""
-    head: bytes = b""
-    parts: tuple[tuple[int, bytes], ...] = ()
+    head: str = ""
+    parts: tuple[tuple[int, str], ...] = ()
     """Number of a message, and what stands behind it; none where requests are not built of messages alone."""
 
     def render(self, messages: Sequence[Message]) -> bytes:
         """Texts as they are hashed, in escapes of ASCII, without their quotes."""
-        texts = [(messages[number].json_content[1:-1].encode("ascii"), rest) for number, rest in self.parts]
-        return b"".join((self.head, *(each for pair in texts for each in pair)))
+        pieces = [self.head]
+        for number, rest in self.parts:
+            pieces += messages[number].json_content[1:-1], rest
+        return "".join(pieces).encode()
 
 
 class HttpProvider(ABC):
@@ -136,7 +138,8 @@ class HttpProvider(ABC):
 
     async def ask(self, presentation: Presentation) -> Reply:
         presentation, struck = presentation.without(self._keys, MARK)
-        dialect, discarded = self._dialect, Usage()
+        dialect = self._dialect
+        discarded: Usage | None = None
         while True:
             room, template = self._thinking_tokens, self.template(presentation, dialect)
             is_rendered = template.parts and all(message.content for message in presentation.messages)
@@ -152,7 +155,7 @@ class HttpProvider(ABC):
                 if self._learns_room(reply, room):
                     dialect, discarded = self._dialect, reply.usage
                     continue
-                if discarded != Usage():
+                if discarded is not None and discarded != Usage():
                     reply = replace(reply, usage=reply.usage.plus(discarded))
                 effective = {**template.effective, **_told(struck)} if struck else template.effective
                 return reply.served(effective, response.latency_ms)
@@ -253,8 +256,8 @@ class HttpProvider(ABC):
             return RequestTemplate(effective)
         mark = token_hex(16)
         marked = tuple(Message(m.role, f"{mark}{n:04}") for n, m in enumerate(presentation.messages))
-        body = encode(self.build_request(replace(presentation, messages=marked), dialect))
-        head, *rest = body.split(mark.encode())
+        body = encode(self.build_request(replace(presentation, messages=marked), dialect)).decode()
+        head, *rest = body.split(mark)
         parts = tuple((int(part[:4]), part[4:]) for part in rest)
         is_whole = sorted(number for number, _ in parts) == list(range(len(marked)))
         return RequestTemplate(effective, head, parts) if is_whole else RequestTemplate(effective)
