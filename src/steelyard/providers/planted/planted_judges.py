@@ -288,10 +288,13 @@ class Planted(InProcessProvider):
 
     def set_labels(self, stimuli: Iterable[Stimulus]) -> None:
         """Take the labels of the texts into the key; they come beside the prompts, never in them."""
-        known = list(stimuli)
-        self._key = self._key.merge(LabelKey.of(known))
-        self._choices = self._choices.merge(ChoiceKey.of(known))
-        self._texts |= text_keys(known)
+        match self._judge.model:
+            case "rater":
+                self._key = self._key.merge(LabelKey.of(stimuli))
+            case "chooser":
+                self._choices = self._choices.merge(ChoiceKey.of(stimuli))
+            case "probit":
+                self._texts |= text_keys(stimuli)
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
         if self._judge.model != "probit" or not settings:
