@@ -46,9 +46,8 @@ class Runner:
         """Make the calls that have no reply; judges that need every core in turn, others concurrently."""
         answers = self.record.answers(trials)
         calls, queues = answers.calls, []
-        names, codes = calls.coded(lambda asked: asked.judge.name)
         for judge in calls.judges:
-            mine = codes[calls.question] == names.index(judge.name)
+            mine = calls.of_judge(judge.name)
             every, pending = chosen_rows(mine), chosen_rows(mine & ~answers.answered)
             queues.append(JudgeQueue(judge, calls.take(every), [calls.take(pending)]))
         return await self._run_queues(queues, StoredReplies(self.store, answers))
