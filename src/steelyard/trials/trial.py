@@ -90,6 +90,8 @@ class Trial:
     question: Trial | None = field(default=None, compare=False, repr=False)
     """The trial that this one repeats: hashes of what both show alike are made once."""
     prompts: PromptCache = field(default_factory=PromptCache, compare=False, repr=False)
+    known_key: str = field(default="", compare=False, repr=False)
+    """The key where it is at hand, as in the columns of a plan: it need not be hashed anew."""
 
     def __post_init__(self) -> None:
         first = self.question
@@ -105,25 +107,13 @@ class Trial:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def repeat(self, replicate: int, key: str | None = None) -> Trial:
-        """The same question once more; a seed of its own makes another prompt. `key` spares its hash."""
+    def repeat(self, replicate: int, key: str = "") -> Trial:
+        """The same question once more; a seed of its own makes another prompt."""
         first = self.question or self
         if first.replicate == replicate:
             return first
-        again = object.__new__(Trial)  # `__init__` takes three times as long
-        vars(again).update(
-            judge=first.judge,
-            protocol=first.protocol,
-            stimulus=first.stimulus,
-            task=first.task,
-            order=first.order,
-            replicate=replicate,
-            question=first,
-            prompts=first.prompts,
-        )
-        if key is not None:
-            vars(again)["key"] = key
-        return again
+        same = self.judge, self.protocol, self.stimulus, self.task, self.order
+        return Trial(*same, replicate, first, self.prompts, key)
 
     @_Lazy
     def effective_task(self) -> Task:
@@ -243,6 +233,8 @@ class Trial:
     @_Lazy
     def key(self) -> str:
         """Cache key of the call, and identity of the trial."""
+        if self.known_key:
+            return self.known_key
         before, after = self.key_prefix
         return hash_json(f"{before}{self.replicate}{after}")
 
