@@ -98,6 +98,30 @@ def test_a_prompt_is_changed_and_the_printed_command_writes_the_texts(
     assert texts == {FLIP: f"{WORDS} Thank you.\n"}
 
 
+def test_options_stand_behind_the_keys_of_the_file_in_one_order(
+    command: Command, tmp_path: Path, server: ScriptedServer
+) -> None:
+    """Limits, then judges and probes, however they were typed: a save that changes nothing finds its file."""
+    write_study(tmp_path, server, review=True, count=1)
+    body = yaml.safe_load((tmp_path / "study.yaml").read_text())
+    own = [key for key in body if key not in ("judges", "probes")]
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump({key: body[key] for key in own}))
+    lists, limits = (
+        ("-p", FLIP, "-j", "planted/rater"),
+        ("--replicates", 2, "--seed", 3, "--profile", "quick"),
+    )
+    for run, typed in (("run", (*lists, *limits)), ("other", (*limits, *lists))):
+        done = command("generate", "study.yaml", "--out", run, *typed)
+        assert done.code == 0, done.err
+        session = ReviewSession(RunFolder(tmp_path / run).path)
+        version = write_version(session, {FLIP: WORDS})
+        session.close()
+        (study,) = version.folder.iterdir()
+        written = yaml.safe_load(study.read_text())
+        assert list(written) == [*own, "profile", "seed", "replicates", "judges", "probes"]
+        assert [written[key] for key in ("profile", "seed", "replicates")] == ["quick", 3, 2]
+
+
 REFUSED: list[tuple[dict[str, str], str]] = [
     ({FLIP: "Make it {{ worse }}."}, "author.prompts.label_flip: unknown variable 'worse'; known here: "),
     ({FLIP: "Make it {{ label."}, "author.prompts.label_flip, line 1: not a valid Jinja2 template"),

@@ -22,8 +22,19 @@ from commands import Command, StartedCommand
 from repeating_server import body_for, name_of, response
 from servers import ScriptedServer, _receive
 from steelyard.core.content_hash import content_hash
+from steelyard.errors import REPEATED
+from steelyard.providers.http.http_provider import HttpProvider
+from steelyard.providers.provider import connect
+from steelyard.runner.limits import RunLimits
+from steelyard.runner.prices import PriceClock
+from steelyard.runner.record import RunRecord
+from steelyard.runner.session import RunControl, Withdrawals
 from steelyard.store.in_flight import UNCHECKED as ROOM
 from steelyard.store.in_flight import InFlight
+from steelyard.store.run_store import RunStore
+from steelyard.study.planner import make_plan
+from steelyard.study.study_file import StudyConfig, build_study
+from steelyard.trials.judge import Reply
 
 PRICED = "&input_price=1&output_price=1"
 EACH = 0.000105
@@ -247,6 +258,42 @@ def test_what_is_in_doubt_stays_in_the_file_and_gives_way_to_what_is_newer(tmp_p
     in_flight.trust([second, *more])
     in_flight.close()
     assert not (tmp_path / "file").exists()
+
+
+def test_condemned_replies_are_noted_even_where_trusting_the_others_raises(tmp_path: Path) -> None:
+    """What a provider found is told once: the next look withdraws it, though the first broke off."""
+    study = build_study(StudyConfig(judges=[f"openai/m?base_url=http://127.0.0.1:9/v1{PRICED}"]), Path())
+    right, wrong = calls = list(make_plan(study).trials[:2])
+    store = RunStore(tmp_path / "run.db")
+    control = RunControl(RunRecord(store), RunLimits())
+    withdrawals = Withdrawals(control, right.judge, calls, PriceClock(right.judge))
+    provider = connect(right.judge)
+
+    async def checked_twice() -> None:
+        await provider.open()
+        assert isinstance(provider, HttpProvider)
+        pool = provider.client.pool
+        assert pool is not None
+        withdrawals.start(provider)
+        for call in calls:
+            await store.save_reply(call, Reply("1"), 1)
+            withdrawals.doubt(call)
+        pool.checked, pool.condemned = [right.presentation().trial], [wrong.presentation().trial]
+        assert store.in_flight._map is not None
+        store.in_flight._map.close()
+        with pytest.raises(ValueError, match="mmap closed"):
+            await withdrawals.collect()
+        assert store.answered() == {right.key, wrong.key}
+        store.in_flight.close()  # what cannot be written to is let go
+        await withdrawals.collect()
+        await provider.close()
+
+    asyncio.run(checked_twice())
+    assert store.answered() == {right.key}
+    assert store.failures()[wrong.key].reason == REPEATED
+    assert store.lost_calls() == {wrong.key: 1}
+    assert [call.key for call in withdrawals.again] == [wrong.key]
+    store.close()
 
 
 def test_a_decision_counts_no_reply_that_was_withdrawn(
