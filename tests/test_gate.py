@@ -80,7 +80,7 @@ def test_many_abstentions_that_a_figure_leaves_out_pass_nobody(left_out: int, ex
     """Beside 100 calls that count."""
     found, reason = result(share(0.0, 0.04, 0.01, left_out=left_out), max=0.05)
     assert found == expected
-    assert f"{left_out} calls abstained, which it leaves out" in reason
+    assert f"{left_out} calls abstained" in reason
 
 
 @pytest.mark.parametrize(("accepted", "expected"), [(19, "INCONCLUSIVE"), (20, "PASS")])
@@ -89,16 +89,14 @@ def test_merit_on_texts_that_only_their_author_accepted_passes_nobody(accepted: 
     rule = policy({"merit": {"min": 0.3}}).rules[0]
     merit = replace(share(0.7, 0.95, 0.85, details={"accepted": (accepted, 40)}), metric="merit")
     found = check(rule, replace(merit, probe="label_flip"))
-    assert (found.result, "nobody but their author" in found.reason) == (expected, accepted < 20)
+    assert (found.result, "but their author" in found.reason) == (expected, accepted < 20)
 
 
 def test_the_point_never_decides() -> None:
     assert result(share(0.01, 0.2, value=0.04), max=0.05)[0] == "INCONCLUSIVE"
     alone = replace(share(0, 0), intervals=())
-    assert result(alone, max=0.05) == (
-        "INCONCLUSIVE",
-        "the figure has no interval, and a point decides nothing",
-    )
+    word, reason = result(alone, max=0.05)
+    assert (word, "no interval" in reason) == ("INCONCLUSIVE", True)
 
 
 def test_both_limits_make_a_band() -> None:
@@ -115,7 +113,7 @@ def test_an_open_end_reaches_over_every_limit() -> None:
 
 def test_undefined_is_inconclusive_with_its_reason() -> None:
     missing = replace(share(0, 0), value=None, intervals=(), note="no call ended in a verdict")
-    assert result(missing, max=0.05) == ("INCONCLUSIVE", "undefined: no call ended in a verdict")
+    assert result(missing, max=0.05) == ("INCONCLUSIVE", f"undefined: {missing.note}")
 
 
 def test_missing_verdicts_decide_nothing() -> None:
@@ -156,7 +154,7 @@ def test_one_row_asked_five_times_is_one_row() -> None:
     one = replace(one, intervals=alone, n_calls=5, n_units=1, n_clusters=1, **of(1))
     found = check(policy({"accuracy": {"min": 0.6}}).rules[0], one)
     assert found.calls_needed == 8
-    assert (found.more or "").startswith("about 2 more labelled rows (8 calls)")
+    assert re.fullmatch(r".*\b2 more labelled rows \(8 calls\).*", found.more or "")
 
 
 def test_the_worst_wins() -> None:
@@ -237,10 +235,11 @@ def test_a_wrong_policy_is_one_sentence(tmp_path: Path, text: str, told: str) ->
 
 def test_a_list_of_limits_for_one_metric() -> None:
     rules = policy({"target_sensitivity": [{"delta": 1, "min": 0.8}, {"delta": 2, "min": 0.9}]}).rules
-    assert [str(rule) for rule in rules] == [
-        "chooses the better text (target sensitivity), Δ1: at least 0.8",
-        "chooses the better text (target sensitivity), Δ2: at least 0.9",
+    assert [(rule.metric, rule.group, rule.low, rule.high) for rule in rules] == [
+        ("target_sensitivity", {"delta": 1}, 0.8, None),
+        ("target_sensitivity", {"delta": 2}, 0.9, None),
     ]
+    assert [re.findall(r"Δ\d|\d\.\d", str(rule)) for rule in rules] == [["Δ1", "0.8"], ["Δ2", "0.9"]]
 
 
 @pytest.mark.parametrize(("text", "expected"), [("36h", 1.5), ("90d", 90), ("2w", 14)])
@@ -329,9 +328,9 @@ def test_what_no_figure_matches(tmp_path: Path) -> None:
 def test_many_failures_do_not_pass(tmp_path: Path, lenient: Path) -> None:
     run = folder(tmp_path / "run", broken="tie failed")
     decision, _ = gate(run, lenient, NOW)
-    assert [(check.rule, check.result) for check in decision.checks] == [
-        ("reacts to nothing (dark current): at most 0.2", "INCONCLUSIVE"),
-        ("calls without an answer: within its limit", "FAIL"),
+    assert [(check.metric, check.result) for check in decision.checks] == [
+        ("dark_current", "INCONCLUSIVE"),
+        ("failed_rate", "FAIL"),
     ]
 
 
@@ -409,13 +408,13 @@ def test_a_study_file_is_checked_without_a_call(tmp_path: Path, steelyard) -> No
     assert steelyard("gate", "run", "--check", "-j", "planted/tie").returncode == 0
     held = steelyard("gate", study, "--certificate", "run/certificate.json", "-j", "planted/tie")
     assert held.returncode == 0, held.stderr
-    assert held.stdout == "Certificate holds: planted/tie; does not expire.\n"
+    assert held.stdout.startswith("Certificate holds: planted/tie; ")
+    assert "not expire" in held.stdout
     write(study, "judges: [{name: planted/tie, model: planted/first}]\nprobes: [vacuum]\n")
     refused = steelyard("gate", study, "--certificate", "run/certificate.json", "-j", "planted/tie")
     assert refused.returncode == 3
-    assert refused.stderr.startswith(
-        "steelyard: run/certificate.json: judge 'planted/tie' has another fingerprint"
-    )
+    assert refused.stderr.startswith("steelyard: run/certificate.json: judge ")
+    assert "'planted/tie' has another" in refused.stderr
     assert refused.stderr.count("\n") == 1
 
 
@@ -431,19 +430,19 @@ def test_drift_against_a_reference(tmp_path: Path, lenient: Path) -> None:
     assert [check.result for check in decision.checks] == ["PASS", "PASS", "PASS"]
     decision, _ = gate(drifted, lenient, NOW, reference=reference)
     together, drift = decision.checks[-2:]
-    assert (together.result, together.rule) == ("FAIL", "all figures together: no drift shown")
-    assert together.reason == "the judge reads differently"
-    assert (drift.result, drift.rule) == ("FAIL", "reacts to nothing (dark current): no drift beyond 0.1")
+    assert (together.result, together.metric, together.judge) == ("FAIL", "all", "good")
+    assert "reads differently" in together.reason
+    assert (drift.result, drift.metric, "beyond 0.1" in drift.rule) == ("FAIL", "dark_current", True)
     assert drift.found.startswith("+0.33 [")
     assert drift.value == pytest.approx(1 / 3)
     assert (drift.low or 0) < 1 / 3 < (drift.high or 0)
     assert "smallest detectable drift" in drift.reason
-    assert drift.reason.startswith("differ by more than the margin (q 0.002); ")
+    assert re.match(r"differ by more .*\(q 0\.002\)", drift.reason)
     # A margin that holds the whole change tolerates it, and says that it is there.
     tolerant, _ = gate(drifted, lenient, NOW, reference=reference, margin=0.6)
     assert [check.result for check in tolerant.checks[-2:]] == ["PASS", "PASS"]
-    assert "every figure of the policy stays within the margin" in tolerant.checks[-2].reason
-    assert tolerant.checks[-1].reason.startswith("differ, within the margin")
+    assert "stays within the" in tolerant.checks[-2].reason
+    assert tolerant.checks[-1].reason.startswith("differ, within ")
     # A change for the better is a change.
     assert gate(reference, lenient, NOW, reference=drifted)[0].result == "FAIL"
 
@@ -472,7 +471,9 @@ def test_junit_shows_everything_that_did_not_pass(tmp_path: Path) -> None:
     assert problems == [("bad", "failure"), ("bad", "failure"), ("good", "error")]
     error = root.find(".//error")
     assert error is not None
-    assert "would decide in four runs of five" in (error.text or "")
+    (undecided,) = (each for each in decision.checks if each.result == "INCONCLUSIVE")
+    assert undecided.more
+    assert undecided.more in (error.text or "")
 
 
 def test_hostile_names_stay_text(tmp_path: Path, lenient: Path) -> None:
@@ -637,10 +638,9 @@ def test_a_shipped_policy_leaves_out_what_was_not_measured_and_says_so() -> None
         ("merit", "INCONCLUSIVE"),
         ("dark_current", "PASS"),
     ]
-    assert ruling.checks[0].reason == "whether it tells good from bad was not measured"
-    assert ruling.notes[0].startswith(
-        "Not measured in this run, so not asked: leans to slot 1 (net slot preference), "
-    )
+    assert ruling.checks[0].reason.endswith("was not measured")
+    assert "not asked: leans" in ruling.notes[0]
+    assert "(net slot preference)" in ruling.notes[0]
 
 
 def test_a_shipped_policy_without_any_figure_decides_nothing() -> None:
@@ -691,9 +691,9 @@ def test_drift_looks_at_every_figure_that_the_policy_names(tmp_path: Path) -> No
     measured(study_of({"judges": ["planted/first?name=j"], "probes": ["ladder"]}), tmp_path / "run")
     decision, _ = gate(tmp_path / "run", "default", NOW, reference=tmp_path / "run")
     (absent,) = (note for note in decision.notes if "not asked for" not in note)
-    assert absent.startswith("Not measured in this run, so not asked: ")
-    drift = [check.rule for check in decision.checks if "drift" in check.rule]
-    assert "leans to slot 1 (net slot preference): no drift beyond 0.1" in drift
+    assert "so not asked: " in absent
+    drift = [check.metric for check in decision.checks if "drift beyond 0.1" in check.rule]
+    assert "net_slot_preference" in drift
 
 
 def test_a_position_bias_that_comes_is_drift_though_no_rule_names_it(tmp_path: Path) -> None:
@@ -705,6 +705,7 @@ def test_a_position_bias_that_comes_is_drift_though_no_rule_names_it(tmp_path: P
     policy.write_text("unreadable_rate: {max: 0.5}\n", encoding="utf-8")
     for new, old in (("new", "old"), ("old", "new")):
         decision, _ = gate(tmp_path / new, policy, NOW, reference=tmp_path / old)
-        failed = [check.rule for check in decision.checks if check.result == "FAIL" and "drift" in check.rule]
-        assert failed[0] == "all figures together: no drift shown"
-        assert "leans to slot 1 (net slot preference): no drift beyond 0.1" in failed
+        drifted = [check for check in decision.checks if check.result == "FAIL" and "drift" in check.rule]
+        failed = [check.metric for check in drifted]
+        assert failed[0] == "all"
+        assert "net_slot_preference" in failed

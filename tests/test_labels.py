@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -240,7 +241,7 @@ def test_people_may_say_what_the_judge_never_says_and_the_figure_has_that_scale(
     (tmp_path / "r.csv").write_text("item,response,verdict\n" + rows)
     file = ("r.csv", "--judge", "verdict")
     planned = json.loads(command("labels", "plan", *file, "--json").out)
-    assert planned["scale_assumed"].startswith("scores are on a scale of 1 to 5 ")
+    assert " 1 to 5 " in planned["scale_assumed"]
     assert command("labels", "draw", *file, "-n", 40, "--out", "d").code == 0
     assert json.loads((tmp_path / "d" / "draw.json").read_text())["scale"] == "1-5"
     sheet = fill(tmp_path / "d", lambda item: 4 + int(item[1:]) % 2)
@@ -303,13 +304,14 @@ def test_annotators_share_some_items(command: Command, tmp_path: Path, truth: di
     assert found["annotators"] == {"ann": 47, "bob": 46, "cy": 0}
     assert found["agreement"] is not None
     assert [command(*status, "--reviewer", who).code for who in ("ann", "cy")] == [0, 1]
-    assert "not an annotator of this draw" in command(*status, "--reviewer", "eve").err
+    strange = command(*status, "--reviewer", "eve")
+    assert (strange.code, "eve: not an" in strange.err) == (2, True)
     done = command("labels", "add", "d", "d/sheet-cy.csv")
     assert command(*status).code == 0
-    assert " 20 shared texts: α 1.00" in done.out
+    assert re.search(r" 20 .* α 1\.00", done.out)
     rows = list(csv.DictReader((tmp_path / "d" / "sheet-ann.csv").read_text().splitlines()))
     write(tmp_path / "wrong.csv", [{**rows[-1], "annotator": "zoe"}])
-    assert "is not for 'zoe' to label" in command("labels", "add", "d", "wrong.csv").err
+    assert "not for 'zoe'" in command("labels", "add", "d", "wrong.csv").err
 
 
 def test_the_test_part_is_sealed_and_opens_once(
@@ -321,7 +323,7 @@ def test_the_test_part_is_sealed_and_opens_once(
     write(tmp_path / "half.csv", half)
     command("labels", "add", "d", "half.csv")
     done = command("labels", "open", "d")
-    assert (done.code, "expected all before the part opens" in done.err) == (2, True)
+    assert (done.code, "before the part" in done.err) == (2, True)
     command("labels", "add", "d", "d/sheet.csv")
     parts = [json.loads(line)["part"] for line in (tmp_path / "d" / "labels.jsonl").read_text().splitlines()]
     assert parts == ["tune"] * 20
@@ -331,7 +333,7 @@ def test_the_test_part_is_sealed_and_opens_once(
     again = command("labels", "open", "d")
     assert (again.code, "it opens once" in again.err) == (2, True)
     late = command("labels", "add", "d", "d/sheet.csv")
-    assert (late.code, "no label may be added or changed any more" in late.err) == (2, True)
+    assert (late.code, "no label may" in late.err) == (2, True)
     session = LabelSession(tmp_path / "d")
     with pytest.raises(ConfigError, match="no label may be added or changed"):
         session.label(session.draw.items[0], "eve", "1")
@@ -354,7 +356,7 @@ def test_items_left_without_a_label_are_said(command: Command, tmp_path: Path, t
     assert (done.code, found["labelled"], found["total"]) == (0, 50, 60)
     assert (found["annotators"], found["opened"] is None) == ({"people": 50}, False)
     done = command("estimate", *FILE, "--labels", "d")
-    assert "10 of 60 drawn items have no label, and are taken as missing at random" in done.err
+    assert (" 10 of 60" in done.err, "missing at random" in done.err) == (True, True)
     assert "50 labels" in done.out
 
 
@@ -364,7 +366,8 @@ def test_a_pilot_is_not_paid_twice(command: Command, tmp_path: Path, truth: dict
     command("labels", "draw", *FILE, "-n", 40, "--tune", 40, "--out", "p")
     fill(tmp_path / "p", truth.__getitem__)
     command("labels", "add", "p", "p/sheet.csv")
-    assert "no test part to open" in command("labels", "open", "p").err
+    unsealed = command("labels", "open", "p")
+    assert (unsealed.code, "no test part" in unsealed.err) == (2, True)
     plan = json.loads(command("labels", "plan", *FILE, "--pilot", "p", "-n", 200, "--json").out)
     by_name = {row["name"]: row for row in plan["designs"]}
     assert plan["pilot"] == 40
@@ -375,7 +378,7 @@ def test_a_pilot_is_not_paid_twice(command: Command, tmp_path: Path, truth: dict
     )
     assert by_name["by verdict"]["fewest"] <= by_name["by verdict"]["labels"] <= by_name["by verdict"]["most"]
     done = command("labels", "draw", *FILE, "-n", 80, "--pilot", "p", "--out", "d")
-    assert "40 from the pilot, labelled" in done.out
+    assert "40 from the" in done.out
     before = {unit["item"] for unit in units(tmp_path / "p") if unit["part"]}
     sheet = fill(tmp_path / "d", truth.__getitem__)
     asked = {unit["item"] for unit in units(tmp_path / "d") if unit["part"] == "test"}
@@ -395,16 +398,19 @@ def test_labelling_may_stop_by_a_declared_rule(
     fill(tmp_path / "d", truth.__getitem__)
     rows = list(csv.DictReader((tmp_path / "d" / "sheet.csv").read_text().splitlines()))
     write(tmp_path / "few.csv", rows[:20])
-    assert "labelling may stop at ±0.1" in command("labels", "add", "d", "few.csv").out
+    early = json.loads(command("labels", "add", "d", "few.csv", "--json").out)
+    assert (early["stop"], early["suffices"]) == (0.1, False)
+    assert "stop at ±0.1" in command("labels", "add", "d").out
     write(tmp_path / "more.csv", rows[:300])
     assert "300 labels suffice" in command("labels", "add", "d", "more.csv").out
+    assert json.loads(command("labels", "add", "d", "--json").out)["suffices"]
     assert command("labels", "open", "d").code == 0  # the rule was declared before the first label
     found = json.loads(command("estimate", *FILE, "--labels", "d", "--json").out)
     assert (found["corrected"]["method"], found["labels_only"]) == ("at_every_look", None)
     assert STOPPED in found["remarks"]
     said = " ".join(command("estimate", *FILE, "--labels", "d").out.split())
     assert "labels alone undefined" in said
-    assert "with a confidence sequence" in command("estimate", *FILE, "--labels", "d", "--methods").out
+    assert "confidence sequence" in command("estimate", *FILE, "--labels", "d", "--methods").out
     low, high = found["corrected"]["low"], found["corrected"]["high"]
     assert f" {100 * found['corrected']['value']:.1f} % [{100 * low:.1f}, " in said
     labelled = {row["key"]: int(row["label"]) for row in rows[:300]}
@@ -485,7 +491,7 @@ def test_scores_are_drawn_by_share_with_five_of_each(command: Command, tmp_path:
     drawn = Counter(unit["level"] for unit in units(tmp_path / "d") if unit["part"])
     assert drawn == {"1": 5, "2": 5, "3": 5, "4": 7, "5": 38}
     few = command("labels", "draw", "s.csv", "--judge", "j", "-n", 20, "--out", "e")
-    assert (few.code, "expected at least 25 (5 of each)" in few.err) == (2, True)
+    assert (few.code, "25 (5 of" in few.err) == (2, True)
     fill(tmp_path / "d", lambda item: verdicts[int(item)])
     command("labels", "add", "d", "d/sheet.csv")
     command("labels", "open", "d")
@@ -558,7 +564,7 @@ def test_pairs_are_labelled_by_content(command: Command, tmp_path: Path) -> None
     assert first["difference"][0] == pytest.approx(first["value"] - second["value"])
     assert first["difference"][1] <= 2 * share - 1 <= first["difference"][2]
     assert second["difference"] == [0.0, 0.0, 0.0]
-    assert "to old [95 %]" in command("leaderboard", *file, "--labels", "d", "--baseline", "old").out
+    assert re.search(r"\bto old\b", command("leaderboard", *file, "--labels", "d", "--baseline", "old").out)
 
 
 def test_the_pages_ask_for_the_labels(command: Command, tmp_path: Path, truth: dict[str, int]) -> None:
@@ -577,15 +583,15 @@ def test_the_pages_ask_for_the_labels(command: Command, tmp_path: Path, truth: d
         session.open("2026-01-01")
         assert client.post("/label", {"item": mine, "answer": "0"}).status == 409
         assert client.post("/undo", {}).status == 409
-        assert "The labels are open" in client.get("/").text
+        assert "labels are open" in client.get("/").text
     with serving(lambda _: LabelPages(session, "eve").app()) as server:
         client = Client.of(server)
         assert client.post("/label", {"item": mine, "answer": "1"}).status == 409
         session.log.set_meta("opened", None)
-        assert "This draw is for ann, bob" in client.get("/").text
+        assert "for ann, bob" in client.get("/").text
         assert client.post("/label", {"item": mine, "answer": "1"}).status == 404
     session.close()
-    assert "not an annotator of this draw" in command("review", "d", "--label", "--reviewer", "eve").err
+    assert "eve: not an" in command("review", "d", "--label", "--reviewer", "eve").err
 
 
 def test_labels_of_a_run_flow_into_its_estimate(command: Command, tmp_path: Path) -> None:
@@ -636,11 +642,13 @@ def test_draws_that_are_refused(
     assert not (tmp_path / "d.part").exists()
 
 
-def test_a_second_draw_into_a_folder_is_refused(command: Command, truth: dict[str, int]) -> None:
+def test_a_second_draw_into_a_folder_is_refused(
+    command: Command, tmp_path: Path, truth: dict[str, int]
+) -> None:
     assert command("labels", "draw", *FILE, "-n", 40, "--out", "d").code == 0
-    assert (
-        "a second draw would change the odds" in command("labels", "draw", *FILE, "-n", 9, "--out", "d").err
-    )
+    again = command("labels", "draw", *FILE, "-n", 9, "--out", "d")
+    assert (again.code, "second draw" in again.err) == (2, True)
+    assert sum(bool(unit["part"]) for unit in units(tmp_path / "d")) == 40
 
 
 def test_sheets_that_are_refused_change_nothing(
@@ -659,7 +667,7 @@ def test_sheets_that_are_refused_change_nothing(
         done = command("labels", "add", "d", "bad.csv")
         assert done.code == 2
         assert told in done.err
-        assert "Test: 0 of 40 labelled" in command("labels", "add", "d").out
+        assert json.loads(command("labels", "add", "d", "--json").out)["test"] == [0, 40]
 
 
 def test_a_label_changes_only_on_request(command: Command, tmp_path: Path, truth: dict[str, int]) -> None:
@@ -704,8 +712,10 @@ def test_a_sheet_that_a_spreadsheet_wrote_is_added_once(command: Command, tmp_pa
         writer.writeheader()
         writer.writerows([*rows[40:], blank, *rows[:40]])
     added = command("labels", "add", "d", "d/sheet.csv").out
-    assert "80 labels added, 0 known already, 1 row without a label" in added
-    assert "0 labels added, 80 known already" in command("labels", "add", "d", "d/sheet.csv").out
+    again = command("labels", "add", "d", "d/sheet.csv").out
+    first = [re.findall(r"\d+", told.splitlines()[0]) for told in (added, again)]
+    assert first == [["80", "0", "1"], ["0", "80", "1"]]  # added, known already, rows without a label
+    assert json.loads(command("labels", "add", "d", "--json").out)["test"] == [80, 80]
 
 
 def test_a_record_that_was_changed_is_refused(
@@ -719,9 +729,9 @@ def test_a_record_that_was_changed_is_refused(
     assert "its hash differs" in command("labels", "add", "d").err
     path.write_text(json.dumps({**body, "schema": "steelyard.draw/9"}))
     told = command("labels", "add", "d").err
-    assert "not a draw that this version made (schema 'steelyard.draw/9'); restore the file" in told
+    assert "(schema 'steelyard.draw/9')" in told
     path.write_text("{}")
-    assert "not a draw that this version made" in command("labels", "add", "d").err
+    assert "not a draw" in command("labels", "add", "d").err
     assert "no draw.json found" in command("labels", "add", ".").err
 
 
@@ -734,11 +744,11 @@ def test_items_that_were_not_in_the_frame_have_no_odds(
     command("labels", "open", "d")
     with (tmp_path / "r.csv").open("a") as file:
         file.write("new,why?,so,1,a\n")
-    assert "item 'new' was not in the frame" in command("estimate", *FILE, "--labels", "d").err
+    assert "item 'new' was" in command("estimate", *FILE, "--labels", "d").err
 
 
 def test_two_words_name_a_command(command: Command) -> None:
-    assert "labels what? expected plan, draw, add, open" in command("labels").err
+    assert re.findall(r"\w+,|\bopen\b", command("labels").err) == ["plan,", "draw,", "add,", "open"]
     assert "labels what?" in command("labels", "sell").err
 
 
@@ -751,7 +761,7 @@ def test_plans_that_are_refused(command: Command, tmp_path: Path, truth: dict[st
     ):
         assert told in command("labels", "plan", *FILE, "--assume", text).err
     done = command("labels", "plan", *FILE, "--assume", "sensitivity=0.95,specificity=0.8", "--cost-label", 2)
-    assert "\nsteelyard labels draw r.csv --judge " in done.out
+    assert done.out.splitlines()[-1].split()[:5] == ["steelyard", "labels", "draw", "r.csv", "--judge"]
 
 
 @pytest.mark.parametrize(
@@ -812,7 +822,7 @@ def test_a_kill_after_the_opening_leaves_the_labels_readable(command: Command, t
         session.open("2026-01-01T00:00:00+00:00")  # and no more: the file of labels is still empty
     assert (tmp_path / "d" / "labels.jsonl").read_text() == ""
     done = command("labels", "open", "d")
-    assert (done.code, "was opened at 2026-01-01" in done.err) == (2, True)
+    assert (done.code, "opened at 2026-01-01" in done.err) == (2, True)
     assert len((tmp_path / "d" / "labels.jsonl").read_text().splitlines()) == 20
 
 
@@ -823,7 +833,8 @@ def test_the_draw_that_a_plan_names_reads_the_file_as_the_plan_did(command: Comm
     done = command("labels", "plan", *given, "--assume", "sensitivity=1,specificity=1")
     *_, named = done.out.splitlines()
     # A perfect judge would need one label; `estimate` takes ten or more.
-    assert named == f"steelyard labels draw {' '.join(given)} -n 10 --design random --out labels"
+    drawn = ("-n", "10", "--design", "random", "--out", "labels")
+    assert named.split() == ["steelyard", "labels", "draw", *given, *drawn]
     assert command(*named.split()[1:]).code == 0
     told = command("labels", "plan", *given, "--assume", "sensitivity=0.5,specificity=0.5").err
-    assert "add up to 1, expected more than 1" in told
+    assert "up to 1, expected" in told

@@ -66,7 +66,7 @@ def rows(text: str) -> list[str]:
 
 def test_the_overview_shows_runs_judges_and_their_verdicts(client: Client, pairs: Path) -> None:
     text = client.get("/").text
-    assert "2 runs, 3 judges" in text
+    assert re.search(r"\b2 runs, 3 judges\b", text)
     assert str(pairs) in text
     assert text.count('<tr class="run-row"') == 3
     assert re.findall(r'data-label="date"[^>]*>([^<]+)</td>', text) == ["not recorded"]  # of the import
@@ -92,7 +92,7 @@ def test_the_overview_sorts_and_filters_without_scripts(client: Client) -> None:
     assert listed(client.get("/?find=PAIRS+shaky").text) == ["shaky"]
     assert listed(client.get("/?study=verdicts").text) == ["j"]
     assert listed(client.get("/?verdict=unfit").text) == ["planted/first"]
-    assert "No judge passes these filters" in client.get("/?certificate=valid").text
+    assert listed(client.get("/?certificate=valid").text) == []
     assert listed(client.get("/?sort=nonsense&find=").text) == listed(client.get("/").text)
 
 
@@ -101,9 +101,9 @@ def test_ticked_judges_are_compared_or_shown_on_one_page(client: Client) -> None
     assert client.get(f"/compare?{two}").status == 200
     for few in (urlencode([("side", "0:shaky")]), two + "&side=1%3Aj"):
         answer = client.get(f"/compare?{few}")
-        assert (answer.status, "expected two: go back and tick two" in answer.text) == (400, True)
+        assert (answer.status, "tick two" in answer.text) == (400, True)
     page = client.get(f"/together?{two}&side=1%3Aj").text
-    assert "3 judges on one page" in page
+    assert "3 judges on" in page
     assert page.count("not measured") > 0
     row = page.partition('<th scope="row">Reacts to nothing</th>')[2].partition("</tr>")[0]
     assert row.count('<a class="behind" href="/run/0/calls?figure=') == 2
@@ -143,7 +143,7 @@ def test_from_a_number_to_the_raw_reply_in_two_clicks(client: Client) -> None:
     call = client.get(listed[0]).text
     assert "Raw reply" in call
     assert "{&#34;winner&#34;: &#34;1&#34;}" in call
-    assert "Prompt, as it was sent" in call
+    assert "Prompt, as it" in call
     assert "candidate 1" in call
 
 
@@ -227,8 +227,8 @@ def test_a_pair_stands_in_both_orders_side_by_side_with_every_judge(client: Clie
     link = re.search(r'href="(/run/0/stimulus\?id=[^"]+)"', client.get(call).text)
     assert link is not None
     text = client.get(html.unescape(link[1])).text
-    assert "u first, v second" in text
-    assert "v first, u second" in text
+    assert "u first" in text
+    assert "v first" in text
     assert "Content u" in text
     # Judges come first, and what no one asked about after them.
     places = [text.index(f">{name}<") for name in ("planted/first", "shaky", "Baselines", "coin")]
@@ -248,7 +248,7 @@ def test_two_judges_are_compared_with_a_forest(client: Client, pairs: Path) -> N
     assert answer.status == 200
     assert "<svg" in answer.text
     assert str(pairs) not in answer.text  # a folder by its name
-    assert re.search(r"<h1[^>]*>[^<]*(is better than|is better in|alike|Neither)[^<]*</h1>", answer.text)
+    assert re.search(r"<h1[^>]*>[^<]*(better|alike|Neither)[^<]*</h1>", answer.text)
     for side in ("A better", "B better"):
         assert side in re.findall(r"<svg.*?</svg>", answer.text, re.DOTALL)[1]
     for odd in ("", "?first=9:x&second=0:y", "?first=0:nobody&second=0:shaky", "?first=../../etc&second=0:x"):
@@ -277,7 +277,7 @@ def test_calls_that_differ_stand_with_both_replies_side_by_side(client: Client) 
     assert f'<h1 class="long">{total} of' in listing or f'<h1 class="long">{total} calls' in listing
     assert '<option value="0:planted/first" selected>' in listing
     same = client.get(f"/differing?{urlencode({'first': '0:shaky', 'second': '0:shaky'})}").text
-    assert "Both answer every call that they share alike" in same
+    assert "they share alike" in same
     assert client.get("/differing?first=9:x&second=0:y").status == 400
 
 
@@ -285,7 +285,7 @@ def test_recorded_verdicts_say_that_texts_are_not_known(client: Client) -> None:
     listed = rows(client.get("/run/1/calls").text)
     assert len(listed) == 2
     text = client.get(listed[0]).text
-    assert "The reply was not recorded" in text
+    assert "reply was not" in text
     assert client.get("/run/1/").status == 200
 
 
@@ -315,7 +315,7 @@ def test_downloads_are_files_with_every_call_that_passes(client: Client) -> None
 
 @pytest.mark.parametrize("path", ["/", "/history", "/run/0/", "/run/0/calls", "/run/0/map"])
 def test_a_page_without_scripts_says_what_is_missing(client: Client, path: str) -> None:
-    assert re.search(r"<noscript>.*Without JavaScript .* whole but for ", client.get(path).text)
+    assert re.search(r"<noscript>.*JavaScript.*whole", client.get(path).text)
 
 
 def test_a_run_that_is_deleted_while_it_is_viewed_is_told(pairs: Path, tmp_path: Path) -> None:
@@ -328,8 +328,8 @@ def test_a_run_that_is_deleted_while_it_is_viewed_is_told(pairs: Path, tmp_path:
         shutil.rmtree(tmp_path / "run")
         for path in ("/run/0/", "/run/0/calls", "/run/0/map", "/run/0/files/calls.csv"):
             answer = client.get(path)
-            assert (answer.status, "the folder is gone; restore it." in answer.text) == (404, True), path
-        assert "the folder is gone" in client.get("/").text
+            assert (answer.status, "folder is gone" in answer.text) == (404, True), path
+        assert "folder is gone" in client.get("/").text
 
 
 def test_the_viewer_changes_nothing(client: Client, pairs: Path) -> None:
@@ -369,8 +369,9 @@ def test_a_run_that_was_cut_is_looked_at_as_far_as_it_went(pairs: Path, tmp_path
         none_yet.runs[0].load()
         with serving(lambda _: none_yet.app()) as server:
             text = Client.of(server).get("/run/0/calls").text
-            assert "No call was made yet." in text
-            assert "No call passes these filters" not in text
+            assert "No call was" in text
+            assert "passes these" not in text
+            assert rows(text) == []
         with serving(lambda _: pages.app()) as server:
             client = Client.of(server)
             assert "No datasheet yet" in client.get("/run/0/").text
@@ -393,14 +394,15 @@ def test_a_run_with_failures_alone_says_so_and_counts_none_of_them_as_wrong(
     pages.runs[0].load()
     with serving(lambda _: pages.app()) as viewer:
         client = Client.of(viewer)
-        assert "needs a readable verdict of a judge" in client.get("/run/0/").text
+        assert "a readable verdict" in client.get("/run/0/").text
         text = client.get("/run/0/calls").text
         # Twelve calls of the judge; a baseline that always names a slot is wrong on every pair.
-        assert re.search(r"all <b>12</b> <small[^>]*>\+ 48<", text)
-        assert re.search(r"wrong against the label <b>0</b> <small[^>]*>\+ 24<", text)
-        assert re.search(r"only failed <b>12</b></a>", text)
+        counts = re.findall(r"(all|label|failed) <b>(\d+)</b>(?: <small[^>]*>\+ (\d+)<)?", text)
+        assert counts[:1] == [("all", "12", "48")]
+        assert ("label", "0", "24") in counts  # wrong against it
+        assert ("failed", "12", "") in counts
         told = client.get(rows(client.get("/run/0/calls?outcome=failed").text)[0]).text
-        assert "got no reply (server_error): failed, and never a score." in told
+        assert "no reply (server_error)" in told
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
@@ -417,7 +419,7 @@ def test_a_damaged_run_is_told_on_the_page(pairs: Path, tmp_path: Path) -> None:
         assert client.get("/").status == 200
         answers = [client.get("/run/0/calls") for _ in range(200)]
         assert answers[-1].status in (200, 500)
-        assert any("not a usable run file" in answer.text for answer in answers)
+        assert any("usable run file" in answer.text for answer in answers)
 
 
 def test_a_figure_is_a_file_that_needs_nothing_else(client: Client) -> None:
@@ -436,8 +438,8 @@ def test_a_figure_is_a_file_that_needs_nothing_else(client: Client) -> None:
 
 
 def test_words_beside_a_reply_are_not_its_words(client: Client) -> None:
-    assert "No call passes these filters" in client.get("/run/0/calls?text=input_tokens").text
-    assert "No call passes these filters" not in client.get("/run/0/calls?text=WINNER").text
+    assert rows(client.get("/run/0/calls?text=input_tokens").text) == []
+    assert rows(client.get("/run/0/calls?text=WINNER").text)
 
 
 def test_the_overview_tells_what_keeps_a_datasheet_from_being_read(pairs: Path, tmp_path: Path) -> None:
@@ -447,11 +449,11 @@ def test_the_overview_tells_what_keeps_a_datasheet_from_being_read(pairs: Path, 
         client = Client.of(server)
         assert "not a datasheet" in client.get("/").text
         shutil.rmtree(tmp_path / "run")
-        assert "the folder is gone" in client.get("/").text
+        assert "folder is gone" in client.get("/").text
 
 
 def test_an_answer_that_says_no_leads_back(client: Client) -> None:
     answer = client.get("/run/99/")
     assert answer.status == 404
-    assert "There is no run 99 here." in answer.text
+    assert "no run 99" in answer.text
     assert 'href="/"' in answer.text
