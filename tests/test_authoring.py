@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,8 @@ from steelyard.study.role_config import parse_roles
 from steelyard.study.roles import Roles
 from steelyard.study.study import Study
 from steelyard.tasks.task import Item, Task
+
+TYPED = "A person wrote that the sky is green."
 
 
 def study(*probes: str, data: Sequence[Item] = items(4), task: Task = TASK) -> Study:
@@ -69,16 +72,16 @@ def test_every_goal_is_written_and_confirmed(tmp_path: Path) -> None:
     assert by_id["sky-0/answer_ambiguity/0"].expectation == Unknown()
     assert {s.lineage.author for s in made.stimuli} == {"openai/writer"}
     found = by_id["sky-1/verbosity_bias_long/0"].lineage.validation
-    assert found == "openai/checker gave 0, as intended; openai/checker finds the meaning kept"
+    assert (found or "").count("openai/checker") == 2  # its grade, and what it says of the meaning
     # 24 texts, 4 of them twice the same; a grade for each of 16, the meaning of 16, the border of 4
     assert cast.calls == {"writer": 24, "checker": 16 + 16 + 4}
-    assert {report.sentence() for report in made.report} == {
-        f"{probe}: 4 asked, 4 usable." for probe in (*WRITTEN, "verbosity_padding", "answer_ambiguity")
-    }
+    assert {report.probe for report in made.report} == {*WRITTEN, "verbosity_padding", "answer_ambiguity"}
+    assert {(report.asked, report.usable, report.pending) for report in made.report} == {(4, 4, 0)}
+    assert not any(report.rejected or report.turned_down for report in made.report)
     about = [r.user for r in cast.received if r.user.startswith("Two responses")]
     assert sum("with more explanation" in asked for asked in about) == 4
     prompts = [r.user for r in cast.received if r.body["model"] == "writer"]
-    assert sum("Spell out what a point means" in asked for asked in prompts) == 4
+    assert sum("Spell out what" in asked for asked in prompts) == 4
     assert sum("Be wordier only" in asked for asked in prompts) == 4
 
 
@@ -101,19 +104,19 @@ def test_a_validator_that_always_agrees_cannot_let_copies_through(tmp_path: Path
     assert set(states(made).values()) == {"rejected"}
     assert cast.calls == {"writer": 4 * 4 * 3}
     assert {reason for report in made.report for reason in report.rejected} == {"copy"}
-    assert (
-        made.stimuli[0].lineage.validation
-    ) == "copy: the text is the given response, word for word (try 3 of 3)"
+    assert re.match(r"copy: .*\(try 3 of 3\)$", made.stimuli[0].lineage.validation or "")
 
 
 def test_a_flip_that_does_not_flip_is_rejected(tmp_path: Path) -> None:
     cast = Cast(write=lambda asked: asked.response.replace("most", "nearly all"))
     made = run(cast, study("label_flip"), tmp_path / "run")
     assert set(states(made).values()) == {"rejected"}
-    assert made.report[0].rejected == {"validator gave another score": 4}
+    (reason,) = made.report[0].rejected
+    assert "another score" in reason
+    assert made.report[0].rejected == {reason: 4}
     assert made.report[0].usable == 0
-    assert made.report[0].turned_down == {"validator gave another score": 12}
-    assert "4 rejected (validator gave another score 4)" in made.report[0].sentence()
+    assert made.report[0].turned_down == {reason: 12}
+    assert f"4 rejected ({reason} 4)" in made.report[0].sentence()
 
 
 def test_a_text_of_another_meaning_is_rejected(tmp_path: Path) -> None:
@@ -123,7 +126,7 @@ def test_a_text_of_another_meaning_is_rejected(tmp_path: Path) -> None:
 
 def test_a_text_with_a_plain_score_is_not_at_the_border(tmp_path: Path) -> None:
     made = run(Cast(border=False), study("answer_ambiguity"), tmp_path / "run")
-    assert made.report[0].rejected == {"not at the border": 4}
+    assert [(reason[-6:], count) for reason, count in made.report[0].rejected.items()] == [("border", 4)]
 
 
 def test_the_next_try_is_warmer_and_knows_what_was_wrong(tmp_path: Path) -> None:
@@ -138,7 +141,7 @@ def test_the_next_try_is_warmer_and_knows_what_was_wrong(tmp_path: Path) -> None
     made = run(cast, study("label_flip", data=items(1)), tmp_path / "run", **settings)
     assert states(made) == {"sky-0/label_flip/0": None}
     assert [round(c.temperature, 6) for c in asked] == [0.2, 0.6]
-    assert "turned down: the text is the given response, word for word. Write" in asked[1].prompt
+    assert re.search(r"turned down: .*given response", asked[1].prompt)
     bodies = [r.body for r in cast.received if r.body["model"] == "writer"]
     assert [(b["seed"], b["max_tokens"]) for b in bodies] == [(40, 321), (41, 321)]
     grades = [r.body for r in cast.received if r.body["model"] == "checker"]
@@ -166,7 +169,7 @@ def test_a_fallback_is_asked_where_the_validator_gives_no_score(tmp_path: Path, 
         made = author(study("label_flip"), roles(server, fallback=True), RunFolder(tmp_path / "run"), QUICK)
         alone = author(study("label_flip"), roles(server), RunFolder(tmp_path / "alone"), QUICK)
     assert set(states(made).values()) == {None}
-    assert made.stimuli[0].lineage.validation == "openai/second gave 0, as intended"
+    assert (made.stimuli[0].lineage.validation or "").startswith("openai/second gave 0")
     assert alone.report[0].rejected == {"no validator verdict": 4}
 
 
@@ -278,11 +281,12 @@ def test_synthetic_texts_fill_every_level(tmp_path: Path) -> None:
     made = run(cast, study("synthetic_ordinal", data=essays(3), task=ORDINAL_TASK), tmp_path / "run")
     assert [s.expectation for s in made.stimuli] == [Label(str(n)) for n in range(1, 6)] * 3
     assert made.report[0].even
-    assert "levels filled evenly (1: 3 of 3, 2: 3 of 3" in made.report[0].sentence()
+    assert [(b.level, b.filled, b.wanted) for b in made.report[0].buckets] == [(n, 3, 3) for n in "12345"]
+    assert "levels filled evenly" in made.report[0].sentence()
     prompts = [r.user for r in cast.received if r.body["model"] == "writer"]
     # the example for level 2 is the item whose label is 2, and never the item itself
     second = {part(p, "request"): p for p in prompts if "score 2 on" in p}
-    assert "Observer 1 has written" in second["Which planets does observer 0 know?"]
+    assert "Observer 1 has" in second["Which planets does observer 0 know?"]
     own = second["Which planets does observer 1 know?"]
     assert "Observer" not in own
     assert "example" not in own
@@ -299,7 +303,7 @@ def test_a_level_that_cannot_be_filled_is_said(tmp_path: Path) -> None:
     report = made.report[0]
     assert [(b.level, b.filled, b.wanted) for b in report.buckets][-2:] == [("4", 2, 2), ("5", 0, 2)]
     assert "levels filled unevenly" in report.sentence()
-    assert "2 could not be filled" in report.sentence()
+    assert re.search(r"\b2 could not be", report.sentence())
 
 
 def test_synthetic_texts_are_kept_apart(tmp_path: Path) -> None:
@@ -319,7 +323,7 @@ def test_synthetic_texts_are_kept_apart(tmp_path: Path) -> None:
     assert made.report[0].rejected["too similar"] >= 2
     told = next(s.lineage.validation for s in made.stimuli if s.lineage.review == "rejected")
     assert told is not None
-    assert "too close to one that is there already (cosine 0.9" in told
+    assert "(cosine 0.9" in told
 
 
 def test_a_copy_of_an_original_is_too_similar(tmp_path: Path) -> None:
@@ -353,7 +357,8 @@ class TestReview:
     def test_nothing_is_judged_before_acceptance(self, server: ScriptedServer, tmp_path: Path) -> None:
         made = self.author(server, tmp_path)
         assert set(states(made).values()) == {"pending"}
-        assert made.report[0].sentence() == "label_flip: 4 asked, 0 usable, 4 waiting for review."
+        (report,) = made.report
+        assert (report.probe, report.asked, report.usable, report.pending) == ("label_flip", 4, 0, 4)
         with pytest.raises(ConfigError, match="4 of 4 written stimuli wait for review"):
             made.require_review(RunFolder(tmp_path))
         waiting = replace(study("label_flip"), authored=made.stimuli)
@@ -368,18 +373,18 @@ class TestReview:
             if word and line["probe"] == "label_flip":
                 line["lineage"]["review"] = word
                 if word == "edited":
-                    line["texts"] = ["A person wrote that the sky is green."]
+                    line["texts"] = [TYPED]
 
         review(tmp_path, decide)
         made = self.author(server, tmp_path)
         assert list(states(made).values()) == ["accepted", "rejected", "edited", "pending"]
-        assert made.stimuli[2].texts == ("A person wrote that the sky is green.",)
+        assert made.stimuli[2].texts == (TYPED,)
         assert made.report[0].rejected == {"by a person": 1}
         assert made.pending == 1
-        assert (
-            "label_flip: 4 asked, 2 usable, 1 of 2 texts changed by reviewers, 1 waiting"
-            in made.report[0].sentence()
-        )
+        (report,) = made.report
+        assert (report.asked, report.usable, report.pending) == (4, 2, 1)
+        assert (report.edited, report.reviewed) == (1, 2)
+        assert "1 of 2 texts" in report.sentence()
         done = self.author(server, tmp_path, accept_all=True)
         assert list(states(done).values()) == ["accepted", "rejected", "edited", "accepted"]
         done.require_review(RunFolder(tmp_path))
@@ -504,7 +509,7 @@ def test_several_texts_for_each_level(tmp_path: Path) -> None:
     assert [s.expectation for s in made.stimuli] == [Label(str(n)) for n in (*range(1, 6), *range(1, 6))]
     assert len({s.lineage.parent for s in made.stimuli}) == 1
     assert len({s.texts for s in made.stimuli}) == 10
-    assert "levels filled evenly (1: 2 of 2, 2: 2 of 2" in made.report[0].sentence()
+    assert [(b.level, b.filled, b.wanted) for b in made.report[0].buckets] == [(n, 2, 2) for n in "12345"]
     assert cast.calls["writer"] == 10
 
 
@@ -522,11 +527,11 @@ def test_a_text_that_misses_its_level_may_be_kept_at_the_level_it_got(tmp_path: 
     )
     fifth = [stimulus for stimulus in made.stimuli if stimulus.id.endswith("/4")]
     assert {(s.expectation, s.lineage.review) for s in fifth} == {(Label("4"), None)}
-    assert fifth[0].lineage.validation == "openai/checker gave 4, written for 5 and kept at 4"
-    assert fifth[0].lineage.edit.endswith("a given score: 5")
+    assert re.match(r"openai/checker gave 4, .* 5 .* 4$", fifth[0].lineage.validation or "")
+    assert fifth[0].lineage.edit.endswith(" score: 5")
     counted = [(b.level, b.filled, b.wanted) for b in made.report[0].buckets]
     assert counted[-2:] == [("4", 4, 2), ("5", 0, 2)]
-    assert "4: 4 for 2, 5: 0 for 2), 2 fewer than asked, 2 more." in made.report[0].sentence()
+    assert re.search(r"4: 4 for 2, 5: 0 for 2\), 2 fewer .*, 2 more", made.report[0].sentence())
     assert cast.calls["writer"] == 2 * (4 + 3)
 
 

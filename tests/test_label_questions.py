@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def test_a_judge_that_keeps_to_the_middle_is_named(tmp_path: Path) -> None:
         assert sum(Cause.SPREAD in verdict.causes for verdict in sheet.verdicts) == share
         if share:
             assert {verdict.word for verdict in sheet.verdicts} == {CARE}
-            assert "keeps to the middle of the scale" in markdown(sheet)
+            assert "to the middle" in markdown(sheet)
 
 
 @pytest.mark.parametrize("score", [None, 3])
@@ -144,14 +145,17 @@ def test_pairs_say_which_column_would_measure_the_rest(tmp_path: Path) -> None:
 def test_a_measured_run_says_which_option_would_measure_the_rest(command: Command) -> None:
     done = command("measure", "-j", "planted/probit", "--out", "run")
     said = "Not measured: goes by length (--profile standard); is swayed by a cue (-p tradeoff)"
-    assert "Not measured: goes by length (--profile standard); 3 more." in done.out  # one line of the screen
+    assert re.search(r"goes by length \(--profile standard\); 3 more\.$", done.out, re.M)  # one line
     assert said in Path("run/datasheet.md").read_text().replace("\\", "")
     assert said in Path("run/datasheet.html").read_text()
     body = json.loads(Path("run/datasheet.json").read_text())
-    assert {"question": "is swayed by a cue", "by": "-p tradeoff"} in body["not_measured"]
+    assert "-p tradeoff" in [each["by"] for each in body["not_measured"]]
     assert command("measure", "-j", "planted/probit", "--out", "twice", "--replicates", "2").code == 0
-    assert "repeats its answer (--replicates 2)" in Path("run/datasheet.md").read_text(encoding="utf-8")
-    assert "repeats its answer (--replicates 2)" not in Path("twice/datasheet.md").read_text(encoding="utf-8")
+    twice = json.loads(Path("twice/datasheet.json").read_text())
+    repeats = [[each["by"] for each in of["not_measured"]].count("--replicates 2") for of in (body, twice)]
+    assert repeats == [1, 0]
+    assert "(--replicates 2)" in Path("run/datasheet.md").read_text(encoding="utf-8")
+    assert "(--replicates 2)" not in Path("twice/datasheet.md").read_text(encoding="utf-8")
 
 
 def test_lengths_that_are_there_are_not_asked_for(tmp_path: Path) -> None:
@@ -171,7 +175,4 @@ def test_calls_without_a_verdict_are_said_to_be_left_out_of_the_errors_of_each_l
     path = write(tmp_path / "t.csv", rows)
     columns = "item=item,judge=judge,score=score,expected=expected"
     told = " ".join(command("import", path, "--columns", columns, "--out", "sheet").out.split())
-    assert (
-        "of those that should fail it passed 0.00 [0.00, 0.08]; 25 calls without a verdict are left out"
-        in told
-    )
+    assert re.search(r" it passed 0\.00 \[0\.00, 0\.08\]; 25 calls ", told)

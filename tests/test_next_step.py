@@ -210,9 +210,8 @@ def test_own_data_that_did_not_change_are_asked_afresh_in_a_new_folder(command: 
             assert body["run"]["calls"] == verdict["calls"] == 200
             (verdict,) = body["verdicts"]
     replayed = command(*words)
-    assert "No calls: every trial was answered before. To repeat the calls, use a new folder: --out DIR." in (
-        replayed.out
-    )
+    assert "No calls: every" in replayed.out
+    assert "--out DIR." in replayed.out
 
 
 HOSTILE = 'planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=it\'s $HOME `x` "lean"'
@@ -250,7 +249,7 @@ def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
     (verdict,) = verdicts(Path("run"))
     definition = '{consensus: orders, of: "leaning"}'
     assert verdict["next"]["step"] == "REMEDY"
-    assert verdict["next"]["purpose"].endswith(f": add {definition} to the judges of mine.yaml, then")
+    assert re.search(rf"{re.escape(definition)} .* mine\.yaml\b", verdict["next"]["purpose"])
     assert verdict["command"] == "steelyard measure mine.yaml --profile standard"
     Path("mine.yaml").write_text(
         f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\n",
@@ -371,13 +370,13 @@ def test_a_slot_preference_that_is_open_asks_for_rows_without_labels() -> None:
     hint = sample_size_hint(Datasheet("s", 7, "sha256:0", "0", "quick", (), tuple(figures)), "j")
     assert hint is not None
     assert hint.growth == 1 + 140 / 80
-    assert hint.advice.startswith("add about 140 rows, ")  # labelled or not
+    assert re.match(r"add about 140 rows,", hint.advice)  # labelled or not
 
 
 def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path) -> None:
     verdict = labelled(tmp_path / "none", "planted/constant?value=1", "- " * 12, command)
     # Wilson's half-width at .8 of 100 rows: 1.96·√(.16/100 + 1.96²/40000)/(1 + 1.96²/100) = .0777.
-    assert re.search(r"label about 100 rows, .* ±0\.08\b", verdict["next"]["purpose"])
+    assert re.search(r"label .*\b100 rows, .* ±0\.08\b", verdict["next"]["purpose"])
     assert verdict["next"]["step"] == "MORE_ROWS"
     assert verdict["calls"] == 5 * 100
 
@@ -408,7 +407,7 @@ def test_what_is_still_to_be_paid_goes_by_who_is_still_to_be_asked(command: Comm
         words = ("-j", "planted/tie?name=free", "-j", paid, "-p", "vacuum", "--out", "run")
         cut = command("measure", *words, "--budget", "0.000001")
         assert (cut.code, len(server.requests)) == (1, 0)
-        assert "could not be computed" not in cut.err
+        assert "not be computed" not in cut.err
         body = json.loads(command("plan", *words, "--json").out)
         due = next(row for row in body["rows"] if row["judge"] == "paid")
         told = [(each["calls"], each["dollars"]) for each in verdicts(Path("run"))]
@@ -456,7 +455,7 @@ def test_a_remedy_without_merit_is_not_offered() -> None:
     sheet = asked("-j planted/first -p vacuum -p ladder --out run")
     (verdict,) = verdicts(Path("run"))
     assert "consensus" not in verdict["command"]
-    assert "2 calls per verdict" not in on_screen(sheet)
+    assert "per verdict" not in on_screen(sheet)
     body = json.loads(Path("run/datasheet.json").read_text(encoding="utf-8"))
     (cured,) = (each for each in body["remedies"] if each["remedy"] == "orders")
     (merit,) = (each["estimate"] for each in cured["figures"] if each["estimate"]["metric"] == "merit")
@@ -467,10 +466,9 @@ def test_a_remedy_without_merit_is_not_offered() -> None:
 def test_a_remedy_that_worsens_what_is_flagged_is_not_offered() -> None:
     coarse = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0&name=coarse"
     sheet = asked(f"-j '{coarse}' -p vacuum -p ladder --profile standard --out run", profile="standard")
-    assert "No remedy from these calls helps." in on_screen(sheet)
+    assert "No remedy from" in on_screen(sheet)
     written = Path("run/datasheet.md").read_text(encoding="utf-8")
-    assert "No remedy from these calls helps: both orders, a tie where they differ: “" in written
-    assert "” is beyond its limit and gets worse, 0." in written
+    assert re.search(r"No remedy .*: both orders, .*: “.*” .* gets worse, 0\.", written)
     assert "consensus" not in verdicts(Path("run"))[0]["command"]
 
 
@@ -586,7 +584,7 @@ def test_no_rows_of_one_label_are_asked_for_where_the_mix_decides() -> None:
     assert mixed.growth == 1 + 250 / 150
     assert "“agrees beyond chance”" in mixed.advice
     assert shifted is not None
-    assert re.match(r"add about \d+ rows labelled 0, .*“errs leniently”", shifted.advice)
+    assert re.match(r"add .*\d+ rows labelled 0, .*“errs leniently”", shifted.advice)
     assert shifted.growth < mixed.growth
 
 
@@ -596,7 +594,7 @@ def test_replies_that_cannot_be_read_come_before_rows(command: Command) -> None:
     verdict, step = step_of(command, judge, rows_file([n % 2 for n in range(80)]))
     assert verdict["verdict"] == "too_little_data", verdict
     assert step["step"] == "FIX_AND_REPEAT"
-    assert "the replies that could not be read" in step["purpose"]
+    assert "replies that could" in step["purpose"]
 
 
 def test_labelled_rows_that_were_not_drawn_come_first(command: Command) -> None:
@@ -706,4 +704,4 @@ def test_an_empty_part_of_natural_pairs_asks_for_pairs_at_random(command: Comman
     _, step = step_of(command, "python/mine.py:judge", options)
     assert step["step"] == "MORE_ROWS"
     assert step["purpose"].startswith(f"label about {round_up(512)} pairs drawn")
-    assert re.search(" 16 of .* prefer the shorter text", step["purpose"])
+    assert re.search(r" 16 of .*\bshorter\b", step["purpose"])

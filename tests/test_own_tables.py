@@ -82,7 +82,7 @@ def test_a_sheet_carries_texts_and_asks_for_no_label_twice(
     )
     done = command("labels", "draw", "scored.csv", "-n", 40, "--out", "lab")
     assert done.code == 0, done.err
-    assert "80 items have a label in scored.csv already: not drawn, nor in the figure." in said(done.out)
+    assert re.search(r"\b80 items .* scored\.csv already", said(done.out))
     with (tmp_path / "lab" / "sheet.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 40
@@ -100,7 +100,7 @@ def test_a_sheet_without_texts_is_refused(command: Command, tmp_path: Path) -> N
     )
     done = command("labels", "draw", "bare.csv", "-n", 40, "--out", "lab")
     assert done.code == 2
-    assert "no texts to show" in done.err
+    assert "no texts to" in done.err
     assert "--texts" in done.err
     assert not (tmp_path / "lab").exists()
 
@@ -136,7 +136,7 @@ def test_the_next_step_of_an_import_works_as_printed(command: Command, tmp_path:
     bare = [(row[0], *row[3:]) for row in answers(labelled=0)]
     write_csv(tmp_path / "bare.csv", bare, ("uid", "verdict", "human"))
     done = command("import", "bare.csv", "--out", "bare-sheet")
-    assert "200 rows without a label; add a column with the texts" in said(done.out)
+    assert re.search(r"\b200 rows without a label; add ", said(done.out))
 
 
 def test_the_sheet_of_an_import_names_one_next_step(command: Command, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_the_sheet_of_an_import_names_one_next_step(command: Command, tmp_path: 
     done = command("import", "few.csv", "--out", "sheet")
     assert done.code == 0, done.err
     assert sum(line.startswith("Next") for line in done.out.splitlines()) == 1
-    assert "\nTo label: draw rows for people to label, of 51 without a label:\n" in done.out
+    assert re.search(r"^To label: .* of 51 .*:$", done.out, re.M)
 
 
 def test_a_column_of_winners_labels_pairs(command: Command, tmp_path: Path) -> None:
@@ -196,10 +196,7 @@ def test_two_columns_that_may_both_be_the_verdict_are_told_with_both_ways(
     (tmp_path / "two.csv").write_text("id,verdict,score\n1,pass,0\n2,fail,1\n3,pass,1\n")
     done = command("import", "two.csv", "--out", "sheet")
     assert done.code == 2
-    assert (
-        "columns 'verdict' and 'score' could each be the judge's verdict, expected one; say which, as in "
-        "--judge verdict, or name several judges: --judge verdict --judge score." in done.err
-    )
+    assert re.search("'verdict' and 'score' .*: --judge verdict --judge score", done.err)
 
 
 def test_words_without_a_value_are_told_at_once(command: Command, tmp_path: Path) -> None:
@@ -211,11 +208,10 @@ def test_words_without_a_value_are_told_at_once(command: Command, tmp_path: Path
     for named in (("--judge", "Maschine"), ("--columns", "item=Fall,score=Maschine,expected=Mensch")):
         done = command("import", "urteile.csv", *named, "--out", "sheet")
         assert done.code == 2
-        assert "column 'Maschine' holds 'gut', 'schlecht', expected numbers or words" in done.err
+        assert "'Maschine' holds 'gut', 'schlecht'" in done.err
         assert done.err.endswith(f"{words}\n")
-    assert f"Column 'Maschine' may hold verdicts; say what its words mean with {words}" in command(
-        "doctor", "urteile.csv"
-    ).out.replace("\n", " ")
+    doctor = command("doctor", "urteile.csv").out.replace("\n", " ")
+    assert re.search(f"'Maschine' may hold verdicts; .*{words}", doctor)
     line = printed_command(command("doctor", "urteile.csv", "--values", "gut=1,schlecht=0").out)
     done = command(*line, "--json")
     assert done.code == 0, done.err
@@ -232,13 +228,9 @@ def test_a_table_without_a_header_is_told_so(command: Command, tmp_path: Path) -
     ):
         done = command(*line)
         assert done.code == 2
-        assert (
-            "bare.csv: the first row looks like data ('q0', 'What is 0 and 0?', 'It is 0', 'pass'), expected "
-            "the names of the columns; write them in a line above it, such as id," in done.err
-        )
+        assert re.search(r"bare\.csv: the first row .*\('q0', .*, 'pass'\), .* such as id,", done.err)
     named = command("import", "bare.csv", "--judge", "pass", "--out", "named")
-    assert "--columns score=pass; not used: 'q0'" in named.err
-    assert "; the first row, read as their names, looks like data." in named.err
+    assert re.search("--columns score=pass; .* 'q0'.*; the first row, ", named.err)
 
 
 @pytest.mark.parametrize(
@@ -263,10 +255,10 @@ def test_a_winner_is_the_verdict_where_nothing_else_can_be(command: Command, tmp
         write_csv(tmp_path / "pairs.csv", rows, names)
         done = command("import", "pairs.csv", "--out", names[-1])
         assert done.code == 0, done.err
-        assert f"taken by name: --columns {taken}" in done.err
+        assert f"by name: --columns {taken}" in done.err
     write_csv(tmp_path / "pairs.csv", rows, (*header[:4], "ann"))
     done = command("import", "pairs.csv", "--out", "none")
-    assert (done.code, "no column is the judge's verdict for certain" in done.err) == (2, True), done.err
+    assert (done.code, "the judge's verdict for" in done.err) == (2, True), done.err
 
 
 @pytest.mark.parametrize("words", [("chosen", "rejected", "tie"), ("A", "B", "tie")])
@@ -296,7 +288,7 @@ def test_preferences_are_measured_as_labelled_pairs(
     words = ("--data", "prefs.jsonl", "-j", "planted/coin", "--rubric", "rubric.md", *given)
     done = command("measure", *words, "-p", "position", "--out", "run", "--json")
     assert done.code == 0, done.err
-    assert "scale: pairwise; chosen is better." in done.err
+    assert "pairwise; chosen is" in done.err
     assert accuracy(done.out)[1] == 12  # each of six pairs in both orders
 
 
@@ -334,19 +326,20 @@ def test_a_judge_is_planned_on_a_table_without_a_map(command: Command, tmp_path:
     judge = ("-j", "openai/m?base_url=http://127.0.0.1:9/v1&reader=choice", "--prompt", "judge.md")
     done = command("plan", *judge, "--data", "answers.csv", "--json")
     assert done.code == 0, done.err
-    assert "--columns id=uid,request=question,response=answer,label=human; scale: binary." in done.err
+    assert "--columns id=uid,request=question,response=answer,label=human; " in done.err
+    assert "scale: binary." in done.err
     mapped = ("--columns", "id=uid,request=question,response=answer,label=human", "--scale", "binary")
     assert command("plan", *judge, "--data", "answers.csv", *mapped, "--json").out == done.out
     write_csv(tmp_path / "words.csv", DATA, ("uid", "question", "answer", "human"))
     unknown = command("plan", *judge, "--data", "words.csv", "--scale", "binary")
     assert unknown.code == 2
-    assert "holds 'sound', expected one of 0, 1, yes, " in unknown.err
-    assert "say what the word means with --values sound=ANSWER" in unknown.err
+    assert re.search("'sound', .* 0, 1, yes, ", unknown.err)
+    assert "--values sound=ANSWER" in unknown.err
     values = ("--values", "sound=1,unsound=0")
     assert command("plan", *judge, "--data", "words.csv", *values).code == 0
     old = command("plan", *judge, "--data", "words.csv", "--labels", "sound=1,unsound=0")
     assert old.code == 0
-    assert "--labels: is called --values" in old.err
+    assert re.search("--labels: .* --values", old.err)
 
 
 @pytest.mark.parametrize(

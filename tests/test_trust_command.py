@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -19,6 +20,7 @@ import steelyard
 from commands import Command, StartedCommand, run_command
 from steelyard.core.content_hash import content_hash
 from steelyard.errors import CertificateError, ConfigError, UsageError
+from steelyard.trust.trust_file import NO_ANSWER, NO_SIGNAL, UNKNOWN_ANSWER, UNSURE
 from steelyard.trust.verdict_table import Signal
 
 FIT = ("trust", "fit", "verdicts.csv", "--people", "human", "--judge", "verdict", "--signal", "confidence")
@@ -149,7 +151,7 @@ def test_a_refusal_says_what_is_missing(
     assert trust_of(tmp_path)["refused"]
     refused = command("trust", "apply", "trust.json", "verdicts.csv")
     assert refused.code == 3
-    assert "holds a refusal, no promise" in refused.err
+    assert "holds a refusal" in refused.err
 
 
 def test_a_signal_that_is_nowhere_is_what_is_missing(
@@ -160,7 +162,7 @@ def test_a_signal_that_is_nowhere_is_what_is_missing(
         cells[head.index("confidence")] = ""
     verdicts.write_text("\n".join(map(",".join, [head, *rows])) + "\n")
     done = command(*FIT)
-    assert (done.code, "missing is a signal that tells" in " ".join(done.out.split())) == (4, True)
+    assert (done.code, "is a signal" in " ".join(done.out.split())) == (4, True)
 
 
 CASCADE = (
@@ -192,7 +194,7 @@ def test_the_ring_is_that_of_the_first_judge_that_accepts(command: Command, verd
     useless = ("--judge", "quick", "--judge", "verdict", "--signal", "quick=noise")
     fit = (*FIT[:5], *useless, "--signal", "verdict=confidence", "--html", "page.html")
     assert command(*fit, "--error", "0.12").code == 0
-    assert "A ring marks the threshold of verdict." in verdicts.with_name("page.html").read_text()
+    assert "threshold of verdict." in verdicts.with_name("page.html").read_text()
     assert command(*fit, "--error", "0.01").code == 4
     assert "A ring marks" not in verdicts.with_name("page.html").read_text()
 
@@ -241,14 +243,14 @@ def test_a_signal_that_is_no_number(command: Command, verdicts: Path, cell: str)
     verdicts.write_text("\n".join(lines) + "\n")
     done = command(*FIT)
     assert done.code == 2
-    assert f"row 3: column 'confidence' holds '{cell}', expected a number" in done.err
+    assert re.search(rf"row 3: .*'confidence' holds '{re.escape(cell)}'", done.err)
 
 
 def test_nan_of_a_line_of_json(command: Command, tmp_path: Path) -> None:
     (tmp_path / "v.jsonl").write_text('{"verdict": 1, "human": 1, "confidence": NaN}\n')
     done = command("trust", "fit", "v.jsonl", "--people", "human", "-j", "verdict", "--signal", "confidence")
     assert done.code == 2
-    assert "holds 'nan', expected a number" in done.err
+    assert "'confidence' holds 'nan'" in done.err
 
 
 @pytest.mark.parametrize("text", ["", "item,verdict,confidence,human\n"])
@@ -263,7 +265,7 @@ def test_a_table_without_labels(command: Command, verdicts: Path) -> None:
     verdicts.write_text(verdicts.read_text().replace(",pass\n", ",\n").replace(",fail\n", ",\n"))
     done = command(*FIT)
     assert done.code == 2
-    assert "no label found, expected people's answers on some rows" in done.err
+    assert "no label found" in done.err
 
 
 @pytest.mark.parametrize(
@@ -293,7 +295,7 @@ def test_people_are_not_compared_with_themselves(
 ) -> None:
     done = command("trust", "fit", "verdicts.csv", "--people", "human", "--signal", "confidence", *other)
     assert done.code == 2
-    assert "--people: column 'human' is also a judge or a signal" in done.err
+    assert "--people: column 'human'" in done.err
 
 
 def test_columns_that_nobody_named(command: Command, verdicts: Path) -> None:
@@ -302,7 +304,7 @@ def test_columns_that_nobody_named(command: Command, verdicts: Path) -> None:
     assert "expected --people COLUMN" in done.err
     done = command("trust", "fit", "verdicts.csv", "--judge", "verdict", "--people", "human")
     assert done.code == 2
-    assert "--signal: none found for judge 'verdict'" in done.err
+    assert re.search("--signal: none .*'verdict'", done.err)
 
 
 @pytest.mark.parametrize(
@@ -373,14 +375,14 @@ def test_rows_are_accepted_or_escalated(command: Command, verdicts: Path, tmp_pa
         rows = list(csv.DictReader(file))
     decided = [(row["trust"], row["trust_answer"], row["trust_judge"], row["trust_reason"]) for row in rows]
     assert decided == [
-        ("escalate", "", "", "no judge gave an answer"),
-        ("escalate", "", "", "no signal of confidence"),
+        ("escalate", "", "", NO_ANSWER),
+        ("escalate", "", "", NO_SIGNAL),
         ("accept", "1", "verdict", ""),
         ("ask", "", "verdict", "not asked yet"),
-        ("escalate", "", "", "no judge is sure"),
+        ("escalate", "", "", UNSURE),
     ]
     assert rows[4]["item"] == "'=x5"
-    assert "Accepted: 1 of 5 rows (20 %)." in done.out
+    assert re.search(r"Accepted: 1 of 5 .*\(20 %\)", done.out)
     counts = json.loads(command("trust", "apply", "trust.json", "fresh.csv", "--json").out)
     assert (counts["accepted"], counts["asked"]) == ({"verdict": 1}, {"verdict": 1})
 
@@ -409,7 +411,7 @@ def test_a_table_is_never_written_over(command: Command, verdicts: Path) -> None
     before = verdicts.read_bytes()
     done = command("trust", "apply", "trust.json", "verdicts.csv", "--out", "verdicts.csv")
     assert done.code == 2
-    assert "is the table that is read" in done.err
+    assert "is the table" in done.err
     assert verdicts.read_bytes() == before
 
 
@@ -531,7 +533,7 @@ def test_audits_of_nothing(command: Command, verdicts: Path, tmp_path: Path) -> 
     (tmp_path / "audited.csv").write_text("item,verdict,confidence,human\na,1,0.0,pass\nb,1,1.0,\n")
     done = command("trust", "check", "trust.json", "audited.csv")
     assert done.code == 2
-    assert "no accepted answer with an answer of people found" in done.err
+    assert "no accepted answer" in done.err
 
 
 # Python
@@ -560,8 +562,8 @@ def test_a_function_answers_or_escalates(tmp_path: Path, monkeypatch: pytest.Mon
     assert ask("sure", "x") == 1
     found = ask("unsure", "x")
     assert isinstance(found, steelyard.Escalate)
-    assert (found.reason, found.answer, found.signal) == ("no judge is sure", 1, 0.0)
-    assert ask("blind", "x") == steelyard.Escalate("no signal of confidence", 1)
+    assert (found.reason, found.answer, found.signal) == (UNSURE, 1, 0.0)
+    assert ask("blind", "x") == steelyard.Escalate(NO_SIGNAL, 1)
 
     def judge(request: str, response: str) -> tuple[int, float]:
         return 1, 1.0
@@ -712,7 +714,7 @@ def test_an_answer_that_the_fit_did_not_have_is_escalated(
     (tmp_path / "fresh.csv").write_text(fresh)
     counts = json.loads(command("trust", "apply", "trust.json", "fresh.csv", "--json").out)
     assert counts["accepted"] == {"verdict": 1}
-    assert counts["escalated"] == {"an answer that no judge gave in the fit": 1}
+    assert counts["escalated"] == {UNKNOWN_ANSWER: 1}
 
 
 def test_a_decided_table_is_decided_again_and_runs_no_formula(command: Command, tmp_path: Path) -> None:
@@ -733,7 +735,7 @@ def test_a_signal_on_another_scale_is_refused(command: Command, verdicts: Path, 
     (tmp_path / "fresh.csv").write_text("item,verdict,confidence\na,1,0.99\nb,1,45\n")
     done = command("trust", "apply", "trust.json", "fresh.csv")
     assert done.code == 2
-    assert "item 'b': column 'confidence' holds 45, expected a number from 0 to 1" in done.err
+    assert re.search(r"item 'b': .*'confidence' holds 45, .* 0 to 1", done.err)
 
 
 def test_another_scale_is_refused(
@@ -774,10 +776,7 @@ def test_large_tasks_that_are_worse_are_told_of(command: Command, tmp_path: Path
     done = command("trust", "fit", "v.csv", "--people", "h", "-j", "j", "--signal", "c")
     assert done.code == 0
     told = " ".join(done.out.split())
-    assert (
-        "so the promise weighs all tasks alike. Of all 1,301 labelled answers that it accepts 400 are wrong"
-        in told
-    )
+    assert re.search(r"all tasks alike\. .* 1,301 .*\b400 are wrong", told)
 
 
 def test_words_of_pairs_and_of_abstention(command: Command, tmp_path: Path) -> None:
@@ -787,7 +786,7 @@ def test_words_of_pairs_and_of_abstention(command: Command, tmp_path: Path) -> N
     ]
     (tmp_path / "v.csv").write_text("\n".join(["item,j,c,h", *rows]) + "\n")
     fit = ("trust", "fit", "v.csv", "--people", "h", "-j", "j", "--signal", "c", "--scale", "pairwise")
-    assert "expected one of 1, 2, tie" in command(*fit).err
+    assert "of 1, 2, tie" in command(*fit).err
     done = command(*fit, "--values", "pass=abstained")
     assert done.code == 0, done.err
     assert (trust_of(tmp_path)["accepted"], trust_of(tmp_path)["answers"]) == (160, ["1", "2"])
