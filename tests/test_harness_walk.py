@@ -303,9 +303,9 @@ def test_label_flips_as_published(harness: Harness, turned: bool, said: str, row
     screen = harness.walk(config(HARMBENCH, ["label_flip"], 10))
     assert f"openai/gpt-4o-mini: {word}" in screen
     assert said in screen
-    assert f"follows a changed label {row}" in screen
+    assert f"a changed label {row}" in screen
     if not turned:
-        assert "Next: draw 22 of the 300 labelled rows, of which this run drew 10" in screen
+        assert re.search(r"Next: draw 22 .*\b300 labelled rows, .*\b10\b", screen)
 
 
 @pytest.mark.parametrize(("turned", "word"), [(False, "no fault found"), (True, "unfit")])
@@ -313,7 +313,7 @@ def test_label_flips_of_more_rows_carry_a_verdict(harness: Harness, turned: bool
     harness.model.turned = turned
     screen = harness.walk(config(HARMBENCH, ["label_flip"], 40))
     assert f"openai/gpt-4o-mini: {word}" in screen
-    assert f"follows a changed label in {'only 0' if turned else '40'} of 40 calls" in screen
+    assert f"label in {'only 0' if turned else '40'} of 40 calls" in screen
     assert f"at least 0.65 {'too low' if turned else 'fine'}" in screen
 
 
@@ -323,11 +323,9 @@ def test_written_levels_as_published(harness: Harness, turned: bool, row: str) -
     harness.model.turned = turned
     screen = harness.walk(config(PERSUADE, ["synthetic_ordinal"], 1))
     assert f"openai/gpt-4o-mini: {LITTLE}" in screen
-    assert re.search(
-        r"ranks texts written for each level by that level \(6 calls\); about \d more rows", screen
-    )
-    assert f"ranks written levels {row} at least 0.30 undecided" in screen
-    assert re.search(r"Next: draw \d of the 40 labelled rows, of which this run drew 1", screen)
+    assert re.search(r"\(6 calls\); about \d more rows", screen)
+    assert re.search(rf"ranks written levels {re.escape(row)} .*0\.30 undecided", screen)
+    assert re.search(r"Next: draw \d .*\b40 labelled rows, .*\b1\b", screen)
 
 
 @pytest.mark.parametrize(("turned", "word"), [(False, "no fault found"), (True, "unfit")])
@@ -344,7 +342,7 @@ def test_few_written_levels_that_are_missed_ask_for_more_of_them(harness: Harnes
     screen = harness.walk(config(PERSUADE, ["synthetic_ordinal"], 3))
     assert f"openai/gpt-4o-mini: {LITTLE}" in screen
     assert "have a person" not in screen
-    assert "ranks written levels −1.00 [" in screen
+    assert "written levels −1.00 [" in screen
     assert "too low" in screen
 
 
@@ -365,17 +363,17 @@ def test_runs_of_agents_as_published(harness: Harness, turned: bool, said: str, 
     harness.model.turned = turned
     screen = harness.walk(config(AGENTS, ["agent_perturbation"], 5))
     assert f"openai/gpt-4o-mini: {LITTLE}" in screen
-    assert f"fails a run as its edit asks (runs edited to fail) {said}" in screen
-    assert f"follows the edit: runs edited to fail {row}" in screen
+    assert f"edited to fail) {said}" in screen
+    assert f"edited to fail {row}" in screen
     if not turned:
-        assert "Next: add runs that should pass, or a probe that makes them (agent_positives)" in screen
+        assert re.search(r"Next: add runs .*\(agent_positives\)", screen)
 
 
 def test_texts_and_runs_in_one_configuration(harness: Harness) -> None:
     mixed = config(HARMBENCH, ["label_flip", "agent_perturbation", "agent_positives"], 10)
     texts, runs = harness.walk(mixed), harness.walk(mixed, "study-agents.yaml")
-    assert "It follows a changed label in 10 of 10 calls." in texts
-    assert "no fault found so far" in runs
-    assert "fails a run as its edit asks (runs edited to fail) in 10 of 10 calls" in runs
-    assert runs.count("follows the edit: runs edited to fail 1.00 [0.66, 1.00] at least 0.65 fine") == 1
-    assert runs.count("follows the edit: runs that pass 1.00 [0.66, 1.00] at least 0.65 fine") == 1
+    assert re.search(r"changed label .*\b10 of 10 calls\.", texts)
+    assert "no fault found" in runs
+    assert re.search(r"edited to fail\) in 10 of 10 calls", runs)
+    for kind in ("edited to fail", "that pass"):
+        assert len(re.findall(rf"runs {kind} 1\.00 \[0\.66, 1\.00\] at least 0\.65 fine", runs)) == 1

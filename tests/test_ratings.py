@@ -139,33 +139,35 @@ def checks(table: RatingsTable) -> dict[str, tuple[str, str]]:
 def test_what_a_file_without_people_supports(tmp_path: Path) -> None:
     rows = "item,rater,kind,value,system\n1,g,judge,1,p\n1,g,judge,0,q\n"
     found = checks(read(tmp_path, rows))
-    assert found["correction"] == (
-        "absent",
-        "no human ratings: agreement and correction are not possible",
-    )
-    assert found["ranking"] == ("ok", "2 systems: `steelyard leaderboard`")
+    assert (found["correction"][0], "no human" in found["correction"][1]) == ("absent", True)
+    assert (found["ranking"][0], "2 systems" in found["ranking"][1]) == ("ok", True)
 
 
 def test_what_labels_support(tmp_path: Path) -> None:
     found = checks(read(tmp_path, LONG + "1,bob,human,0,t1,\n3,ann,human,0,t1,\n"))
-    assert found["ratings"] == ("ok", "5 ratings of 3 items")
-    assert found["people"] == ("ok", "ann (2), bob (1)")
-    assert found["correction"] == ("ok", "1 item judged and labelled; say how they were drawn with --design")
+    assert (found["ratings"][0], re.findall(r"\d", found["ratings"][1])) == ("ok", ["5", "3"])
+    assert (found["people"][0], re.findall(r"\w+ \(\d\)", found["people"][1])) == (
+        "ok",
+        ["ann (2)", "bob (1)"],
+    )
+    assert (found["correction"][0], found["correction"][1].startswith("1 item ")) == ("ok", True)
+    assert "--design" in found["correction"][1]
     assert found["agreement"][0] == "ok"
     assert found["ranking"][0] == "absent"
     apart = checks(read(tmp_path, "item,rater,kind,value\n1,g,judge,1\n2,ann,human,1\n"))
-    assert "only with labels from elsewhere" in apart["correction"][1]
+    assert "labels from elsewhere" in apart["correction"][1]
 
 
 def test_doctor_says_what_a_file_supports(command: Command, tmp_path: Path) -> None:
     written(tmp_path, LONG)
     done = command("doctor", "r.csv")
     assert done.code == 0
-    assert "1 item judged and labelled" in " ".join(done.out.split())
+    assert "1 item judged" in " ".join(done.out.split())
     written(tmp_path, "id,j,h\n1,1,0\n", "wide.csv")
     done = command("doctor", "wide.csv")
     assert done.code == 0
-    assert "By these guesses:\nsteelyard import wide.csv --columns score=j,expected=h,item=id " in done.out
+    words = ["steelyard", "import", "wide.csv", "--columns", "score=j,expected=h,item=id"]
+    assert words in [line.split()[:5] for line in done.out.splitlines()]
     done = command("doctor", "wide.csv", "-j", "j", "--people", "h", "--columns", "item=id")
     assert done.code == 0
     assert "h (1)" in done.out
@@ -186,7 +188,7 @@ def test_doctor_takes_no_column_of_texts_for_a_judge(command: Command, tmp_path:
 def test_a_run_of_pairs_has_no_ratings_of_single_items(command: Command, tmp_path: Path) -> None:
     command("measure", "-j", "planted/tie", "-p", "vacuum", "--profile", "quick", "--out", "pairs")
     done = command("estimate", "pairs", "--design", "random")
-    assert (done.code, "pairs: no verdicts on single items" in done.err) == (2, True), done.err
+    assert (done.code, "pairs: no verdicts" in done.err) == (2, True), done.err
 
 
 def test_a_run_folder_as_ratings(command: Command, tmp_path: Path) -> None:
@@ -219,16 +221,16 @@ def test_a_run_folder_as_ratings(command: Command, tmp_path: Path) -> None:
     assert command("gate", "run", "--policy", "policy.yaml").code == 3
     command("estimate", "run", "--people", "label", "--design", "random", "--confidence", "0.8")
     other = command("gate", "run", "--policy", "policy.yaml")
-    assert (other.code, "intervals at 80 % found, expected 95 %" in other.err) == (2, True)
+    assert (other.code, re.findall(r"\d\d %", other.err)) == (2, ["80 %", "95 %"])
     command("estimate", "run", "--people", "label", "--design", "random")
     results = tmp_path / "run" / "results.jsonl"
     results.write_text(results.read_text() + "\n")
     stale = command("gate", "run", "--policy", "policy.yaml")
-    assert (stale.code, "made of other results" in stale.err) == (2, True)
+    assert (stale.code, "of other results" in stale.err) == (2, True)
     for broken in ("{}", "[]", "{", '{"schema": "steelyard.estimate/9"}', json.dumps({**body, "bounds": []})):
         written(tmp_path / "run", broken, "estimate.json")
         done = command("gate", "run", "--policy", "policy.yaml")
-        assert (done.code, "not an estimate that this version wrote" in done.err) == (2, True), broken
+        assert (done.code, "not an estimate" in done.err) == (2, True), broken
 
 
 def test_an_edited_estimate_is_not_certified(
@@ -254,19 +256,19 @@ def test_an_edited_estimate_is_not_certified(
     for signed in (body, {name: value for name, value in body.items() if name != "signature"}):
         path.write_text(json.dumps(signed))
         edited = command(*gate)
-        assert (edited.code, "estimate.json: not as you wrote it" in edited.err) == (2, True), edited.err
+        assert (edited.code, "estimate.json: not as" in edited.err) == (2, True), edited.err
     path.write_text(kept)
     assert command(*gate).code == 3
     (tmp_path / "file").touch()
     with monkeypatch.context() as patch:
         patch.setenv("STEELYARD_CACHE", str(tmp_path / "file" / "cache"))
         without = command(*gate)
-    assert (without.code, "set STEELYARD_CACHE to a folder of yours" in without.err) == (2, True)
+    assert (without.code, "set STEELYARD_CACHE" in without.err) == (2, True)
     results = tmp_path / "run" / "results.jsonl"
     results.write_text(re.sub(r'"label": ?"?0"?', '"label": "1"', results.read_text()))
     assert json.loads(command(*estimate, "--json").out)["corrected"]["value"] > 0.9
     forged = command(*gate)
-    assert (forged.code, "that are not those of the replies" in forged.err) == (2, True), forged.err
+    assert (forged.code, "of the replies" in forged.err) == (2, True), forged.err
     assert command("report", "run").code == 0
     command(*estimate)
     assert command(*gate).code == 3
