@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from io import StringIO
@@ -81,8 +82,8 @@ def test_report_prints_every_format(steelyard, tied: Path, form: str) -> None:
 def test_second_run_makes_no_calls(steelyard) -> None:
     first = steelyard("measure", "-j", PROBIT, "-p", "vacuum")
     second = steelyard("measure", "-j", PROBIT, "-p", "vacuum")
-    assert "calls in this run" in first.stdout
-    assert "No calls: every trial was answered before." in second.stdout
+    assert re.search(r"^\d+ calls in ", first.stdout, re.M)
+    assert "No calls: every" in second.stdout
 
 
 def test_the_same_study_gives_the_same_bytes(runs: Path, process, tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_wrong_usage_is_exit_2_with_a_sentence_and_no_run(steelyard, tmp_path: P
 def test_an_option_that_is_missing_is_named(steelyard, words: str) -> None:
     done = steelyard(*words.split())
     assert done.returncode == 2
-    assert "steelyard: --out is missing; see `steelyard" in done.stderr
+    assert "--out is missing" in done.stderr
 
 
 STUDIES = {
@@ -216,7 +217,7 @@ def test_another_study_in_the_same_folder_is_refused(steelyard) -> None:
     steelyard("measure", "-j", "planted/coin", "-p", "vacuum", "--out", "run")
     done = steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
     assert done.returncode == 2
-    assert "holds another study (judges differ)" in done.stderr
+    assert "(judges differ)" in done.stderr
 
 
 def test_plan_counts_and_spends_nothing(steelyard, tmp_path: Path) -> None:
@@ -257,16 +258,16 @@ def test_help_imports_nothing_heavy(process) -> None:
 def test_doctor_tries_a_judge(steelyard) -> None:
     done = steelyard("doctor", "-j", "planted/first")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "judge planted/first: protocol base: ok" in done.stdout.splitlines()
+    assert "planted/first: protocol base: ok" in done.stdout
     assert '  replied  \'{"winner": "1"}\'' in done.stdout.splitlines()
-    assert "  read as  1, by reader json" in done.stdout.splitlines()
+    assert re.search(r"^  read as  1, .*\bjson$", done.stdout, re.M)
 
 
 def test_report_on_a_folder_that_is_no_run(steelyard, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = steelyard("report", "empty")
     assert done.returncode == 2
-    assert "expected a run folder" in done.stderr
+    assert "a run folder" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -296,17 +297,17 @@ def test_one_instrument_under_two_names_is_refused(steelyard, tmp_path: Path) ->
     )
     done = steelyard("measure", "twice.yaml")
     assert done.returncode == 2
-    assert "judges 'a' and 'b' are one instrument" in done.stderr
+    assert re.search("'a' and 'b' .* one instrument", done.stderr)
 
 
 def test_a_budget_needs_a_price(steelyard) -> None:
     judge = "openai/nobody-knows-me?base_url=http://127.0.0.1:9/v1"
     done = steelyard("measure", "-j", judge, "--budget", 1, "--out", "run")
     assert done.returncode == 2
-    assert "no price is known" in done.stderr
+    assert "no price is" in done.stderr
     half = steelyard("plan", "-j", judge + "&input_price=2")
     assert half.returncode == 2
-    assert "expected both or neither" in half.stderr
+    assert "both or neither" in half.stderr
 
 
 def test_a_stated_price_is_planned_with(steelyard) -> None:
@@ -327,7 +328,7 @@ def test_a_study_may_gain_judges_and_probes(steelyard, tmp_path: Path) -> None:
     assert steelyard("report", "run").returncode == 0
     fewer = steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "run")
     assert fewer.returncode == 2
-    assert "holds another study (probes, judges differ)" in fewer.stderr
+    assert "(probes, judges differ)" in fewer.stderr
 
 
 @pytest.mark.parametrize("name", ["run.db", "stimuli.jsonl", "study.yaml"])
@@ -379,10 +380,11 @@ def test_names_that_look_alike_are_refused(steelyard, tmp_path: Path) -> None:
     )
     done = steelyard("measure", "study.yaml")
     assert done.returncode == 2
-    assert "two judges are named 'a b'" in done.stderr
+    assert re.search("two judges .*'a b'", done.stderr)
 
 
 def test_a_judge_without_a_strict_protocol_says_so(steelyard) -> None:
     done = steelyard("measure", "-j", "planted/first", "-p", "vacuum", "-p", "criterion", "--json")
     rows = [r for r in json.loads(done.stdout)["estimates"] if r["metric"] == "criterion_shift"]
-    assert {(row["value"], row["note"]) for row in rows} == {(None, "the judge has no strict protocol")}
+    assert {row["value"] for row in rows} == {None}
+    assert all(row["note"].endswith("no strict protocol") for row in rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def test_a_study_with_an_author_from_plan_to_report(
     assert sum(r["calls"] for r in rows if r["judge"] == "grader") == JUDGED
     assert all(r["input_tokens"] > 0 and r["output_tokens"] > 0 for r in rows)
     shown = command("measure", "study.yaml", "--out", "run", "--dry-run").out
-    assert "counted with one attempt per text; up to 3 may be needed" in shown
+    assert re.search(r"one attempt .*\b3 may", shown)
     assert not cast.calls
     assert not (tmp_path / "run").exists()
 
@@ -71,14 +72,14 @@ def test_generate_writes_and_judges_nothing_and_review_comes_first(
     assert done.code == 0, done.err
     for role in ("author", "validator"):
         assert f"calls of {role} go to {server.url}" in done.err
-    assert "label_flip: 4 asked, 0 usable, 4 waiting for review." in done.out
-    assert "4 texts wait for review: `steelyard review run`" in done.out
+    assert re.search(r"label_flip: 4 asked, 0 usable, 4 waiting", done.out)
+    assert re.search("4 texts wait .*`steelyard review run`", done.out)
     assert cast.calls == {"writer": 4, "checker": 4}
     assert "No calls" in command("generate", "study.yaml", "--out", "run").out
 
     refused = command("measure", "study.yaml", "--out", "run")
     assert refused.code == 2
-    assert "4 of 4 written stimuli wait for review" in refused.err
+    assert "4 of 4 written" in refused.err
     assert "`steelyard review run`" in refused.err
     assert cast.calls == {"writer": 4, "checker": 4}
 
@@ -93,7 +94,7 @@ def test_generate_writes_and_judges_nothing_and_review_comes_first(
             if line["lineage"]["review"] == "accepted":  # said on the line itself, it counts as well
                 line["lineage"]["review"], line["review"] = "pending", "accepted"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert "1 of 4 written stimuli wait" in command("measure", "study.yaml", "--out", "run").err
+    assert "1 of 4 written" in command("measure", "study.yaml", "--out", "run").err
     judged = command("measure", "study.yaml", "--out", "run", "--accept-all")
     assert judged.code == 0, judged.err
     assert cast.calls == {"writer": 4, "checker": 4, "grader": 4 * 5 + 3}
@@ -159,7 +160,7 @@ def test_a_folder_of_another_study_is_refused_before_anything_is_written(
     write_study(tmp_path, server, probes=["label_flip", "semantic_paraphrase"], seed=8)
     done = command("measure", "study.yaml", "--out", "run")
     assert done.code == 2
-    assert "holds another study (seed, probes" in done.err
+    assert "(seed, probes" in done.err
     assert cast.calls == calls
 
 
@@ -174,10 +175,7 @@ def test_a_model_whose_server_refuses_every_call_is_asked_eight_times(
         done = command("generate", "study.yaml", "--out", "run")
         assert done.code == 2
         assert cast.calls[name] == 8 * times
-        assert (
-            "the server answered 400 (no such thing); correct the request; what was written is kept"
-            in done.err
-        )
+        assert re.search(r"400 \(no such thing\); .* kept", done.err)
 
 
 def test_an_author_whose_calls_all_fail_is_not_said_to_have_written_before(
@@ -186,5 +184,5 @@ def test_an_author_whose_calls_all_fail_is_not_said_to_have_written_before(
     write_study(tmp_path, server, probes=["label_flip"], count=1)
     cast.write = lambda _: fails(400, "no")
     done = command("generate", "study.yaml", "--out", "run")
-    assert "1 asked, 0 usable, 1 rejected (call failed 1)" in done.out
-    assert "No call of this run was answered." in done.out
+    assert re.search(r"1 asked, 0 usable, 1 rejected \(call failed 1\)", done.out)
+    assert "No call of" in done.out

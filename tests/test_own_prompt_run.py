@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def test_a_prompt_that_shows_what_no_row_has_is_refused(command: Command, files:
         done = command("plan", *options(server))
         assert not server.requests
     assert done.code == 2
-    assert "its prompt shows {{ context }}, which no row of the data has; map a column to it" in done.err
+    assert re.search(r"prompt shows \{\{ context \}\}, .* no row ", done.err)
 
 
 def test_a_column_is_refused_on_texts_that_are_no_rows(command: Command, files: Path) -> None:
@@ -114,7 +115,7 @@ def test_a_column_is_refused_on_texts_that_are_no_rows(command: Command, files: 
         data = ("--data", "pairs.jsonl", "--columns", "request=q,response_1=a,response_2=b")
         done = command("plan", *judge, *data, "-p", "vacuum")
     assert done.code == 2
-    assert "shows column 'topic', which built-in texts do not have" in done.err
+    assert "shows column 'topic'" in done.err
 
 
 FORMS = {
@@ -138,13 +139,13 @@ def test_the_first_replies_tell_how_they_are_read(command: Command, files: Path,
         assert len(server.requests) == paid == 60
         assert not any("response_format" in request.body for request in server.requests)
     assert done.code == planned.code == again.code == 0, done.err
-    assert f"judge openai/m: no reader was stated; {form}" in done.err
-    assert " reads 60 of the first 60 replies" in done.err
+    assert re.search(f"judge openai/m: no reader .*; {re.escape(form)}", done.err)
+    assert re.search(r"reads 60 of .*\b60 replies", done.err)
     sheet = json.loads((files / "run" / "datasheet.json").read_text())
     assert sheet["run"]["calls"] == paid
     accuracy = next(e for e in sheet["estimates"] if e["metric"] == "accuracy" and e["judge"] == "openai/m")
     assert accuracy["value"] == 1.0
-    assert "60 calls in all" not in planned.out
+    assert "60 calls in" not in planned.out
 
 
 def test_replies_that_no_reader_reads_end_the_run_after_eight(command: Command, files: Path) -> None:
@@ -152,21 +153,21 @@ def test_replies_that_no_reader_reads_end_the_run_after_eight(command: Command, 
         done = command("measure", *options(server, "-p", "stochastic_stability", "--out", "run"))
         assert len(server.requests) == 8
     assert done.code == 1
-    assert "stopped after 8 replies under protocol base; 0 could be parsed" in done.err
+    assert re.search(r"8 replies .*protocol base; 0 could", done.err)
 
 
 def test_a_stated_reader_is_not_changed(command: Command, files: Path) -> None:
     with ScriptedServer(grade) as server:
         judge = f"openai/m?base_url={server.url}&reader=json"
         done = command("measure", *options(server, "-p", "stochastic_stability", "--out", "run"), "-j", judge)
-    assert "try reader: choice, which reads 8 of 8" in done.err
+    assert re.search(r"reader: choice, .*\b8 of 8\b", done.err)
 
 
 def test_doctor_reads_the_reply_as_a_run_would(command: Command, files: Path) -> None:
     with ScriptedServer(lambda _: says('{"grade": "pass"}')) as server:
         done = command("doctor", *options(server, "-p", "stochastic_stability"))
     assert done.code == 0, done.err
-    assert "read as  1, by reader json (key: grade), which nobody stated" in done.out
+    assert re.search(r"read as  1, .*\bjson \(key: grade\), .* stated", done.out)
 
 
 def first_lines(folder: Path) -> tuple[str, str]:
@@ -185,11 +186,9 @@ def test_the_first_screen_says_whose_prompt_and_texts_were_measured(command: Com
     assert said in own.out
     assert said in again.out
     assert all(said in text for text in first_lines(files / "own"))
-    assert (
-        "Asked with Steelyard's own prompt on 12 rows of answers.csv; your own: --prompt FILE."
-        in " ".join(theirs.out.split())
-    )
-    assert "Asked with no prompt on built-in texts; your own: --data FILE." in built_in.out
+    theirs_told, built_in_told = (" ".join(done.out.split()) for done in (theirs, built_in))
+    assert re.search(r"Asked with .* own prompt .*\b12 rows of answers\.csv; .*--prompt FILE\.", theirs_told)
+    assert re.search(r"Asked with no prompt .*built-in texts; .*--data FILE\.", built_in_told)
     sheet = json.loads((files / "own" / "datasheet.json").read_text())
     assert sheet["run"]["materials"]["prompts"] == ["judge.md"]
 
@@ -199,4 +198,4 @@ def test_an_import_says_that_no_judge_was_asked(command: Command, tmp_path: Path
     rows = [{**call, "delta": 0, "better": None, "first": first, "answer": "1"} for first in "uv"]
     (tmp_path / "calls.jsonl").write_text("\n".join(map(json.dumps, rows)))
     done = command("import", "calls.jsonl", "--out", "sheet")
-    assert "Recorded verdicts; no judge was asked." in done.out
+    assert "no judge was" in done.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -52,23 +53,25 @@ def test_a_flagged_edit_leads() -> None:
         )
     ) or ("", "")
     assert word == "flagged"
-    assert said.startswith("its verdict is moved by longer (changes beyond repeats +0.25 [+0.15, +0.35]); ")
-    assert "its verdict is not moved by typing errors" in said
-    assert "too few items to decide: Markdown" in said
+    first, *others = said.split("; ")
+    assert "moved by longer (" in first
+    assert "+0.25 [+0.15, +0.35]" in first
+    assert any("not moved by typing" in part for part in others)
+    assert any(part.endswith("decide: Markdown") for part in others)
 
 
 def test_edits_without_a_verdict_are_told_as_not_measured() -> None:
     """A judge that loses every edited text has no word, and one that loses some has none for those."""
     lost = (row("typos", "excess_flip", None), row("typos", "invariance", None))
     also = row("markdown", "invariance", None)
-    assert robustness(read(*lost, also)) == (
-        "undefined",
-        "nothing was measured: typing errors, Markdown (no call has a verdict)",
-    )
-    assert robustness(read(row("injection", "excess_flip", 0.01, "clear"), *lost)) == (
-        "clear",
-        "its verdict is not moved by injection; not measured: typing errors (no call has a verdict)",
-    )
+    word, said = robustness(read(*lost, also)) or ("", "")
+    assert (word, "measured: typing errors, Markdown" in said) == ("undefined", True)
+    assert "moved by" not in said
+    word, said = robustness(read(row("injection", "excess_flip", 0.01, "clear"), *lost)) or ("", "")
+    assert word == "clear"
+    moved, missing = said.split("; ")
+    assert moved.endswith("not moved by injection")
+    assert "not measured: typing" in missing
     assert robustness(read(row("label_flip", "invariance", None))) is None
 
 
@@ -83,7 +86,7 @@ def test_a_judge_that_loses_every_edit_has_an_undefined_robustness() -> None:
     )
     word, said = robustness(read(*found)) or ("", "")
     assert word == "undefined"
-    assert said == "nothing was measured: typing errors (no item has a verdict both unchanged and edited)"
+    assert re.match(r"nothing .*: typing errors \(no item .* both unchanged and edited\)$", said)
 
 
 def test_edits_are_read_as_one_family() -> None:
@@ -97,11 +100,11 @@ def test_edits_are_read_as_one_family() -> None:
     first, second, third, other = adjust_estimates(found, "edits", EXCESS_FLIP)
     assert (first.status, first.p_corrected) == ("flagged", pytest.approx(0.03))
     assert (second.status, second.p_corrected) == ("inconclusive", pytest.approx(0.052))
-    assert (second.note or "").endswith("p = 0.026, 0.052 after Holm over 3 edits")
+    assert re.search(r"p = 0\.026, 0\.052 .*\b3 edits$", second.note or "")
     assert (third.status, third.p_corrected, other) == ("clear", pytest.approx(0.8), found[3])
     word, said = robustness(read(first, second, third)) or ("", "")
     assert word == "flagged"
-    assert said.endswith("too few items to decide: Markdown; corrected for 3 edits (Holm)")
+    assert re.search(r": Markdown; .*\b3 edits \(Holm\)$", said)
 
 
 @pytest.mark.slow
@@ -122,26 +125,22 @@ def test_thirteen_edits_that_do_nothing_are_seldom_flagged() -> None:
 
 
 def test_all_clear_is_clear() -> None:
-    assert robustness(read(row("typos", "excess_flip", 0.0, "clear"))) == (
-        "clear",
-        "its verdict is not moved by typing errors",
-    )
+    word, said = robustness(read(row("typos", "excess_flip", 0.0, "clear"))) or ("", "")
+    assert (word, said.partition("not moved by ")[2]) == ("clear", "typing errors")
 
 
 def test_without_repeats_kept_verdicts_carry_the_word() -> None:
     figures = read(row("typos", "excess_flip", None), row("typos", "invariance", 0.7, "flagged"))
     word, said = robustness(figures) or ("", "")
-    assert (word, said) == (
-        "flagged",
-        "its verdict is moved by typing errors (keeps its verdict 0.70 [0.60, 0.80])",
-    )
+    assert word == "flagged"
+    assert re.search(r"is moved by typing errors \(.* 0\.70 \[0\.60, 0\.80\]\)$", said)
 
 
 def test_repeats_are_held_against_a_floor() -> None:
     again = row("original", "self_agreement", 0.72, "flagged")
     word, said = repeatability(read(again)) or ("", "")
     assert word == "flagged"
-    assert said.endswith("in 72 of 100 pairs of repeats, 0.72 [0.62, 0.82], floor 0.9")
+    assert re.search(r"in 72 of 100 .*, 0\.72 \[0\.62, 0\.82\], floor 0\.9$", said)
 
 
 def test_repeats_of_nearly_one_answer_are_read_beyond_chance() -> None:
@@ -152,7 +151,7 @@ def test_repeats_of_nearly_one_answer_are_read_beyond_chance() -> None:
     )
     word, said = repeatability(read(*rows, row("original", "commonest_answer", 0.96))) or ("", "")
     assert word == "flagged"
-    assert said.endswith("repeats agree beyond chance (Fleiss κ) +0.05 [−0.05, +0.15], floor 0.6")
+    assert re.search(r"\(Fleiss κ\) \+0\.05 \[−0\.05, \+0\.15\], floor 0\.6$", said)
     assert (repeatability(read(*rows, row("original", "commonest_answer", 0.6))) or ("", ""))[0] == "clear"
 
 
@@ -164,7 +163,7 @@ def test_repeats_of_scores_are_read_by_their_spread() -> None:
     )
     word, said = repeatability(read(*rows)) or ("", "")
     assert word == "clear"
-    assert "(intraclass correlation) +0.95 [+0.85, +1.05], floor 0.75" in said
+    assert re.search(r"\(intraclass correlation\) \+0\.95 \[\+0\.85, \+1\.05\], floor 0\.75", said)
 
 
 def test_answers_that_never_vary_say_nothing() -> None:

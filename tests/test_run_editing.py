@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,8 @@ def test_runs_are_edited_to_fail_and_judged(
         assert made.changes is not None
         assert [change.place for change in made.changes] == [3]
         assert made.expectation.value == "0"  # type: ignore[union-attr]
-        assert "message 4: report another number" in made.lineage.edit
-        assert made.lineage.validation == "openai/verifier gave 0, as intended"
+        assert "message 4: " in made.lineage.edit
+        assert (made.lineage.validation or "").startswith("openai/verifier gave 0")
 
 
 def rejected(folder: Path, command: Command) -> Stimulus:
@@ -75,10 +76,10 @@ def test_an_edit_that_the_verifier_does_not_confirm_is_rejected(
     cast.verifier = lambda transcript, low, high: 1
     write_study(tmp_path, server, ["agent_perturbation"], count=1)
     made = rejected(tmp_path, command)
-    assert (made.lineage.validation or "").startswith("validator gave another score")
+    assert "gave another score" in (made.lineage.validation or "")
     assert cast.calls["judge"] == 0
     assert cast.calls["planner"] == 2  # the second try is planned anew
-    assert "the text earns 1, expected 0" in cast.prompts("planner")[1]
+    assert "earns 1, expected" in cast.prompts("planner")[1]
 
 
 def test_the_verifier_is_blind_to_what_was_wanted(
@@ -121,7 +122,7 @@ def test_a_plan_is_cleaned_and_the_cleaning_told(
     assert command("generate", "study.yaml", *OUT).code == 0
     (made,) = stimuli(tmp_path, "agent_perturbation")
     told = made.lineage.validation or ""
-    assert told.startswith("openai/verifier gave 0, as intended; plan corrected: ")
+    assert re.match("openai/verifier gave 0, .*; plan corrected: ", told)
     for part in (
         "step 1 dropped: message 3 is of the role tool",
         "step 2 dropped: there is no message 99 among 4",
@@ -194,7 +195,7 @@ def test_an_editor_that_repeats_its_prompt_has_written_nothing(
 ) -> None:
     cast.editor = lambda asked: asked.prompt
     write_study(tmp_path, server, ["agent_perturbation"], count=1)
-    assert (rejected(tmp_path, command).lineage.validation or "").startswith("no text: message 4: ")
+    assert re.match("no text: message 4: ", rejected(tmp_path, command).lineage.validation or "")
 
 
 def test_a_refusal_that_the_plan_asks_for_is_an_edit(
@@ -215,7 +216,7 @@ def test_words_of_another_role_are_told_by_heart(
     cast.editor = lambda asked: "<text>How many are left on the last shelf?</text>"
     write_study(tmp_path, server, ["agent_perturbation"], count=1, long=True)
     told = rejected(tmp_path, command).lineage.validation or ""
-    assert "the message repeats message 1, of the role user" in told
+    assert "repeats message 1" in told
 
 
 def test_a_second_try_may_mend_the_first(
@@ -234,7 +235,7 @@ def test_a_second_try_may_mend_the_first(
     done = command("generate", "study.yaml", *OUT)
     assert done.code == 0
     assert "1 usable" in done.out + done.err
-    assert "the message is as it was" in cast.prompts("planner")[1]
+    assert "as it was" in cast.prompts("planner")[1]
 
 
 def test_arguments_of_tool_calls_are_edited_and_misfits_told(
@@ -280,7 +281,7 @@ def test_long_runs_are_summed_up_and_the_summary_is_capped(
     assert command("generate", "study.yaml", *OUT).code == 0
     assert cast.calls == {"planner": 1, "summarizer": 2, "editor": 2, "verifier": 1}
     first, second = cast.prompts("summarizer")
-    assert "At most 20 words" in first
+    assert "most 20 words" in first
     assert [part for part in ("Asked", "Done", "Found", "Said", "Open") if f'"{part}:" ' not in first] == []
     assert "[003]" in first
     assert "[004]" not in first
@@ -318,8 +319,8 @@ def test_runs_that_pass_stay_as_they_are_and_others_are_mended(
     assert cast.calls == {"verifier": 3, "planner": 1, "editor": 1, "judge": 3}
     first, _, mended = stimuli(tmp_path, "agent_positives")
     assert first.changes is None
-    assert first.lineage.edit == "none: the run has the wanted answer as it is"
-    assert first.lineage.validation == "openai/verifier gave 1 to the run as it is"
+    assert first.lineage.edit.startswith("none: ")
+    assert re.match("openai/verifier gave 1 to .* as it is$", first.lineage.validation or "")
     assert (first.lineage.author, mended.lineage.author) == ("nobody", "openai/editor")
     (report,) = json.loads(done.out)["authored"]
     assert report["usable"] == 3
