@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -164,7 +165,7 @@ def test_the_command_refuses_a_draw_without_labelling(command: Command, tmp_path
     folder_of(tmp_path / "run")
     done = command("review", "run", "--draw", "3")
     assert done.code == 2
-    assert "--draw: works only with --label" in done.err
+    assert re.search("--draw: .*--label", done.err)
 
 
 STATUS = ("review", "run", "--label", "--status")
@@ -178,7 +179,7 @@ def test_the_status_of_labelling_starts_no_server(
     command: Command, tmp_path: Path, session: LabelSession
 ) -> None:
     waiting = command(*STATUS, "--draw", "4")
-    assert (waiting.code, waiting.out) == (1, "0 of 4 items labelled.\n")
+    assert (waiting.code, re.findall(r"\d", waiting.out)) == (1, ["0", "4"])
     first, second, third, last = session.order("Ada")
     for name in (first, second, third):
         session.label(name, "Ada", "1")
@@ -188,7 +189,7 @@ def test_the_status_of_labelling_starts_no_server(
     session.label(third, "Ada", None)
     waiting = command(*STATUS)
     assert (waiting.code, waiting.err) == (1, "")
-    assert waiting.out.startswith("2 of 4 items labelled, 1 skipped; annotators: Ada 2, Grace 1. Agreement")
+    assert re.match("2 of 4 .* 1 skipped; annotators: Ada 2, Grace 1. Agreement", waiting.out)
     session.label(last, "Grace", "0")
     done = command(*STATUS, "--json")
     assert done.code == 0
@@ -199,7 +200,7 @@ def test_the_status_of_labelling_starts_no_server(
     assert (mine.code, mine.out) == (1, "2 of 4 items labelled, 1 skipped; annotator: Ada 2.\n")
     wrong = command(*STATUS, "--draw", "5")
     assert (wrong.code, wrong.out) == (2, "")
-    assert "a draw of 4 items was made here before" in wrong.err
+    assert "draw of 4" in wrong.err
 
 
 @pytest.mark.parametrize("left", [None, "labels.db"])
@@ -212,8 +213,8 @@ def test_the_status_of_a_folder_without_a_draw_draws_nothing(
     before = files(folder)
     done = command(*STATUS, "--draw", "6", "--json")
     assert (done.code, done.out) == (1, "")
-    assert "no items drawn for labelling yet" in done.err
-    assert "`steelyard review run --label --draw 6`" in done.err
+    assert "no items drawn" in done.err
+    assert "--label --draw 6`" in done.err
     assert files(folder) == before
     assert command("review", "nowhere", "--label", "--status").code == 2
 
@@ -234,7 +235,7 @@ def test_labels_of_a_folder_without_a_draw_are_not_exported(command: Command, tm
     before = files(folder_of(tmp_path / "run"))
     done = command("review", "run", "--label", "--export", "out.jsonl")
     assert done.code == 1
-    assert "no items drawn for labelling yet" in done.err
+    assert "no items drawn" in done.err
     assert not (tmp_path / "out.jsonl").exists()
     assert files(tmp_path / "run") == before
 

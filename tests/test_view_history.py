@@ -98,10 +98,10 @@ def test_a_change_is_shown_at_the_figure_that_moved_and_since_the_certificate(we
     moved, *unmoved = weekly.charted
     assert fourth.has_moved(moved)
     assert not any(map(fourth.has_moved, unmoved))
-    assert "Changed since w1: reacts to nothing 0." in fourth.sentence
-    assert "(p < 0.0001 by Holm, 60 pairs)" in fourth.sentence
-    assert weekly.conclusion == "5 runs, changed in 2 of 4 compared, first in w4"
-    assert "0.00096 for a run, by Holm over the 3 figures charted." in weekly.rule
+    assert "since w1: reacts" in fourth.sentence
+    assert re.search(r"\(p < 0\.0001 .*, 60 pairs\)", fourth.sentence)
+    assert re.match("5 runs, .* 2 of 4 .* w4$", weekly.conclusion)
+    assert re.search(r"\b0\.00096 .*\b3 figures charted\.", weekly.rule)
     drawn = weekly.charts[0].panels[0].svg
     assert drawn.count(">changed<") == 1
     assert "certificate" in drawn
@@ -134,7 +134,7 @@ def test_figures_that_are_chosen_are_charted_and_corrected_for(
     assert ids == ["dark-current", "failures-unreadable-rate", "failures-failed-rate"]
     one = history(series[0], {ids[0]}, 10, lambda *sides: compared(folder, *sides))
     assert [charted.id for charted in one.charted] == ids[:1]
-    assert "over 10 runs a year, as stated: 0.005 for a run, by Holm over the 1 figure charted" in one.rule
+    assert re.search(r"\b10 runs a year, .*: 0\.005 .*\b1 figure charted", one.rule)
 
 
 def test_runs_that_cannot_be_compared_say_so_in_the_heading(folder: Path, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_runs_that_cannot_be_compared_say_so_in_the_heading(folder: Path, tmp_pa
     ]
     (both,) = series_of(sheets)
     made = history(both, (), 52, lambda *sides: compared(folder, *sides))
-    assert made.conclusion == "2 runs, 1 could not be compared"
+    assert re.match("2 runs, 1 could not ", made.conclusion)
     assert made.rows[0].state == "not compared"
 
 
@@ -159,8 +159,8 @@ def test_too_few_pairs_for_any_mark_are_told(series: list[JudgeSeries]) -> None:
         return {figure: PairedTest(0.0, 1.0, 0.03, 6) for figure in wanted}
 
     made = history(series[0], (), 52, few)
-    assert made.conclusion == "5 runs, 4 could not be compared"
-    assert "both answer 6 pairs or items of a figure at most, and 12 are needed" in made.rows[0].sentence
+    assert re.match("5 runs, 4 could not ", made.conclusion)
+    assert re.search(r"\b6 pairs .*\b12 are needed", made.rows[0].sentence)
     assert 2.0 ** (1 - pairs_needed(2, 0.001)) * 2 <= 0.001 < 2.0 ** (2 - pairs_needed(2, 0.001)) * 2
 
 
@@ -179,8 +179,8 @@ def test_a_figure_of_too_few_pairs_is_no_figure_without_a_change(series: list[Ju
         "no change shown",
         "not compared",
     ]
-    assert "(p = 0.00024 by Holm" in newest.sentence  # over two figures
-    assert newest.sentence.endswith("Too few pairs or items to compare: failed.")
+    assert "= 0.00024 by" in newest.sentence  # over two figures
+    assert re.search("Too few pairs .*: failed\\.$", newest.sentence)
 
 
 def test_a_figure_that_no_test_follows_is_named_and_not_called_unchanged(series: list[JudgeSeries]) -> None:
@@ -308,7 +308,7 @@ def test_the_page_charts_every_series_and_leads_on(client: Client) -> None:
     text = client.get("/history").text
     assert text.count("<figure") == 3  # one run alone has no chart
     assert "temperature 1: <" in text
-    assert "1 run, nothing to compare" in text
+    assert "1 run, nothing" in text
     number = NAMES.index("w4")
     link = "/compare?first=0%3Aopenai/gate&amp;second=3%3Aopenai/gate"
     assert link in text
