@@ -428,6 +428,7 @@ def test_drift_against_a_reference(tmp_path: Path, lenient: Path) -> None:
     drifted = folder(tmp_path / "drifted", good="tie 1 tie")
     decision, _ = gate(same, lenient, NOW, reference=reference)
     assert [check.result for check in decision.checks] == ["PASS", "PASS", "PASS"]
+    assert "stays within the" not in decision.checks[-2].reason  # nothing differs that could be tolerated
     decision, _ = gate(drifted, lenient, NOW, reference=reference)
     together, drift = decision.checks[-2:]
     assert (together.result, together.metric, together.judge) == ("FAIL", "all", "good")

@@ -468,7 +468,9 @@ def test_a_remedy_that_worsens_what_is_flagged_is_not_offered() -> None:
     sheet = asked(f"-j '{coarse}' -p vacuum -p ladder --profile standard --out run", profile="standard")
     assert "No remedy from" in on_screen(sheet)
     written = Path("run/datasheet.md").read_text(encoding="utf-8")
-    assert re.search(r"No remedy .*: both orders, .*: “.*” .* gets worse, 0\.", written)
+    worse = re.search(r"No remedy .*: both orders, .*: “.*” .* gets worse, (0\.\d+) → (0\.\d+)", written)
+    assert worse is not None
+    assert worse[1] != worse[2]
     assert "consensus" not in verdicts(Path("run"))[0]["command"]
 
 
