@@ -291,6 +291,21 @@ def test_report_finds_damage(steelyard, tied: Path, tmp_path: Path, damage: str,
     assert f"damaged rows, the first: {told}" in done.stderr
 
 
+@pytest.mark.parametrize("column", ["judge", "protocol"])
+def test_a_plan_that_the_study_does_not_know_is_refused(
+    steelyard, tied: Path, tmp_path: Path, column
+) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "run" / "run.db") as connection:
+        connection.execute(f"UPDATE planned SET {column} = 'nobody' WHERE position = 3")
+    connection.close()
+    done = steelyard("report", "run", "--verify")
+    assert done.returncode == 2
+    assert f"{column} 'nobody'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_one_instrument_under_two_names_is_refused(steelyard, tmp_path: Path) -> None:
     (tmp_path / "twice.yaml").write_text(
         "judges: [{name: a, model: planted/coin}, {name: b, model: planted/coin}]\n"

@@ -170,6 +170,12 @@ def restore_plan(study: Study, planned: PlannedTrials, path: Path, *, verify: bo
     judges = {judge.name: judge for judge in study.judges}
     if set(by_hash) != planned.stimuli:
         raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
+    for name, protocol, *_ in planned.questions:
+        if name not in judges or protocol not in judges[name].protocols:
+            raise ConfigError(
+                f"{path.parent}: run.db plans calls of judge {name!r} with protocol {protocol!r}, which "
+                "study.yaml does not have; restore both files."
+            )
     first = np.unique(planned.question, return_index=True)[1]
     prompts = PromptCache()
     questions = tuple(

@@ -341,21 +341,25 @@ def has_plan(connection: sqlite3.Connection) -> bool:
 
 def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
     """Every planned trial, in the order of the plan."""
-    questions, uses = Numbering[tuple[str, str, str, str]](), Numbering[str]()
+    asked, uses = Numbering[str](), Numbering[str]()
     # Each column grows in one piece: small pieces of a million rows would leave holes between them.
     key, question, replicate, use = bytearray(), array("q"), array("q"), array("q")
     rows = connection.execute(
-        "SELECT trial, judge, protocol, stimulus, presented, replicate, probes FROM planned ORDER BY position"
+        "SELECT trial, json_array(judge, protocol, stimulus, presented), replicate, probes FROM planned "
+        "ORDER BY position"
     )
-    for trial, judge, protocol, stimulus, order, repeat, probes in chunks(rows):
+    for trial, place, repeat, probes in chunks(rows):
         key += digests_of(trial).tobytes()
-        question.extend(map(questions.__getitem__, zip(judge, protocol, stimulus, order, strict=True)))
+        question.extend(map(asked.__getitem__, place))
         replicate.extend(repeat)
         use.extend(map(uses.__getitem__, probes))
+    questions = tuple(
+        (judge, name, stimulus, order) for judge, name, stimulus, order in map(json.loads, asked)
+    )
     if not {order for *_, order in questions} <= set(ORDERS):
         raise ValueError("a planned trial without an order")
     return PlannedTrials(
-        tuple(questions),
+        questions,
         tuple(tuple(json.loads(probes)) for probes in uses),
         column(key),
         *(compact(np.frombuffer(numbers, dtype=np.int64)) for numbers in (question, replicate, use)),
