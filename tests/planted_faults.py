@@ -193,7 +193,7 @@ def _write_rows(path: Path, rows: int, seed: int) -> None:
 
 
 def rates(folder: Path, seeds: Iterable[int], rows: int = 200) -> Iterator[tuple[str, str, int, int, int]]:
-    """Form, judge, seeds, how often the word is the due one, how often the facts are the due ones."""
+    """Form, judge, seeds, how often the word is the due one, how often the fault is the due one alone."""
     tallies: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     for seed in seeds:
         for form, due, found in (
@@ -202,7 +202,7 @@ def rates(folder: Path, seeds: Iterable[int], rows: int = 200) -> Iterator[tuple
         ):
             for name, verdict in found.items():
                 _, word, title = due[name]
-                alone = [fact.title for fact in verdict.facts] == [title] if title else True
+                alone = [fact.title for fact in verdict.facts if fact.cause] == [title] if title else True
                 tallies.setdefault((form, name), []).append((verdict.word == word, alone))
     for (form, name), each in tallies.items():
         yield form, name, len(each), sum(word for word, _ in each), sum(all(both) for both in each)
