@@ -156,7 +156,8 @@ def test_calls_whose_replies_found_no_room_on_disk_are_in_the_bill(
     with ScriptedServer(teller) as server:
         asked = [word.replace("openai/scripted", "openai/gpt-4o") for word in arguments(server, "run")]
         asked += ["--replicates", "8"]
-        full = StartedCommand(asked, tmp_path, environment, largest=900_000)
+        # The baselines are through by then: what finds no room are replies of the server.
+        full = StartedCommand(asked, tmp_path, environment, largest=5_000_000)
         _, errors = full.communicate()
         assert (full.returncode, "free some space" in errors) == (1, True), errors
         again = steelyard(*asked)
