@@ -192,7 +192,7 @@ def _write_rows(path: Path, rows: int, seed: int) -> None:
             writer.writerow([number, f"What about case {number}?", f"{text}.", number % 2])
 
 
-def rates(folder: Path, seeds: Iterable[int], rows: int = 200) -> Iterator[tuple[str, str, int, int, int]]:
+def rates(folder: Path, seeds: Iterable[int], rows: int = 300) -> Iterator[tuple[str, str, int, int, int]]:
     """Form, judge, seeds, how often the word is the due one, how often the fault is the due one alone."""
     tallies: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     for seed in seeds:

@@ -71,7 +71,11 @@ def test_noise_is_named_without_replicates_too() -> None:
 
 @pytest.mark.calibrate
 def test_verdicts_are_the_due_ones_over_seeds(tmp_path: Path) -> None:
-    """Of 30 seeds at least 27 without a fault are told so, and 24 with one are told that one alone."""
+    """Of 30 seeds at least 27 without a fault are told so, and 24 with one are told that one alone.
+
+    With 200 rows instead of 300 it is undecided in 7 whether a rater that goes by length in half tells good
+    from bad; its fault is named in all 30.
+    """
     for form, name, seeds, words, alone in rates(tmp_path, range(30)):
         least = 0.9 if name == "faultless" else 0.8
         assert words >= least * seeds, (form, name, words)
