@@ -33,7 +33,7 @@ from steelyard.study.planner import make_plan
 from steelyard.study.study import Study
 from steelyard.study.study_file import build_study, load_config
 from steelyard.trials import trial as trial_module
-from steelyard.trials.judge import Decoding, Presentation, Reply, Usage, with_fields
+from steelyard.trials.judge import Decoding, Presentation, Reply
 from steelyard.trials.prompt import Message, PromptInputs, PromptTemplate, RenderedPrompt, render_prompt
 from steelyard.trials.trial import Trial
 
@@ -125,14 +125,6 @@ def test_a_copy_with_another_judge_or_stimulus_has_its_own_hashes() -> None:
         for other in (*others, {"protocol": "other"}, {"order": "other"}):
             with pytest.raises(ValueError, match="of its question"):
                 replace(trial.repeat(trial.replicate + 1), **other)
-
-
-def test_a_quick_copy_is_what_replace_makes() -> None:
-    reply = Reply("1", usage=Usage(input_tokens=3))
-    made = with_fields(reply, text="2", latency_ms=5.0)
-    assert made == replace(reply, text="2", latency_ms=5.0)
-    assert reply == Reply("1", usage=Usage(input_tokens=3))
-    assert reply.paid(0.25) == replace(reply, usage=replace(reply.usage, dollars=0.25))
 
 
 def test_repeats_show_what_their_question_shows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 def with_fields(value: Value, **changes: Any) -> Value:
     """As `replace`, in a fraction of its time; a type with cached properties would keep those of `value`."""
     made = object.__new__(type(value))
-    object.__setattr__(made, "__dict__", vars(value) | changes)
+    vars(made).update(vars(value), **changes)
     return made
 
 
