@@ -48,7 +48,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "serve-planted": "steelyard.cli.doctor:serve_planted",
     },
 }
-"""Where a command is registered, as `add_command` or `add_parser` would: headings, functions, the order."""
+"""Every command is registered here, for want of an `add_command`: headings, functions, in order of use."""
 
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
 

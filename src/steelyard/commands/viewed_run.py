@@ -38,7 +38,7 @@ from steelyard.trials.trial import ORDERS, Trial
 from steelyard.verdicts.call_answers import answer_word
 
 PAUSE = 3.0
-"""Throttle: seconds before a run that grows is read again for its pages."""
+"""Seconds before a run that grows is read again: the throttle of its pages."""
 
 
 @dataclass(frozen=True)

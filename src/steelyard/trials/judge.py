@@ -8,20 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from steelyard.core.content_hash import canonical_json, content_hash
 from steelyard.core.registry import Spec
 from steelyard.trials.prompt import Message, PromptTemplate
-
-Value = TypeVar("Value")
-
-
-def with_fields(value: Value, **changes: Any) -> Value:
-    """As `replace`, in a fraction of its time; a type with cached properties would keep those of `value`."""
-    made = object.__new__(type(value))
-    vars(made).update(vars(value), **changes)
-    return made
 
 
 @dataclass(frozen=True)
@@ -209,11 +200,12 @@ class Reply:
 
     def served(self, effective: Mapping[str, Any], latency_ms: float) -> Reply:
         """The same with the parameters in force and the time it took."""
-        return with_fields(self, effective=effective, latency_ms=latency_ms)
+        return Reply(**(vars(self) | {"effective": effective, "latency_ms": latency_ms}))
 
     def paid(self, dollars: float) -> Reply:
-        """The same with the price of its moment."""
-        return with_fields(self, usage=with_fields(self.usage, dollars=dollars))
+        """The same with the price of its moment; `replace` takes four times as long."""
+        usage = type(self.usage)(**(vars(self.usage) | {"dollars": dollars}))
+        return Reply(**(vars(self) | {"usage": usage}))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Planted judges, whose true parameters are known: their information and options, and how they answer.
 
-For pairs, `coin`, `first`, `tie` and `longest` are the baselines that stand beside every result; `probit`
-follows the instrument model with the parameters of its options. For single texts, `constant` and `random`
-are the baselines, and `rater` knows the labels and errs as often as its options say. For the best of several
-texts, `coin`, `first` and `longest` are the baselines, and `chooser` knows the labels.
+For pairs, `coin`, `first`, `tie` and `longest` are the baselines; `probit` follows the instrument model. For
+single texts, `constant` and `random` are the baselines; `rater` knows the labels and errs as often as its
+options say. Among several texts, `coin`, `first` and `longest` are the baselines; `chooser` knows the labels.
 """
 
 from __future__ import annotations
@@ -288,13 +287,12 @@ class Planted(InProcessProvider):
 
     def set_labels(self, stimuli: Iterable[Stimulus]) -> None:
         """Take the labels of the texts into the key; they come beside the prompts, never in them."""
-        match self._judge.model:
-            case "rater":
-                self._key = self._key.merge(LabelKey.of(stimuli))
-            case "chooser":
-                self._choices = self._choices.merge(ChoiceKey.of(stimuli))
-            case "probit":
-                self._texts |= text_keys(stimuli)
+        if self._judge.model == "rater":
+            self._key = self._key.merge(LabelKey.of(stimuli))
+        elif self._judge.model == "chooser":
+            self._choices = self._choices.merge(ChoiceKey.of(stimuli))
+        elif self._judge.model == "probit":
+            self._texts |= text_keys(stimuli)
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
         if self._judge.model != "probit" or not settings:
@@ -325,9 +323,8 @@ class Planted(InProcessProvider):
         else:
             winner = self.choice(presentation) if several else self.answer(presentation)
             text = f'{{"winner": "{winner}"}}'
-        letters = sum(len(message.content) for message in presentation.messages)
         # The same reply for all calls that get the same answer to a prompt of so many tokens.
-        prompt = letters // 4
+        prompt = sum(len(message.content) for message in presentation.messages) // 4
         reply = self._replies.get((text, prompt))
         if reply is None:
             usage = Usage(input_tokens=prompt, output_tokens=len(text) // 4)
