@@ -56,11 +56,12 @@ def _state(registry: Registry[Any]) -> dict[str, Any]:
 
 
 def _forget(folders: list[str]) -> None:
-    """Modules of the folders, and whatever was gathered from packages."""
+    """Modules of the folders but the program's own, and whatever was gathered from packages."""
     importlib.invalidate_caches()
     for gathered in FROM_PACKAGES:
         gathered.cache_clear()
     places = tuple(f"{place}{os.sep}" for folder in folders for place in {folder, os.path.realpath(folder)})
     for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(places):
+        own = name.partition(".")[0] == "steelyard"
+        if not own and (getattr(module, "__file__", None) or "").startswith(places):
             del sys.modules[name]

@@ -228,6 +228,24 @@ def test_a_deployment_that_turns_out_to_think_gets_room_for_it() -> None:
     assert used == [(110, 261), (100, 5)]
 
 
+def test_an_answer_that_was_thrown_away_stays_on_the_bill_where_the_next_is_refused_a_field() -> None:
+    cut = says("", finish="length", model="gpt-5-mini")
+    refused = refuses(400, {"message": "Unsupported parameter: 'temperature'", "param": "temperature"})
+    (reply,) = ask(
+        AZURE, ScriptedServer(cut, refused, says(ONE)), presented(temperature=0.5), model="judge-eu"
+    )
+    assert isinstance(reply, Reply)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (200, 10)
+
+
+def test_a_gateways_bill_stays_where_an_answer_that_was_thrown_away_counted_nothing() -> None:
+    cut = says("", finish="length", model="gpt-5-mini", usage=None)
+    whole = says(ONE, usage={"prompt_tokens": 100, "completion_tokens": 5, "cost": 0.25})
+    (reply,) = ask(ROUTER, ScriptedServer(cut, whole), presented(), model="judge-eu")
+    assert isinstance(reply, Reply)
+    assert (reply.usage.input_tokens, reply.usage.billed) == (100, 0.25)
+
+
 @pytest.mark.parametrize(
     ("served", "options"), [("gpt-4o", {}), ("gpt-5-mini", {"thinking_tokens": 0})], ids=["plain", "told"]
 )

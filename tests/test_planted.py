@@ -253,6 +253,13 @@ def test_wrong_options_are_refused(options: dict[str, Any], complaint: str) -> N
         Planted(planted(**options))
 
 
+def test_labels_say_how_good_texts_are_that_are_not_of_the_pack() -> None:
+    judge = Planted(planted(s=100, beta=0, sigma=0, lapse=0))
+    judge.set_labels([replace(stimulus("s", "Tell.", "Good.", "Bad."), delta=2.0, base_level=1.0)])
+    given = [judge.answer(shown(*texts)) for texts in (("Good.", "Bad."), ("Bad.", "Good."))]
+    assert given == ["1", "2"]
+
+
 def test_wrong_settings_and_models_are_refused() -> None:
     with pytest.raises(ConfigError, match="protocol settings: unknown key 'margin'; known keys: s"):
         Planted(planted(strict={"margin": 2}))

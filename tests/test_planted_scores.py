@@ -120,9 +120,10 @@ def test_the_key_tells_one_request_from_another() -> None:
 
 @pytest.mark.parametrize("scale", [Binary(), Ordinal(1, 6)], ids=["binary", "1-6"])
 def test_a_rater_knows_the_pack(scale: Scale) -> None:
-    """Served without a key of its own, it still knows the labels of the built-in texts."""
+    """Beside the labels of other texts, it still knows those of the built-in texts."""
     rater = Planted(judge("planted/rater?sensitivity=1&specificity=1&noise=0", scale))
     task = Task("Score it.", "As said.", scale)
+    rater.set_labels([original_of(Item("x", "R", ("Another.",), "c", label=scale.answers[0]), task)])
     known = [original_of(item, task) for item in pack_items(scale)]
     assert known
     given = [rater.score(shown(stimulus, answers=scale.answers)) for stimulus in known]

@@ -306,6 +306,20 @@ def test_a_corrected_reader_reads_the_replies_of_the_same_prompt_again(
     assert not command("report", "run", "--format", "json").code
 
 
+def test_a_corrected_reader_reads_repeats_again_too(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: says("2")) as server:
+        path = tmp_path / "study.yaml"
+        for reader in ("json", "choice"):
+            judge = {"name": "mine", "prompt": PROMPT, "reader": reader}
+            judge["model"] = f"openai/m?base_url={server.url}"
+            path.write_text(json.dumps({"judges": [judge], "probes": ["vacuum"], "replicates": 2}))
+            done = command("measure", path, "--out", "run", "--no-preflight", *FAST)
+            assert len(server.requests) == 2 * CALLS
+    assert done.code == 0, done.err
+    body = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    assert (body["run"]["calls"], body["run"]["partial"]) == (2 * CALLS, False)
+
+
 def test_the_folder_takes_a_corrected_reader_whose_built_in_prompt_is_another(
     command: Command, tmp_path: Path
 ) -> None:

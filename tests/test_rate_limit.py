@@ -103,15 +103,18 @@ def test_no_window_holds_more_than_its_allowance(per_minute: float, calls: list[
             assert starts[last][0] - starts[first][0] >= needed - 1e-6 * (1 + needed + starts[last][0])
 
 
-def test_a_stop_ends_the_wait_for_a_turn() -> None:
+@pytest.mark.parametrize("hourly", [(1 / 60, None), (None, 100 / 60)], ids=["calls", "tokens"])
+def test_a_stop_ends_the_wait_for_a_turn(hourly: tuple[float | None, float | None]) -> None:
+    """An hour's allowance is used up by one call of 100 tokens."""
+
     async def scenario() -> None:
         throttle, stopped = Throttle(2), asyncio.Event()
-        throttle.rate.tighten(1 / 60, None)  # one an hour
-        async with throttle.slot(stopped):
+        throttle.rate.tighten(*hourly)
+        async with throttle.slot(stopped, 100):
             pass
 
         async def call() -> None:
-            async with throttle.slot(stopped):
+            async with throttle.slot(stopped, 100):
                 pass
 
         waiting = asyncio.create_task(call())
@@ -121,6 +124,21 @@ def test_a_stop_ends_the_wait_for_a_turn() -> None:
         await waiting
 
     asyncio.run(scenario())
+
+
+def test_turns_come_in_the_order_of_waiting() -> None:
+    async def scenario() -> list[int]:
+        throttle, never, order = Throttle(1), asyncio.Event(), list[int]()
+
+        async def call(number: int) -> None:
+            async with throttle.slot(never):
+                order.append(number)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(call(number) for number in range(5)))
+        return order
+
+    assert asyncio.run(scenario()) == [0, 1, 2, 3, 4]
 
 
 def test_a_turn_that_is_cancelled_is_the_next_ones() -> None:

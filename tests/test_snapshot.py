@@ -121,6 +121,17 @@ def test_edited_stimuli_are_refused(tmp_path: Path, edit: str) -> None:
         load_plan(folder)
 
 
+def test_a_protocol_that_only_another_judge_has_is_refused(tmp_path: Path) -> None:
+    judges = tuple(parse_judge(name, Path(), Pairwise()) for name in ("planted/probit", "planted/first"))
+    folder = RunFolder(tmp_path / "run")
+    with folder.locked():
+        prepare_folder(folder, make_plan(Study("s", 7, "quick", 1, judges, (Spec("vacuum"),))))
+    with closing(sqlite3.connect(folder.database)) as file, file:
+        file.execute("UPDATE planned SET protocol = 'strict' WHERE judge = 'planted/first'")
+    with pytest.raises(ConfigError, match="judge 'planted/first' with protocol 'strict'"):
+        load_plan(folder)
+
+
 def test_a_folder_whose_plan_was_never_written_is_mended_by_the_next_run(tmp_path: Path) -> None:
     """A kill between the frozen study and the run file, or a run file of a version that kept no plan."""
     folder = measured(tmp_path)

@@ -314,6 +314,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("table", "column", "value", "told"),
     [
         ("prompts", "body", "'{}'", "prompt"),
+        ("prompts", "hash", "substr(hash, 1, 40)", "prompt"),
+        ("prompts", "hash", "upper(hash)", "prompt"),
         ("trials", "fingerprint", "'other'", "trial"),
         ("trials", "stimulus", "'other'", "trial"),
         ("trials", "presented", "'vu'", "trial"),

@@ -8,7 +8,7 @@ import sqlite3
 import tracemalloc
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import cycle
 from pathlib import Path
@@ -312,6 +312,13 @@ def test_a_digest_may_end_in_zeros() -> None:
     column = digests_of(names)
     assert [hash_of(digest) for digest in column.tolist()] == names
     assert HashIndex(column).lookup(column).tolist() == [0, 1, 2, 3]
+
+
+def test_the_key_of_a_repeat_may_end_in_zeros() -> None:
+    trials = plan_of("pairs").trials
+    repeats, key = trials.take(trials.replicate > 0), f"sha256:{'ab' * 31}00"
+    made = replace(repeats, key=digests_of([key] * len(repeats)))
+    assert {made[0].key, *(trial.key for trial in made)} == {key}
 
 
 def test_digests_that_begin_alike_are_told_apart_by_their_ends() -> None:

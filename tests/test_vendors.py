@@ -204,7 +204,7 @@ def test_a_request_from_a_template_is_the_one_that_is_built(
     options = {"base_url": "http://127.0.0.1:9/v1"}
     provider = connect(Judge("j", vendor.name, vendor.model, PROTOCOLS, options=options))
     assert isinstance(provider, HttpProvider)
-    known = shown(temperature=temperature)
+    known = shown(temperature=temperature, extra={"stop": "。"})
     asked = replace(known, messages=(Message("system", texts[0]), Message("user", texts[1])))
     template = provider.template(known, Dialect())
     assert template.parts

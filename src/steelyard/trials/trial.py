@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -87,13 +87,16 @@ class Trial:
     order: str = "uv"
     """`uv` or `vu`; pointwise trials are always `uv`."""
     replicate: int = 0
+    _known_key: str = field(init=False, compare=False, repr=False)
     question: Trial | None = field(default=None, compare=False, repr=False)
     """The trial that this one repeats: hashes of what both show alike are made once."""
     prompts: PromptCache = field(default_factory=PromptCache, compare=False, repr=False)
-    known_key: str = field(default="", compare=False, repr=False)
-    """The key where it is at hand, as in the columns of a plan: it need not be hashed anew."""
+    known_key: InitVar[str] = ""
+    """The key where it is at hand, as in the columns of a plan: it need not be hashed anew. No field, since
+    `replace` makes a trial with another key."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, known_key: str) -> None:
+        object.__setattr__(self, "_known_key", known_key)
         first = self.question
         if first is not None and not (
             first.judge is self.judge
@@ -233,8 +236,8 @@ class Trial:
     @_Lazy
     def key(self) -> str:
         """Cache key of the call, and identity of the trial."""
-        if self.known_key:
-            return self.known_key
+        if self._known_key:
+            return self._known_key
         before, after = self.key_prefix
         return hash_json(f"{before}{self.replicate}{after}")
 
