@@ -23,12 +23,15 @@ from review_sessions import Client, serving
 from servers import planted_server
 from steelyard.api import measure
 from steelyard.errors import ConfigError, DataError, UsageError
+from steelyard.metrics.comparison.comparison import Comparison, compare
+from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.merit import merit_estimates
 from steelyard.metrics.scores.best_of import SLOT_PREFERENCE, best_of_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import NO_LABELS
+from steelyard.probes.probe_metadata import metrics_of
 from steelyard.stimuli.original import response_in_slot, rotations
 from steelyard.study.judge_config import parse_judge
 from steelyard.study.study import Study
@@ -442,3 +445,29 @@ def test_a_jury_of_choosers_votes_rotation_by_rotation(rotated: Path) -> None:
         agreed += votes[0][1] > 1
         assert answers["jury"] == (votes[0][0] if votes[0][1] > 1 else "abstain")
     assert 0 < agreed < len(said) == 24
+
+
+def compared_by_hand(*sides: list[Observation]) -> dict[tuple[str, object], Comparison]:
+    first, second = (unit_events(calls, lambda shown: shown.id, metrics_of) for calls in sides)
+    return {(row.metric, row.group.get("slot")): row for row in compare(first, second).rows}
+
+
+def test_two_judges_are_compared_on_slots_and_on_choices_that_a_rotation_leaves() -> None:
+    """A names response 1 wherever it stands, B slot 1; B loses a call of one item and abstains in another."""
+    items = [item(f"i{number:02}", None) for number in range(14)]
+    first = [call for one in items for call in calls(one, (1, 3, 2))]
+    said: dict[int, list[int | Verdict]] = {12: [1, Unreadable("no answer"), 1], 13: [1, Abstained(), 1]}
+    second = [call for number, one in enumerate(items) for call in calls(one, said.get(number, [1, 1, 1]))]
+    rows = compared_by_hand(first, second)
+    kept = rows["rotation_consistency", None]
+    assert (kept.first, kept.second, kept.n_shared, kept.dropped_second.unreadable) == (1, 0, 13, 1)
+    assert (kept.status, kept.bounds) == (FLAGGED, (-1.0, pytest.approx(-13 / 14)))
+    shares = [rows["slot_preference", slot] for slot in (1, 2, 3)]
+    assert [row.first for row in shares] == pytest.approx([0, 0, 0])
+    assert [row.second for row in shares] == pytest.approx([2 / 3, -1 / 3, -1 / 3])
+    assert {(row.n_shared, row.dropped_second.abstained) for row in shares} == {(12, 1)}
+    # Slot 1 is named in 12 sets always; in the lost one never, or always.
+    assert (shares[0].status, shares[0].bounds) == (FLAGGED, pytest.approx((23 / 39, 2 / 3)))
+    # Of an item that was not asked in every rotation nothing is known.
+    assert compared_by_hand(first, second[:-1])["rotation_consistency", None].n_shared == 12
+    assert {row.difference for row in compared_by_hand(first, first).values()} == {0}

@@ -393,3 +393,25 @@ def test_pairs_of_unknown_length_are_left_out_of_merit_whatever_the_length(impor
     recorded = next(e for e in sheet["estimates"] if e["group"].get("weighed_against"))
     assert weighed.n_pairs == 100
     assert weighed.first == pytest.approx(recorded["value"])
+
+
+def test_two_judges_who_differ_in_every_verdict_on_unlabelled_pairs_are_not_alike(
+    tmp_path: Path, imported: Any
+) -> None:
+    """A names u and B v: in single calls without a better text nothing else tells them apart."""
+    imported("run", *([{**line, "judge": name, "better": None} for line in lines("", " ".join([said] * 40))]
+                      for name, said in (("a", "1"), ("b", "2"))))  # fmt: skip
+    sheet = compare_targets(Target(tmp_path / "run", "a"), Target(tmp_path / "run", "b"))
+    body = sheet.to_json()
+    assert {name: body["same_verdicts"][name] for name in ("same", "of", "low")} == {
+        "same": 0,
+        "of": 40,
+        "low": 0,
+    }
+    assert 0.1 < body["same_verdicts"]["high"] < 0.3  # ten tasks
+    assert not sheet.answered.knows_answers
+    assert "0 of 40 calls" in " ".join(sheet.answer())
+    assert body["next"]["command"] == f"steelyard view {tmp_path / 'run'}"
+    labelled = imported("known", lines("a", "1 2"), lines("b", "2 1"))
+    known = compared(tmp_path, f"{labelled}:a", f"{labelled}:b")
+    assert "who is right" not in " ".join(known.answer())

@@ -14,7 +14,13 @@ from steelyard.api import measure
 from steelyard.commands.compare import Target, compare_targets
 from steelyard.datasheet.comparison.report import forests, oriented, page
 from steelyard.datasheet.comparison.rows import label, main_first, state
-from steelyard.datasheet.comparison.sheet import NOT_FEASIBLE, ComparisonAnswer, ComparisonSheet, Side
+from steelyard.datasheet.comparison.sheet import (
+    NO_ANSWERS,
+    NOT_FEASIBLE,
+    ComparisonAnswer,
+    ComparisonSheet,
+    Side,
+)
 from steelyard.datasheet.questions.more_data import profile_calls
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
@@ -292,3 +298,18 @@ def test_a_judge_made_of_others_is_told_with_whom_it_asks(tmp_path: Path) -> Non
     assert told in " ".join(page(sheet).split())
     assert (sheet.first.model, sheet.second.model_suffix) == ("jury/vote", "")
     assert sheet.to_json()["first"]["made"] == told.strip("()")
+
+
+LOST = row("failed_rate", 0.0, 0.0, CLEAR, probe="run")
+
+
+def test_where_no_figure_says_who_is_right_nobody_takes_the_cheaper_judge() -> None:
+    kept = row("invariance", 0.9, 0.9, CLEAR, probe="format")
+    assert step(kept, LOST) == step(kept, row("mean_verdict", 0.0, 1.0), LOST) == NO_ANSWERS
+    assert answer(kept, LOST).next_step(["old", "new"], ["a", "b"])[1] == "steelyard view old new"
+    assert step(kept, LOST, row("accuracy", 0.9, 0.9, CLEAR)) == "take the one that costs less"
+
+
+def test_lost_calls_alone_are_no_likeness() -> None:
+    assert "othing about their answers" in answer(LOST, replace(LOST, metric="unreadable_rate")).headline
+    assert "alike within" in answer(LOST, row("accuracy", 0.9, 0.9, CLEAR)).headline

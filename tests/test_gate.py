@@ -19,9 +19,11 @@ import click
 import pytest
 import yaml
 
+from commands import Command
 from own_judges import measured, study_of
 from steelyard.cli.main import cli
 from steelyard.commands.compare import Target, compare_targets
+from steelyard.commands.gate.drift import _joint_check
 from steelyard.commands.gate.gate import MARKS, check_certificate, gate, render_junit, render_markdown
 from steelyard.commands.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy, select
 from steelyard.commands.gate.ruling import apply_policy, check, worst
@@ -31,6 +33,8 @@ from steelyard.datasheet.glossary import metric_named
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.render.data_files import dumps
 from steelyard.errors import CertificateError, ConfigError, DataError
+from steelyard.metrics.comparison.comparison import Comparison, ComparisonFamily
+from steelyard.metrics.comparison.rows import ComparisonCriterion
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.run_folder.published_files import read_datasheet
 
@@ -710,3 +714,35 @@ def test_a_position_bias_that_comes_is_drift_though_no_rule_names_it(tmp_path: P
         failed = [check.metric for check in drifted]
         assert failed[0] == "all"
         assert "net_slot_preference" in failed
+
+
+@pytest.mark.parametrize(("scale", "highest"), [("binary", 1), ("1-5", 5)])
+def test_a_judge_that_turns_all_verdicts_round_on_unlabelled_items_has_drifted(
+    command: Command, tmp_path: Path, scale: str, highest: int
+) -> None:
+    """Repeats and edits leave its verdicts as they are, before and after."""
+    (tmp_path / "items.csv").write_text("q,a\n" + "".join(f"q {n},a {n}\n" for n in range(20)))
+    (tmp_path / "rubric.md").write_text("Good.")
+    data = ("--data", "items.csv", "--columns", "request=q,response=a", "--rubric", "rubric.md")
+    for folder, value in (("old", int(highest > 1)), ("same", int(highest > 1)), ("new", highest)):
+        judge = f"planted/constant?name=j&value={value}"
+        assert not command("measure", *data, "--scale", scale, "-j", judge, "--out", folder).code
+    policy = write(tmp_path / "policy.yaml", "unreadable_rate: {max: 0.5}\n")
+    decided = {
+        folder: gate(tmp_path / folder, policy, NOW, reference=tmp_path / "old")[0]
+        for folder in ("same", "new")
+    }
+    failed = [check.metric for check in decided["new"].checks if check.result == "FAIL"]
+    (drift,) = (check for check in decided["new"].checks if check.metric == "mean_verdict")
+    assert (failed, drift.value) == (["all", "mean_verdict"], 1.0)
+    assert "FAIL" not in {check.result for check in decided["same"].checks}
+    assert all(any("known answers" in note for note in each.notes) for each in decided.values())
+
+
+def test_lost_calls_alone_show_no_absence_of_drift() -> None:
+    question = ComparisonCriterion("run", "failed_rate", (), "call")
+    alike = replace(Comparison.undefined(question), status="clear", difference=0.0)
+    (lost,) = _joint_check("j", ComparisonFamily((alike,), 1.0), tolerated=False)
+    other = replace(alike, metric="invariance")
+    (kept,) = _joint_check("j", ComparisonFamily((alike, other), 1.0), tolerated=False)
+    assert (lost.result, kept.result) == ("INCONCLUSIVE", "PASS")

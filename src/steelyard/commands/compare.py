@@ -17,17 +17,20 @@ from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.comparison.comparison import Comparison, compare, compare_worths
-from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
-from steelyard.metrics.estimate import EstimateContext
+from steelyard.metrics.comparison.unit_events import SAME_VERDICT, UnitEvents, unit_events
+from steelyard.metrics.estimate import Estimate, EstimateContext
 from steelyard.metrics.findings import MARGIN
 from steelyard.metrics.instrument.crossing import TRADEOFF
+from steelyard.metrics.proportions import proportion
+from steelyard.metrics.stats.clusters import Tally
 from steelyard.probes.probe_metadata import metrics_of, reading_order
 from steelyard.probes.tradeoff import cue_estimates
 from steelyard.run_folder.run_folder import RunFolder
 from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunCoverage, RunRecord
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observation, Observations
+from steelyard.verdicts.verdict import Abstained, Decided
 from steelyard.version import __version__
 
 
@@ -153,11 +156,12 @@ def compare_judges(
     mine, other, shared = paired_events(left, first, right, second)
     family = compare(mine, other, margin, reading_order())
     by_name = left.recorded or right.recorded
+    same = _same_verdicts(left.of(first.name), right.of(second.name), by_name=by_name)
     worths = _worths(left.of(first.name), right.of(second.name), shared, by_name=by_name)
     matched = "name" if by_name else "content"
     sides = _side(left, first), _side(right, second)
     return ComparisonSheet(
-        *sides, matched, margin, __version__, (*family.rows, *worths), family.p, family.faults
+        *sides, matched, margin, __version__, (*family.rows, *worths), family.p, family.faults, same=same
     )
 
 
@@ -179,6 +183,33 @@ def paired_events(
             f"{what}), expected some; measure both judges with the same seed, profile and data."
         )
     return unit_events(mine, identity, metrics_of), unit_events(other, identity, metrics_of), seen & compared
+
+
+def _same_verdicts(first: Observations, second: Observations, *, by_name: bool) -> Estimate:
+    """How many of the calls that both answered got the same verdict."""
+
+    def answered(rows: Observations) -> dict[tuple[str, str, str, int], Observation]:
+        return {
+            (
+                call.stimulus.id if by_name else call.stimulus.shown_hash,
+                call.protocol,
+                call.order,
+                call.replicate,
+            ): call
+            for call in rows
+            if isinstance(call.verdict, Decided | Abstained)
+        }
+
+    mine, theirs = answered(first), answered(second)
+    both = [(mine[call], theirs[call]) for call in sorted(mine.keys() & theirs.keys())]
+    clusters, cluster = np.unique([call.stimulus.cluster for call, _ in both], return_inverse=True)
+    same = np.array([call.verdict == other.verdict for call, other in both], dtype=np.int64)
+    events, calls = (
+        np.bincount(cluster, weights, len(clusters)).astype(np.int64) for weights in (same, None)
+    )
+    units = len({call.stimulus.unit for call, _ in both})
+    counts = Tally(events, calls, n_calls=len(both), n_units=units)
+    return proportion(EstimateContext("", "run", {}, 0), SAME_VERDICT, counts)
 
 
 def _worths(

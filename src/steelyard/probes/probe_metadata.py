@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from steelyard.metrics.comparison.against_baselines import METRICS as OF_GAINS
+from steelyard.metrics.comparison.unit_events import MEAN_VERDICT
 from steelyard.metrics.instrument.derived import RESOLUTION_RATIO
 from steelyard.metrics.instrument.estimates import INSTRUMENT
 from steelyard.metrics.juries import ERROR_METRICS as OF_JURY_ERRORS
@@ -31,7 +32,7 @@ from steelyard.stimuli.original import ORIGINAL
 
 NON_PROBE_METRICS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
-    *(MERIT, AREA_MERIT, *OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
+    *(MERIT, MEAN_VERDICT, AREA_MERIT, *OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
     *(*OF_LOSSES, ABSTENTION_RATE, CONTRADICTION_RATE, *OF_CONFIDENCE),
     *(*OF_COST, *OF_RUN_COST, COST_PER_VERDICT, HALF_TIES, *OF_VOLATILITY),
     *(*OVER_JUDGES, *OF_JURIES, *OF_JURY_ERRORS, ERROR_CORRELATION),

@@ -17,7 +17,8 @@ from steelyard.commands.gate.policy import Policy, select
 from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
 from steelyard.core.text import pluralize
 from steelyard.datasheet import numbers
-from steelyard.datasheet.comparison.rows import interval, probability
+from steelyard.datasheet.comparison.rows import interval, needs_answers, probability
+from steelyard.datasheet.comparison.sheet import LOSSES
 from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.errors import ConfigError, DataError
@@ -48,6 +49,11 @@ def drift_checks(
         selected, unpaired = _select(policy, family.rows, {check.metric for check in ruling.of(judge)})
         asked = {id(row) for row in selected}
         moved = [row for row in family.rows if id(row) not in asked and row.status == FLAGGED]
+        if not any(needs_answers(row) for row in family.rows if row.status is not None):
+            notes.append(
+                f"{judge}: no figure is held against known answers, so that answers which change and leave "
+                "every share as it was are not seen; label the items."
+            )
         checks += _joint_check(
             judge, family, tolerated=not moved and all(r.status == CLEAR for r in selected)
         )
@@ -97,13 +103,16 @@ def _joint_check(judge: str, family: ComparisonFamily, *, tolerated: bool) -> li
     reason = "the judge reads differently" if family.differs else "no difference is shown"
     if family.differs and tolerated:
         reason += ", and every figure of the policy stays within the margin"
-    known = sum(row.status is not None for row in family.rows)
+    known = [row for row in family.rows if row.status is not None]
+    result = FAIL if family.differs and not tolerated else PASS
+    if result == PASS and all(row.metric in LOSSES for row in known):
+        result, reason = GATE_INCONCLUSIVE, "nothing about its answers was compared, only lost calls"
     return [
         Check(
             judge=judge,
             rule="all figures together: no drift shown",
-            figure=pluralize(known, "figure"),
-            result=FAIL if family.differs and not tolerated else PASS,
+            figure=pluralize(len(known), "figure"),
+            result=result,
             found=f"p {probability(family.p)}",
             reason=reason,
             metric="all",

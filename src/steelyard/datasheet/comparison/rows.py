@@ -43,6 +43,11 @@ def state(row: Comparison) -> str:
     return BETTER if (gain > 0) == (better == HIGH) else WORSE
 
 
+def needs_answers(row: Comparison) -> bool:
+    """Whether the figure is held against known answers: labels, or texts of known quality."""
+    return row.metric == MERIT.id or metric_named(row.metric).needs_reference
+
+
 def main_first(rows: Iterable[Comparison]) -> list[Comparison]:
     """Agreement with labels, then what a datasheet has limits for, then the rest; edited texts last.
 

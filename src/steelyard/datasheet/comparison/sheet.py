@@ -23,6 +23,7 @@ from steelyard.datasheet.comparison.rows import (
     figures,
     label,
     main_first,
+    needs_answers,
     one_of_each,
     p_text,
     state,
@@ -33,9 +34,10 @@ from steelyard.datasheet.questions.more_data import BUILT_IN, profile_with
 from steelyard.datasheet.run_facts import describe_reference
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.unit_events import Dropped
+from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import FigureFault
 from steelyard.metrics.pairs.choices import WEIGHED
-from steelyard.metrics.proportions import FAILED_RATE
+from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.stats.intervals import ALPHA, PAIRS
 
 LONG_NAME = 32
@@ -88,6 +90,8 @@ class ComparisonSheet:
     faults: tuple[FigureFault, ...] = ()
     stratum: str | None = None
     """The part of the data that was compared; None for all of it."""
+    same: Estimate | None = None
+    """How many of the calls that both answered got the same verdict."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -99,6 +103,7 @@ class ComparisonSheet:
             "margin": self.margin,
             **({} if self.stratum is None else {"stratum": self.stratum}),
             "answer": self.answer(),
+            "same_verdicts": None if self.same is None else _share_body(self.same),
             "next": dict(zip(("step", "command"), self.next_step, strict=True)) if self.defined else None,
             "together": {"p": self.p, "differs": None if self.p is None else self.p <= ALPHA},
             "comparisons": [{**row.to_json(), "state": state(row)} for row in self.rows],
@@ -212,7 +217,7 @@ class ComparisonSheet:
         names = (f"A ({first})", f"B ({second})")
         if first == second or max(len(first), len(second)) > LONG_NAME:
             names = ("A", "B")
-        return ComparisonAnswer(tuple(main_first(self.defined)), *names, self.margin, self.p)
+        return ComparisonAnswer(tuple(main_first(self.defined)), *names, self.margin, self.p, self.same)
 
     def answer(self) -> list[str]:
         """Which judge is better and in what, in sentences; empty where nothing could be compared."""
@@ -222,6 +227,11 @@ class ComparisonSheet:
     def next_step(self) -> tuple[str, str]:
         sides = self.first, self.second
         return self.answered.next_step([s.folder for s in sides], [s.judge for s in sides])
+
+
+def _share_body(share: Estimate) -> dict[str, Any]:
+    low, high = (None, None) if share.interval is None else (share.interval.low, share.interval.high)
+    return {"same": share.numerator or 0, "of": share.denominator or 0, "low": low, "high": high}
 
 
 def _shown_to_both(row: Comparison) -> bool:
@@ -244,9 +254,11 @@ def _unpaired(row: Comparison) -> str:
     return f"shown to {'B' if row.dropped_first.not_shown else 'A'} only"
 
 
+LOSSES = (UNREADABLE_RATE.id, FAILED_RATE.id)
 MOST_ROWS = 8
 """Figures that differ which the first screen shows; others are counted."""
 ONE_LENGTH = "label more pairs drawn at random, until people prefer the longer text in some and not in all"
+NO_ANSWERS = "read the calls that differ and label the items: no figure here says who is right"
 NOT_FEASIBLE = "take the one that costs less: no feasible number of calls would show a difference"
 
 
@@ -265,6 +277,12 @@ class ComparisonAnswer:
     margin: float
     p: float | None = None
     """p of "the judges do not differ in any figure"."""
+    same: Estimate | None = None
+
+    @property
+    def knows_answers(self) -> bool:
+        """Whether any figure says who is right."""
+        return any(map(needs_answers, self.rows))
 
     def having(self, *states: str) -> list[Comparison]:
         return [row for row in self.rows if state(row) in states]
@@ -288,6 +306,8 @@ class ComparisonAnswer:
         if self.p is not None and self.p <= ALPHA:
             p = p_text(self.p)
             return f"Neither is shown to be better; they differ ({p}), no single figure says where."
+        if all(row.metric in LOSSES for row in self.rows):
+            return "Nothing about their answers was compared, only whether calls were lost."
         if self.rows and len(self.having(ALIKE)) == len(self.rows):
             return f"They are alike within ±{self.margin:g} in {len(self.rows)} of {of}."
         return "Neither is shown to be better."
@@ -299,8 +319,14 @@ class ComparisonAnswer:
         return said + self.reservations()
 
     def reservations(self) -> list[str]:
-        """Why some figures only differ."""
+        """Why some figures only differ, and how often the answers do where nobody knows the right ones."""
         said = []
+        if self.same is not None and self.same.value is not None and not self.knows_answers:
+            share = f"{numbers.decimal(self.same.value)} {numbers.interval(self.same)}"
+            said.append(
+                f"No figure here says who is right. Same verdict in {self.same.numerator:,} of "
+                f"{pluralize(self.same.denominator or 0, 'call')} that both answered: {share}."
+            )
         few = [row for row in self.having(DIFFERENT) if row.flipped == PAIRS and not row.explained_by]
         if few:
             clusters = pluralize(max(row.n_clusters for row in few), "cluster")
@@ -344,9 +370,12 @@ class ComparisonAnswer:
             return f"see whether {(self.first, self.second)[side]} is good enough by itself", shlex.join(gate)
         if any(row.explained_by for row in self.rows) and not any(WEIGHED in row.group for row in self.rows):
             return ONE_LENGTH, ""
+        row, data = next(((row, data) for row in undecided if (data := _more_data(row))), (None, ""))
+        if not data and not self.knows_answers:
+            return NO_ANSWERS, shlex.join(("steelyard", "view", *dict.fromkeys(folders)))
         if not undecided:
             return "take the one that costs less", ""
-        row, data = next(((row, data) for row in undecided if (data := _more_data(row))), (undecided[0], ""))
+        row = row or undecided[0]
         difference = numbers.decimal(row.difference or 0.0, signed=True)
         return f"{data or NOT_FEASIBLE} like that of “{label(row)}” ({difference})", ""
 

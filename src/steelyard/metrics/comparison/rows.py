@@ -1,7 +1,7 @@
-"""The rows of one judge that comparisons pair: units of each probe and protocol, and edited items.
+"""The rows of one judge that comparisons pair: units of each probe and protocol, edited and rotated items.
 
 Units come from columns of pairs or scores. Verdicts on edited items stand beside those on the items as they
-are: kept or not, and beyond what repeats change.
+are: kept or not, and beyond what repeats change. Items in every rotation show which slots are named.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
-from math import inf, isnan
+from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from steelyard.metrics.metric import LEFT_OUT, Amount, Group, Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.scores.best_of import ROTATION_CONSISTENCY, SLOT_PREFERENCE, RotationSets
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.edited_texts import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.stats.intervals import Span
-from steelyard.stimuli.original import ORIGINAL, PERTURBED
+from steelyard.stimuli.original import ORIGINAL, PERTURBED, ROTATION
 from steelyard.stimuli.stimulus import Label, Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observations import Observation
@@ -204,6 +205,36 @@ def _parts(observations: Iterable[Observation]) -> Iterator[tuple[str, str, list
 
 
 Entry = tuple[ComparisonCriterion, Key, UnitEvent]
+
+
+def rotation_events(
+    scores: Sequence[Observation], identity: Identity, metrics_of: Callable[[str], Sequence[Metric]]
+) -> Iterator[Entry]:
+    """Items that were shown in every rotation: whether the choice is kept, and each slot's share less 1/N."""
+    for probe, protocol, mine in _parts(o for o in scores if o.stimulus.kind == ROTATION):
+        sets, declared = RotationSets.of(collect_scores(mine)), metrics_of(probe)
+        slots, kept = range(1, sets.responses + 1), sets.votes.max(axis=1) == sets.responses
+        above = np.stack([(sets.slot == slot).mean(axis=1) for slot in slots], axis=1) - 1 / sets.responses
+        same = criterion_for(probe, protocol, ROTATION_CONSISTENCY, {}, declared.index(ROTATION_CONSISTENCY))
+        place = declared.index(SLOT_PREFERENCE)
+        named = [criterion_for(probe, protocol, SLOT_PREFERENCE, {"slot": slot}, place) for slot in slots]
+        calls: dict[tuple[str, int], list[Observation]] = {}
+        for call in mine:
+            calls.setdefault((call.stimulus.lineage.parent, call.replicate), []).append(call)
+        for row, (item, replicate) in enumerate(zip(sets.item, sets.replicate.tolist(), strict=True)):
+            asked = calls[sets.scores.items[item], replicate]
+            if len(asked) < sets.responses:
+                continue
+            shown, lost = min((call.stimulus for call in asked), key=_turn), loss_of(c.verdict for c in asked)
+            unit = Unit((row, 0), (identity(shown), "", replicate), shown, lost, None)
+            yield same, unit.key, unit.event(bool(kept[row]), "")
+            for question, share in zip(named, above[row].tolist(), strict=True):
+                value, even = share if sets.chosen[row] else nan, 1 / sets.responses
+                yield question, unit.key, unit.event(value, "", ends=(-even, 1 - even))
+
+
+def _turn(stimulus: Stimulus) -> float:
+    return stimulus.level or 0.0
 
 
 def edit_invariance_events(

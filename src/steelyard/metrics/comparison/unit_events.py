@@ -65,7 +65,20 @@ no calls to pair."""
 _AMOUNTS = {"ladder": (_CHOICES,), NATURAL_PROBE: (_CHOICES, _WEIGHED), ORIGINAL: (_VERDICTS,)}
 MERITS = {probe: tuple(replace(MERIT, amount=each) for each in _AMOUNTS[probe]) for probe in _AMOUNTS}
 """Merit by probe, as the datasheet tests it: of natural pairs a second time, whatever the length."""
-
+MEAN_VERDICT = Metric(
+    "mean_verdict",
+    meaning="Mean verdict on items without a label, from 0 for the lowest answer of the scale to 1 for the "
+    "highest; of yes/no verdicts the share of 1. Two judges are compared on it, none is judged by it.",
+    plain="how high it scores",
+    amount=Amount(
+        lambda scores, _: np.where(scores.decided, scores.share, np.nan),
+        (0.0, 1.0),
+        side=lambda scores, _: np.where(np.isnan(scores.expected), 0, LEFT_OUT),
+    ),
+)
+SAME_VERDICT = Metric("same_verdict", meaning="Calls that both judges answered with the same verdict.")
+COMPARED_ALONE = {**MERITS, ORIGINAL: (*MERITS[ORIGINAL], MEAN_VERDICT)}
+"""By probe what two judges are compared on although no probe declares it."""
 
 MetricsOf = Callable[[str], Sequence[Metric]]
 LOSSES = {
@@ -103,10 +116,11 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
     scores = rescaled_to_original([o for o in calls if len(o.stimulus.texts) != 2])
     for shown in chain(rows.pair_rows(pairs, identity), rows.score_rows(scores, identity)):
-        for place, metric in enumerate((*MERITS.get(shown.probe, ()), *metrics_of(shown.probe))):
+        for place, metric in enumerate((*COMPARED_ALONE.get(shown.probe, ()), *metrics_of(shown.probe))):
             if metric.compared and metric.has_units:
                 _enter(result, shown, metric, place)
-    result.add(rows.edit_invariance_events(scores, identity, metrics_of))
+    for events in (rows.edit_invariance_events, rows.rotation_events):
+        result.add(events(scores, identity, metrics_of))
     return result
 
 

@@ -17,7 +17,7 @@ from steelyard.core.arrays import Ints, Mask, distinct, numbered, widen
 from steelyard.metrics import findings, proportions
 from steelyard.metrics.estimate import NO_CALLS, Estimate, EstimateContext, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, INCONCLUSIVE, MARGIN
-from steelyard.metrics.metric import HIGH, ZERO, Basis, Ends, Limit, Metric
+from steelyard.metrics.metric import HIGH, ZERO, Amount, Basis, Ends, Limit, Metric
 from steelyard.metrics.proportions import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE, proportion
 from steelyard.metrics.scores.columns import Outcome, Scores
 from steelyard.metrics.scores.repeats import FLIP_RATE, SELF_AGREEMENT, stability
@@ -30,6 +30,7 @@ ROTATION_CONSISTENCY = Metric(
     meaning="Items for which the judge names the same response in every rotation of the order.",
     plain="keeps its choice when rotated",
     direction=HIGH,
+    unit="item",
 )
 ROTATION_VOTE_ACCURACY = Metric(
     "rotation_vote_accuracy",
@@ -53,6 +54,8 @@ SLOT_PREFERENCE = Metric(
     plain="goes by the slot",
     signed=True,
     direction=ZERO,
+    unit="item",
+    amount=Amount(None),
     basis=Basis(ends=Ends.CHOICE),
 )
 METRICS = (
@@ -74,6 +77,7 @@ class RotationSets:
     slot: Ints
     """Slot that was named, from 1 on; `ABSTAINED`, or `LOST` without a verdict."""
     item: Ints
+    replicate: Ints
     unit: Ints
     """What is independent: the cluster, or the item where there is one cluster."""
     best: Ints
@@ -93,7 +97,7 @@ class RotationSets:
         known = scores.labelled
         wanted = np.nan_to_num(scores.expected, nan=1.0).astype(np.int64)
         best[row[known]] = ((wanted - 1 + turn) % responses)[known]
-        return cls(scores, slot, item, unit, best)
+        return cls(scores, slot, item, keys % repeats, unit, best)
 
     @property
     def responses(self) -> int:

@@ -81,6 +81,11 @@ class Scores:
         return np.asarray(self.decided & (self.score > self.low))
 
     @property
+    def share(self) -> Floats:
+        """Each score as a share of its scale."""
+        return np.asarray((self.score - self.low) / np.maximum(1, self.high - self.low))
+
+    @property
     def right(self) -> Mask:
         return self.decided & np.equal(self.score, self.expected)
 

@@ -235,9 +235,8 @@ def _bounds(scores: Scores) -> Span | None:
 
 def _shares(scores: Scores, lengths: Lengths) -> Floats:
     """What each call adds to the gap: its score as a share of the scale, taken off in the shorter half."""
-    share = (scores.score - scores.low) / np.maximum(1, scores.high - scores.low)
     sign = 2 * (_halves(scores, lengths) % 2) - 1
-    return np.where(scores.decided, sign * share, np.nan)
+    return np.where(scores.decided, sign * scores.share, np.nan)
 
 
 def _halves(scores: Scores, lengths: Lengths) -> Ints:
