@@ -17,8 +17,7 @@ from steelyard.commands.gate.policy import Policy, select
 from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
 from steelyard.core.text import pluralize
 from steelyard.datasheet import numbers
-from steelyard.datasheet.comparison.rows import interval, needs_answers, probability
-from steelyard.datasheet.comparison.sheet import LOSSES
+from steelyard.datasheet.comparison.rows import LOSSES, interval, needs_answers, probability
 from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.errors import ConfigError, DataError

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from steelyard.datasheet import numbers
 from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.numbers import NOT_MEASURED
 from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.metric import HIGH, ZERO
 from steelyard.metrics.pairs.choices import WEIGHED
-from steelyard.metrics.proportions import MERIT
+from steelyard.metrics.proportions import FAILED_RATE, MERIT, UNREADABLE_RATE
 from steelyard.metrics.stats.intervals import PAIRS
 from steelyard.probes.probe import EDITS
 from steelyard.probes.probe_metadata import probes_in
 
 BETTER, WORSE, DIFFERENT, ALIKE, UNDECIDED = "better", "worse", "different", "alike", "undecided"
 DIFFER = (BETTER, WORSE, DIFFERENT)
+LOSSES = (UNREADABLE_RATE.id, FAILED_RATE.id)
 UNNAMED_PROBES = ("vacuum", "ladder", "position", "run", "confidence")
 """Probes whose figures say by themselves where they come from."""
 
@@ -41,6 +44,11 @@ def state(row: Comparison) -> str:
         low, high = row.intervals[0].low or 0.0, row.intervals[0].high or 0.0
         return DIFFERENT if abs(gain) <= (high - low) / 2 else BETTER if gain > 0 else WORSE
     return BETTER if (gain > 0) == (better == HIGH) else WORSE
+
+
+def same_body(share: Estimate) -> dict[str, Any]:
+    low, high = (None, None) if share.interval is None else (share.interval.low, share.interval.high)
+    return {"same": share.numerator or 0, "of": share.denominator or 0, "low": low, "high": high}
 
 
 def needs_answers(row: Comparison) -> bool:

@@ -17,6 +17,7 @@ from steelyard.datasheet.comparison.rows import (
     BETTER,
     DIFFER,
     DIFFERENT,
+    LOSSES,
     UNDECIDED,
     WORSE,
     dropped,
@@ -26,6 +27,7 @@ from steelyard.datasheet.comparison.rows import (
     needs_answers,
     one_of_each,
     p_text,
+    same_body,
     state,
 )
 from steelyard.datasheet.glossary import probe_title
@@ -37,7 +39,7 @@ from steelyard.metrics.comparison.unit_events import Dropped
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import FigureFault
 from steelyard.metrics.pairs.choices import WEIGHED
-from steelyard.metrics.proportions import FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.proportions import FAILED_RATE
 from steelyard.metrics.stats.intervals import ALPHA, PAIRS
 
 LONG_NAME = 32
@@ -103,7 +105,7 @@ class ComparisonSheet:
             "margin": self.margin,
             **({} if self.stratum is None else {"stratum": self.stratum}),
             "answer": self.answer(),
-            "same_verdicts": None if self.same is None else _share_body(self.same),
+            "same_verdicts": None if self.same is None else same_body(self.same),
             "next": dict(zip(("step", "command"), self.next_step, strict=True)) if self.defined else None,
             "together": {"p": self.p, "differs": None if self.p is None else self.p <= ALPHA},
             "comparisons": [{**row.to_json(), "state": state(row)} for row in self.rows],
@@ -229,11 +231,6 @@ class ComparisonSheet:
         return self.answered.next_step([s.folder for s in sides], [s.judge for s in sides])
 
 
-def _share_body(share: Estimate) -> dict[str, Any]:
-    low, high = (None, None) if share.interval is None else (share.interval.low, share.interval.high)
-    return {"same": share.numerator or 0, "of": share.denominator or 0, "low": low, "high": high}
-
-
 def _shown_to_both(row: Comparison) -> bool:
     """Some unit has a reply or a failure of each; a figure that could not be computed was asked of both."""
     first, second = row.dropped_first, row.dropped_second
@@ -254,7 +251,6 @@ def _unpaired(row: Comparison) -> str:
     return f"shown to {'B' if row.dropped_first.not_shown else 'A'} only"
 
 
-LOSSES = (UNREADABLE_RATE.id, FAILED_RATE.id)
 MOST_ROWS = 8
 """Figures that differ which the first screen shows; others are counted."""
 ONE_LENGTH = "label more pairs drawn at random, until people prefer the longer text in some and not in all"
