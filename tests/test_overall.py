@@ -77,7 +77,7 @@ def test_the_published_overall_row_comes_out(tmp_path: Path, steelyard: Any) -> 
     sums = [sum(column) for column in zip(*TABLE_1.values(), strict=True)]
     assert [row["cost_per_point_pooled"] for row in found] == pytest.approx(sums)
     printed = steelyard("overall", *map(str, folders)).stdout
-    assert "overall, pooled" in printed
+    assert "all, pooled" in printed
     assert "HarmBench" in printed
 
 

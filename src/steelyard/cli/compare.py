@@ -114,11 +114,11 @@ def _print_overall(judges: list[JudgeOverall], console: Console) -> None:
 
     rows = [row for judge in judges for row in judge.rows]
     spreads = any(row.spread for row in rows)
-    table = Table(box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     for name in ("judge", "data set"):
-        table.add_column(name, overflow="fold")
-    for name in ("accuracy", *(("volatility", "worst–best") if spreads else ()), "dollars", "cost per point"):
-        table.add_column(name, justify="right", no_wrap=name in ("volatility", "worst–best"))
+        table.add_column(name, overflow="fold", min_width=9)
+    for name in ("accuracy", *(("volatility", "worst–best") if spreads else ()), "dollars", "cost/point"):
+        table.add_column(name, justify="right", overflow="fold")
     for judge in judges:
         for row in judge.rows:
             point = row.cost.per_point if row.cost else None
@@ -129,8 +129,8 @@ def _print_overall(judges: list[JudgeOverall], console: Console) -> None:
             table.add_row(plain(judge.judge), plain(name), _accuracy(None))
         gap = ("", "") if spreads else ()
         mean = _accuracy(judge.accuracy_mean)
-        table.add_row("", "overall, pooled", mean, *gap, "", _dollars(judge.cost.pooled))
-        table.add_row("", "overall, mean", "", *gap, "", _dollars(judge.cost.mean_of_rows), end_section=True)
+        table.add_row("", "all, pooled", mean, *gap, "", _dollars(judge.cost.pooled))
+        table.add_row("", "all, mean", "", *gap, "", _dollars(judge.cost.mean_of_rows), end_section=True)
     partial = dict.fromkeys(f"{row.partial} on {row.data_set}." for row in rows if row.partial)
     references = dict.fromkeys(
         f"Reference on {row.data_set}: {row.reference}." for row in rows if row.reference

@@ -221,8 +221,8 @@ def _usage(detail: CallDetail) -> tuple[Any, ...]:
 
 MARK = "bundle.txt"
 """File by which a bundle is known, so that it may be written anew."""
-FOLDERS = ("data", "pages")
-"""Folders that are emptied first, so that nothing of an earlier bundle stays."""
+FOLDERS, PAGES = ("data", "pages"), ("index.html", "history*", "run-*")
+"""What is removed first, so that no run of an earlier bundle stays."""
 ASSETS_USED = (
     *("style.css", "evidence.css", "bench.css", "view.css"),
     *("theme.js", "page.js", "view.js", "bundle.js"),
@@ -236,6 +236,8 @@ def write_bundle(folders: Sequence[Path], out: Path, say: Callable[[str], None] 
         raise ConfigError(f"{out}: is not empty and holds no bundle, expected a new folder; name another.")
     pages = ViewPages(folders, StillLinks, still=True)
     try:
+        for path in (path for pattern in PAGES for path in out.glob(pattern) if path.is_file()):
+            path.unlink()
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
             (out / name).mkdir(parents=True)
