@@ -168,21 +168,27 @@ def plan(options: LabelPlanOptions) -> None:
     """Say how many labels a figure of a given half-width takes under each design, and what they cost.
 
     FILE is a table of ratings or a run folder. How far labels spread within each verdict is taken from
-    people's labels in the file or from a pilot; without any, the plan is for the worst case.
+    people's labels in the file or from a pilot; without any, the plan is for the worst case. Where the labels
+    that are there already give the half-width, it says so; else it counts further ones, of the items that
+    `labels draw` can draw.
     """
     table = _load(options.ratings, pilot=options.pilot)
-    from steelyard.survey.plan_labels import design_table, next_command, notes, plan_labels, promise_table
+    from steelyard.survey.label_steps import next_step
+    from steelyard.survey.plan_labels import design_table, notes, plan_labels, promise_table
+    from steelyard.survey.rating_files import columns_of, load_ratings
 
-    made = plan_labels(table, options)
+    ratings = options.ratings
+    plain = load_ratings(ratings.file, columns_of(ratings)) if options.pilot else table
+    made = plan_labels(table, plain, options)
     if options.as_json:
         click.echo(json.dumps(made.to_json(), indent=1))
         return
-    print_table(design_table(made))
-    if (promised := promise_table(made)) is not None:
-        print_table(promised)
+    for report_table in (design_table(made), promise_table(made)):
+        if report_table is not None:
+            print_table(report_table)
     print_lines(notes(made))
-    if (command := next_command(made, options, display_path(options.ratings.file))) is not None:
-        click.echo(f"Next: draw the fewest labels:\n{command}")
+    for line in next_step(made, plain, options, display_path(ratings.file)):
+        click.echo(line)
 
 
 @click.command(short_help="Draw items for labelling, with recorded odds and blind sheets.")

@@ -55,6 +55,12 @@ class LevelSpreads:
         spread = float(self.shares @ (f * f)) * self.variance
         return float(self.shares @ (f * y)) ** 2 / spread if spread > 0 else 0.0
 
+    def with_sizes(self, sizes: Floats) -> LevelSpreads:
+        """The same levels with other numbers of items; a level without any is left out."""
+        some = sizes > 0
+        about = self.scores[some], self.means[some], self.spreads[some]
+        return LevelSpreads(sizes[some], *about, self.scored)
+
 
 def binary_levels(items: int, passed: float, sensitivity: float, specificity: float) -> LevelSpreads:
     """The levels of a judge that passes this share of items, with known sensitivity and specificity."""

@@ -88,15 +88,25 @@ def read_rubric(path: Path) -> str:
 
 def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -> LabelDraw:
     """Draw, and write the folder: the record, the items without verdicts, a sheet for each annotator."""
-    source, out, pilot = options.ratings.file, options.out, options.pilot
-    design, annotators = LabelDesign(options.design), parse_annotators(options.annotators)
-    texts = parse_texts(options.texts)
-    rubric = None if options.rubric is None else read_rubric(options.rubric)
+    out = options.out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(
             f"{out}: exists already, expected a new folder, since a second draw would change the odds; "
             "choose another --out."
         )
+    draw, shown = prepare_draw(table, how, options)
+    _write_folder(out, draw, shown, options.pilot)
+    return draw
+
+
+def prepare_draw(
+    table: RatingsTable, how: RatingColumns, options: DrawOptions
+) -> tuple[LabelDraw, list[Stimulus]]:
+    """The draw, and its items as annotators see them; refused where no such draw can be made."""
+    source, pilot = options.ratings.file, options.pilot
+    design, annotators = LabelDesign(options.design), parse_annotators(options.annotators)
+    texts = parse_texts(options.texts)
+    rubric = None if options.rubric is None else read_rubric(options.rubric)
     if options.tune > options.size:
         raise ConfigError(
             f"--tune {options.tune}: more than the {options.size} of -n, of which they are a part; lower it."
@@ -106,7 +116,7 @@ def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -
     judge = choose_judge(table, options.ratings.judge)
     wanted = options.ratings.reading.criterion
     criterion = choose("criterion", "--criterion", wanted, table.criteria, table.name)
-    units = _units(table, judge, criterion, design)
+    units = frame_units(table, judge, criterion, design, pilot)
     stimuli = _texts(source, how, texts)
     scale = options.ratings.scale or next((each.scale for each in stimuli.values() if each.scale), None)
     answers = scale_name(parse_scale(scale)) if scale else _scale(table, options.ratings, judge)
@@ -114,14 +124,6 @@ def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -
         raise ConfigError(f"--scale {answers}: does not fit {table.name}; leave it out.")
     if options.stop is not None and answers != "binary":
         raise ConfigError(f"--stop: works with yes-or-no labels, found the scale {answers}; leave it out.")
-    before = {} if pilot is None else _pilot_keys(pilot)
-    labelled = {(row.item, row.system, row.versus) for row in table.ratings if row.kind == HUMAN}
-    units = [
-        replace(unit, part=PILOT, key=before[unit.id])
-        if unit.id in before
-        else replace(unit, part=LABELLED_BEFORE if unit.id in labelled else "")
-        for unit in units
-    ]
     chosen = draw_units(
         units,
         options.size,
@@ -145,11 +147,13 @@ def draw_labels(table: RatingsTable, how: RatingColumns, options: DrawOptions) -
             f"expected what people are to label; name its columns, as in --texts {example}."
         )
     shown = [_stimulus(unit, draw, stimuli[unit.id], rubric) for unit in draw.drawn.values()]
-    _write_folder(out, draw, shown, pilot)
-    return draw
+    return draw, shown
 
 
-def _units(table: RatingsTable, judge: str, criterion: str, design: LabelDesign) -> list[FrameUnit]:
+def frame_units(
+    table: RatingsTable, judge: str, criterion: str, design: LabelDesign, pilot: Path | None
+) -> list[FrameUnit]:
+    """What could be drawn; units of the pilot, and those with a label in the file, have that part."""
     scores: dict[UnitId, list[float]] = {}
     strata: dict[UnitId, str] = {}
     for row in table.ratings:
@@ -173,8 +177,14 @@ def _units(table: RatingsTable, judge: str, criterion: str, design: LabelDesign)
         levels = [f"{mean:g}" for mean in means] if few else [f"bin {level + 1:02}" for level in bins(means)]
     else:
         levels = ["all"] * len(ids)
-    rows = zip(ids, means.tolist(), levels, strict=True)
-    return [FrameUnit(item, mean, level, system, versus) for (item, system, versus), mean, level in rows]
+    before = {} if pilot is None else _pilot_keys(pilot)
+    labelled = {(row.item, row.system, row.versus) for row in table.ratings if row.kind == HUMAN}
+    parts = [PILOT if key in before else LABELLED_BEFORE if key in labelled else "" for key in ids]
+    rows = zip(ids, means.tolist(), levels, parts, strict=True)
+    return [
+        FrameUnit(item, mean, level, system, versus, part, before.get((item, system, versus), ""))
+        for (item, system, versus), mean, level, part in rows
+    ]
 
 
 def _scale(table: RatingsTable, ratings: RatingOptions, judge: str) -> str:

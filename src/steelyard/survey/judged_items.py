@@ -222,6 +222,11 @@ def _of(rows: Iterable[Rating]) -> dict[str, JudgedItem]:
     return dict(items)
 
 
+def pair_name(item: str, *sides: str) -> str:
+    """Name of a comparison among judged items, whichever slot each system stood in."""
+    return f"{item} {'–'.join(sorted(sides))}"
+
+
 def _compared(rows: Sequence[Rating], table: RatingsTable, subject: Subject) -> dict[str, JudgedItem]:
     """Wins of the named system, whichever slot it stood in; a win rate of a slot would be of no system."""
     system = choose("system", "--system", subject.system, table.systems, table.name)
@@ -234,7 +239,7 @@ def _compared(rows: Sequence[Rating], table: RatingsTable, subject: Subject) -> 
         sides = row.system, row.versus
         if system in sides and (set(sides) - {system}) <= wanted:
             won = row.value if row.system == system else None if row.value is None else 1 - row.value
-            key = f"{row.item} {'–'.join(sorted(sides))}"
+            key = pair_name(row.item, *sides)
             turned.append(
                 Rating(key, row.rater, row.kind, won, task=row.task, stratum=row.stratum, p_drawn=row.p_drawn)
             )

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
+from steelyard.core.arrays import Floats, Mask
 from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import percent, pluralize
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.datasheet.render.report import ReportTable
 from steelyard.errors import ConfigError, DataError
 from steelyard.estimation import label_plan as plans
+from steelyard.estimation.designs import LabelDesign
+from steelyard.estimation.estimators import bins
 from steelyard.estimation.label_plan import LevelSpreads
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.stats.confidence import labels_to_show
+from steelyard.survey.draw_labels import frame_units
+from steelyard.survey.estimate import estimate
+from steelyard.survey.estimate_report import DRAWN
 from steelyard.survey.judged_items import (
     FEWEST_LABELS,
+    JudgedItem,
     Subject,
+    choose,
     choose_judge,
     frame_of,
     judged_items,
+    pair_name,
     score_scale,
 )
 from steelyard.survey.options import LabelPlanOptions
@@ -51,9 +59,31 @@ class PromisedLabels:
 
 
 @dataclass(frozen=True)
+class LabelledFigure:
+    """What `estimate` makes of the labels that the file has already."""
+
+    labels: int
+    items: int
+    half_width: float
+    design: LabelDesign
+    assumed: bool
+    """Nothing records the design: it is one that these labels do not refute."""
+
+    @property
+    def condition(self) -> str:
+        return f", if they were {DRAWN[self.design]}" if self.assumed and self.labels < self.items else ""
+
+
+@dataclass(frozen=True)
 class LabelPlan:
     judge: str
     items: int
+    drawable: int
+    """Items that `labels draw` may draw: neither labelled nor of the pilot. The designs are for these."""
+    levels: int
+    """Of those, verdicts or bins by which they can be drawn."""
+    systems_together: bool
+    """`labels draw` would also draw items of other systems."""
     pilot: int
     half_width: float
     labels: int | None
@@ -70,6 +100,18 @@ class LabelPlan:
     promise: float | None = None
     """Largest share of accepted answers that may be wrong."""
     promised: tuple[PromisedLabels, ...] = ()
+    labelled: LabelledFigure | None = None
+    """None where the file has no labels that make a figure."""
+
+    @property
+    def is_blind(self) -> bool:
+        """Nothing is known of what people say: the plan is for the worst case."""
+        return not self.pilot and not self.assumed
+
+    @property
+    def suffices(self) -> bool:
+        """The labels of the file give the half-width."""
+        return self.labelled is not None and self.labelled.half_width <= self.half_width
 
     @property
     def best(self) -> PlannedDesign | None:
@@ -112,16 +154,24 @@ WIDTHS: dict[str, plans.Width] = {
 }
 
 
-def plan_labels(table: RatingsTable, options: LabelPlanOptions) -> LabelPlan:
+def plan_labels(table: RatingsTable, plain: RatingsTable, options: LabelPlanOptions) -> LabelPlan:
+    """`plain` are the ratings without the pilot, as `labels draw` reads them."""
     subject = Subject.of(options.ratings, system=options.system)
     half_width, labels = options.half_width, options.size
     rates = None if options.assume is None else parse_rates(options.assume)
     judge = choose_judge(table, subject.judge)
-    frame = frame_of(judged_items(table, subject)[0]).frame
+    items = judged_items(table, subject)[0]
+    frame = frame_of(items).frame
     if frame.size < 2:
         raise DataError(
             f"{table.name}: {pluralize(frame.size, 'judged item')} found, expected at least 2 to plan for; "
             "name another file."
+        )
+    is_free, together = _drawable(plain, judge, items, options)
+    drawable = int(is_free.sum())
+    if labels is not None and labels > drawable:
+        raise ConfigError(
+            f"-n {labels}: more than the {pluralize(drawable, 'item')} that can be drawn; lower it."
         )
     scale = score_scale(table, subject)
     ends = scale.ends or (min(0.0, frame.judge[0]), max(1.0, frame.judge[0]))  # all scores are one
@@ -131,12 +181,15 @@ def plan_labels(table: RatingsTable, options: LabelPlanOptions) -> LabelPlan:
         middle = low = high = plans.pilot_levels(frame, ends)
     else:
         middle = low = high = _assumed(table.name, frame.judge, rates)
+    place = bins(frame.judge)
+    sizes = np.array([(is_free & (place == level)).sum() for level in np.unique(place)], dtype=np.float64)
+    rests = [levels.with_sizes(sizes) for levels in (middle, low, high)]
     rows = []
-    for name, width in WIDTHS.items():
-        needed = partial(plans.labels_needed, width, wanted=half_width, most=frame.size)
-        given = None if labels is None else width(middle, labels)
-        enough = (needed(levels=levels) for levels in (middle, low, high))
-        counts = [count and max(count, min(FEWEST_LABELS, frame.size)) for count in enough]
+    for name, width in WIDTHS.items() if drawable >= FEWEST_LABELS else ():
+        needed = partial(plans.labels_needed, width, wanted=half_width, most=drawable)
+        given = None if labels is None else width(rests[0], labels)
+        enough = (needed(levels=levels) for levels in rests)
+        counts = [count and max(count, FEWEST_LABELS) for count in enough]
         known = [count for count in counts if count is not None]
         fewest, most = min(known, default=None), None if None in counts else max(known)
         finite = given if given is not None and np.isfinite(given) else None
@@ -150,6 +203,9 @@ def plan_labels(table: RatingsTable, options: LabelPlanOptions) -> LabelPlan:
     return LabelPlan(
         judge=judge,
         items=frame.size,
+        drawable=drawable,
+        levels=int((sizes > 0).sum()),
+        systems_together=together,
         pilot=frame.labels,
         half_width=half_width,
         labels=labels,
@@ -162,7 +218,37 @@ def plan_labels(table: RatingsTable, options: LabelPlanOptions) -> LabelPlan:
         scale_assumed=scale.assumption,
         promise=promise,
         promised=tuple(promised),
+        labelled=None if options.pilot is not None else _labelled(table, subject),
     )
+
+
+def _drawable(
+    table: RatingsTable, judge: str, items: Mapping[str, JudgedItem], options: LabelPlanOptions
+) -> tuple[Mask, bool]:
+    """Which items of the frame `labels draw` may draw, and whether it draws others as well."""
+    wanted = options.ratings.reading.criterion
+    criterion = choose("criterion", "--criterion", wanted, table.criteria, table.name)
+    units = frame_units(table, judge, criterion, LabelDesign.RANDOM, options.pilot)
+    ours = [unit for unit in units if options.system in (None, unit.system, unit.versus)]
+    taken = {
+        pair_name(unit.item, unit.system, unit.versus) if unit.versus else unit.item
+        for unit in ours
+        if unit.part
+    }
+    free = [name not in taken for name in sorted(items) if items[name].score is not None]
+    return np.array(free, dtype=np.bool_), len(ours) < len(units)
+
+
+def _labelled(table: RatingsTable, subject: Subject) -> LabelledFigure | None:
+    """The figure that the labels make by the recorded design, else by the first that they do not refute."""
+    for design in (None, LabelDesign.RANDOM, LabelDesign.BY_VERDICT):
+        try:
+            found = estimate(table, subject, design)
+        except DataError:
+            continue
+        if (width := found.corrected.half_width) is not None:
+            return LabelledFigure(found.labels, found.items, width, found.design, design is not None)
+    return None
 
 
 def _assumed(name: str, judge: Floats, rates: tuple[float, float]) -> LevelSpreads:
@@ -187,9 +273,12 @@ def _assumed(name: str, judge: Floats, rates: tuple[float, float]) -> LevelSprea
     return plans.binary_levels(len(judge), passed, sensitivity, specificity)
 
 
-def design_table(plan: LabelPlan) -> ReportTable:
-    """Of each design its labels, with what they cost, and how wide so many labels are."""
-    header = ["design", f"labels for ±{plan.half_width:g}"]
+def design_table(plan: LabelPlan) -> ReportTable | None:
+    """Of each design its labels, with what they cost, and how wide so many are; None of too few items."""
+    if not plan.designs:
+        return None
+    noun = "labels" if plan.drawable == plan.items else "further labels"
+    header = ["design", f"{noun} for ±{plan.half_width:g}"]
     header += ["cost"] if plan.label_cost else []
     header += [] if plan.labels is None else [f"± with {plan.labels:,} labels"]
     rows = []
@@ -217,7 +306,7 @@ def promise_table(plan: LabelPlan) -> ReportTable | None:
 
 def _needed(row: PlannedDesign) -> str:
     if row.labels is None:
-        return "more than there are items"
+        return "more than can be drawn"
     if row.fewest == row.labels == row.most:
         return f"{row.labels:,}"
     most = "all" if row.most is None else f"{row.most:,}"
@@ -236,8 +325,18 @@ def notes(plan: LabelPlan) -> list[str]:
     else:
         made = [
             f"{items} and no label yet: this is the worst case, in which the judge says nothing of what "
-            f"people say. Label a pilot of {plans.PILOT} for each verdict first, then plan with --pilot."
+            "people say."
         ]
+    if (known := plan.labelled) is not None:
+        made.append(
+            f"{pluralize(known.labels, 'label')} of {pluralize(known.items, 'item')} are there already and "
+            f"give ±{known.half_width:.4f}{known.condition}."
+        )
+    if plan.designs and plan.drawable < plan.items:
+        made.append(
+            f"Further labels are for a figure of the {pluralize(plan.drawable, 'item')} that can still be "
+            "drawn: `labels draw` leaves the others out."
+        )
     if plan.scale_assumed:
         made.append(f"Assumed: {plan.scale_assumed}.")
     if plan.promise is not None:
@@ -253,15 +352,3 @@ def notes(plan: LabelPlan) -> list[str]:
             f"For the population behind the items: {pluralize(labels, 'label')}{judged}, ${cost:,.0f}."
         )
     return made
-
-
-def next_command(plan: LabelPlan, options: LabelPlanOptions, file: str) -> str | None:
-    """The draw with the fewest labels, to be pasted; None before a pilot, or where none is enough."""
-    best = plan.best
-    if best is None or not (plan.pilot or plan.assumed):
-        return None
-    ratings = options.ratings
-    given = {"pilot": options.pilot and str(options.pilot), "scale": ratings.scale, **vars(ratings.reading)}
-    reading = [word for name, value in given.items() if value for word in (f"--{name}", value)]
-    words = ("labels", "draw", file, "--judge", plan.judge, *reading, "-n", str(best.labels))
-    return shlex.join(("steelyard", *words, "--design", DRAWABLE[best.name], "--out", "labels"))
