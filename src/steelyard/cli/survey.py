@@ -173,8 +173,7 @@ def plan(options: LabelPlanOptions) -> None:
     `labels draw` can draw.
     """
     table = _load(options.ratings, pilot=options.pilot)
-    from steelyard.survey.label_steps import next_step
-    from steelyard.survey.plan_labels import design_table, notes, plan_labels, promise_table
+    from steelyard.survey.plan_labels import design_table, next_step, notes, plan_labels, promise_table
     from steelyard.survey.rating_files import columns_of, load_ratings
 
     ratings = options.ratings

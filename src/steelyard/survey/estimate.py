@@ -354,3 +354,27 @@ def _unjudged_labels(items: dict[str, JudgedItem]) -> str:
     if not names:
         return ""
     return f"{pluralize(len(names), 'labelled item')} not rated by the judge, the first {names[0]!r}"
+
+
+@dataclass(frozen=True)
+class LabelledFigure:
+    """What `estimate` makes of the labels that the file has already."""
+
+    labels: int
+    items: int
+    half_width: float
+    design: LabelDesign
+    assumed: bool
+    """Nothing records the design: it is one that these labels do not refute."""
+
+
+def labelled_figure(table: RatingsTable, subject: Subject) -> LabelledFigure | None:
+    """The figure that the labels make by the recorded design, else by the first that they do not refute."""
+    for design in (None, LabelDesign.RANDOM, LabelDesign.BY_VERDICT):
+        try:
+            found = estimate(table, subject, design)
+        except DataError:
+            continue
+        if (width := found.corrected.half_width) is not None:
+            return LabelledFigure(found.labels, found.items, width, found.design, design is not None)
+    return None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, count
+from pathlib import Path
 
 import numpy as np
 
@@ -13,15 +16,15 @@ from steelyard.core.json_dataclasses import to_body
 from steelyard.core.text import percent, pluralize
 from steelyard.core.validation import parse_map, unknown_key
 from steelyard.datasheet.render.report import ReportTable
-from steelyard.errors import ConfigError, DataError
+from steelyard.errors import ConfigError, DataError, SteelyardError
 from steelyard.estimation import label_plan as plans
 from steelyard.estimation.designs import LabelDesign
 from steelyard.estimation.estimators import bins
 from steelyard.estimation.label_plan import LevelSpreads
 from steelyard.importing.ratings import RatingsTable
 from steelyard.metrics.stats.confidence import labels_to_show
-from steelyard.survey.draw_labels import frame_units
-from steelyard.survey.estimate import estimate
+from steelyard.survey.draw_labels import frame_units, prepare_draw
+from steelyard.survey.estimate import LabelledFigure, labelled_figure
 from steelyard.survey.estimate_report import DRAWN
 from steelyard.survey.judged_items import (
     FEWEST_LABELS,
@@ -34,7 +37,8 @@ from steelyard.survey.judged_items import (
     pair_name,
     score_scale,
 )
-from steelyard.survey.options import LabelPlanOptions
+from steelyard.survey.options import DrawOptions, LabelPlanOptions
+from steelyard.survey.rating_files import columns_of
 from steelyard.tasks.sources.table import is_number
 
 
@@ -56,22 +60,6 @@ class PromisedLabels:
 
     error: float
     labels: int | None
-
-
-@dataclass(frozen=True)
-class LabelledFigure:
-    """What `estimate` makes of the labels that the file has already."""
-
-    labels: int
-    items: int
-    half_width: float
-    design: LabelDesign
-    assumed: bool
-    """Nothing records the design: it is one that these labels do not refute."""
-
-    @property
-    def condition(self) -> str:
-        return f", if they were {DRAWN[self.design]}" if self.assumed and self.labels < self.items else ""
 
 
 @dataclass(frozen=True)
@@ -107,11 +95,6 @@ class LabelPlan:
     def is_blind(self) -> bool:
         """Nothing is known of what people say: the plan is for the worst case."""
         return not self.pilot and not self.assumed
-
-    @property
-    def suffices(self) -> bool:
-        """The labels of the file give the half-width."""
-        return self.labelled is not None and self.labelled.half_width <= self.half_width
 
     @property
     def best(self) -> PlannedDesign | None:
@@ -218,7 +201,7 @@ def plan_labels(table: RatingsTable, plain: RatingsTable, options: LabelPlanOpti
         scale_assumed=scale.assumption,
         promise=promise,
         promised=tuple(promised),
-        labelled=None if options.pilot is not None else _labelled(table, subject),
+        labelled=None if options.pilot is not None else labelled_figure(table, subject),
     )
 
 
@@ -237,18 +220,6 @@ def _drawable(
     }
     free = [name not in taken for name in sorted(items) if items[name].score is not None]
     return np.array(free, dtype=np.bool_), len(ours) < len(units)
-
-
-def _labelled(table: RatingsTable, subject: Subject) -> LabelledFigure | None:
-    """The figure that the labels make by the recorded design, else by the first that they do not refute."""
-    for design in (None, LabelDesign.RANDOM, LabelDesign.BY_VERDICT):
-        try:
-            found = estimate(table, subject, design)
-        except DataError:
-            continue
-        if (width := found.corrected.half_width) is not None:
-            return LabelledFigure(found.labels, found.items, width, found.design, design is not None)
-    return None
 
 
 def _assumed(name: str, judge: Floats, rates: tuple[float, float]) -> LevelSpreads:
@@ -330,7 +301,7 @@ def notes(plan: LabelPlan) -> list[str]:
     if (known := plan.labelled) is not None:
         made.append(
             f"{pluralize(known.labels, 'label')} of {pluralize(known.items, 'item')} are there already and "
-            f"give ±{known.half_width:.4f}{known.condition}."
+            f"give ±{known.half_width:.4f}{_condition(known)}."
         )
     if plan.designs and plan.drawable < plan.items:
         made.append(
@@ -352,3 +323,78 @@ def notes(plan: LabelPlan) -> list[str]:
             f"For the population behind the items: {pluralize(labels, 'label')}{judged}, ${cost:,.0f}."
         )
     return made
+
+
+def _condition(known: LabelledFigure) -> str:
+    """What the figure of the labels that are there supposes."""
+    return f", if they were {DRAWN[known.design]}" if known.assumed and known.labels < known.items else ""
+
+
+def next_step(plan: LabelPlan, plain: RatingsTable, options: LabelPlanOptions, file: str) -> list[str]:
+    """What to do, and the command that does it; none is printed that `labels draw` would refuse."""
+    there, best = plan.labelled, plan.best
+    if there is not None and there.half_width <= plan.half_width:
+        enough = f"{pluralize(there.labels, 'label')} suffice for ±{plan.half_width:g}{_condition(there)}"
+        return [f"Next: {enough}:", _estimate(there, plan, options, file)]
+    if best is None:
+        few = f"{pluralize(plan.drawable, 'item')} can be drawn, and a figure takes {FEWEST_LABELS} labels"
+        if there is None:
+            return [f"No draw is of use: {few}."]
+        return [
+            f"Next: the figure of the labels that are there; {few}:",
+            _estimate(there, plan, options, file),
+        ]
+    if plan.systems_together:
+        return [
+            "Next: keep the rows of this system, with --where or in a file of their own, and plan for those: "
+            "`labels draw` draws from all systems that it reads."
+        ]
+    if plan.is_blind and options.pilot is not None:
+        review = shlex.join(("steelyard", "review", str(options.pilot), "--label"))
+        return ["Next: label the pilot, then plan again:", review]
+    told, draw = _draw(plan, best, options)
+    tune = ("--tune", str(draw.tune)) if draw.tune else ()
+    words = ("-n", str(draw.size), *tune, "--design", draw.design, "--out", str(draw.out))
+    try:
+        prepare_draw(plain, columns_of(options.ratings), draw)
+    except SteelyardError as error:
+        return [f"Next: {told}, with {shlex.join(words)}. `labels draw` still refuses: {error}"]
+    return [f"Next: {told}:", _command("labels draw", plan, options, file, options.pilot, *words)]
+
+
+def _draw(plan: LabelPlan, best: PlannedDesign, options: LabelPlanOptions) -> tuple[str, DrawOptions]:
+    """The draw with the fewest labels; before any label a pilot, where that is at most half as many."""
+    size, design, name, tune = best.labels or 0, DRAWABLE[best.name], "labels", 0
+    told = "draw the fewest labels"
+    if plan.is_blind:
+        told = "draw the labels at once, since a pilot would cost more than half as many"
+        pilots = ((plans.PILOT * plan.levels, "by-verdict"), (2 * plans.PILOT, "random"))
+        if small := [pilot for pilot in pilots if 2 * pilot[0] <= size]:
+            (size, design), name = small[0], "pilot"
+            tune, told = size, f"label a pilot of {size}, then plan with --pilot {_unused_name(name)}"
+    out = Path(_unused_name(name))
+    return told, DrawOptions(
+        ratings=options.ratings, size=size, design=design, tune=tune, pilot=options.pilot, out=out
+    )
+
+
+def _unused_name(name: str) -> str:
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(each for each in names if not Path(each).exists())
+
+
+def _estimate(there: LabelledFigure, plan: LabelPlan, options: LabelPlanOptions, file: str) -> str:
+    design = ("--design", str(there.design)) if there.assumed else ()
+    system = ("--system", options.system) if options.system else ()
+    return _command("estimate", plan, options, file, None, *system, *design)
+
+
+def _command(
+    name: str, plan: LabelPlan, options: LabelPlanOptions, file: str, pilot: Path | None, *words: str
+) -> str:
+    """A command that reads the file as the plan did."""
+    ratings = options.ratings
+    people = [word for person in ratings.people for word in ("--people", person)]
+    given = {"pilot": pilot and str(pilot), "scale": ratings.scale, **vars(ratings.reading)}
+    reading = [word for option, value in given.items() if value for word in (f"--{option}", value)]
+    return shlex.join(("steelyard", *name.split(), file, "--judge", plan.judge, *people, *reading, *words))
