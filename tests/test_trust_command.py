@@ -610,7 +610,11 @@ def test_a_promise_expires_with_the_certificate(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"result": "FAIL"}, "says FAIL of judge 'verdict', expected PASS"),
+        (
+            {"result": "FAIL"},
+            "says FAIL of judge 'verdict', expected PASS; take a judge that passes, or gate the run by "
+            "another policy with `steelyard gate DIR --policy FILE`.",
+        ),
         ({"name": "other"}, "does not speak of judge 'verdict', only of other"),
         ({"protocols": {"base": "sha256:00"}}, "was certified with fingerprint 00, found"),
     ],

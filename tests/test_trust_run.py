@@ -113,6 +113,25 @@ def test_what_a_run_does_not_hold(repeated: Path, options: tuple[str, ...], told
     assert told in run_command(repeated, "trust", "fit", "run", *options, code=2).err
 
 
+def test_a_run_of_neither_single_texts_nor_pairs(tmp_path: Path) -> None:
+    """Best-of sets, and texts that the tool wrote: no name of a judge helps, so none is asked for."""
+    rows = [{"id": f"i{n}", "q": f"how {n}?", "r": [f"one {n}", f"two {n}", f"three {n}"]} for n in range(30)]
+    (tmp_path / "best.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "rubric.md").write_text("Better.\n")
+    best = ("--data", "best.jsonl", "--columns", "request=q,responses=r,id=id", "--rubric", "rubric.md")
+    fair = ("--scale", "best-of-3", "-j", "planted/chooser?name=fair&accuracy=1")
+    run_command(tmp_path, "measure", *best, *fair, "--out", "best")
+    run_command(tmp_path, "measure", "-j", "planted/coin?name=fair", "--out", "written")
+    expected = "expected a run with data of your own, single texts or pairs; name another folder."
+    for folder, found in (
+        ("best", "verdicts on best-of-3 found"),
+        ("written", "no verdicts on items as they are"),
+    ):
+        for judge in ((), ("-j", "fair")):
+            told = run_command(tmp_path, "trust", "fit", folder, *judge, code=2).err
+            assert told == f"steelyard: {folder}: {found}, {expected}\n"
+
+
 def test_a_judge_that_has_changed_is_refused(repeated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_command(repeated, "trust", "fit", "run", "-j", "sharp", "--signal", "repeats", "--error", "0.25")
     monkeypatch.chdir(repeated)

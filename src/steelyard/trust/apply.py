@@ -17,7 +17,8 @@ import numpy as np
 from steelyard.core.files import atomic_write_text
 from steelyard.core.text import escape_formula, percent, pluralize
 from steelyard.errors import ConfigError, DataError
-from steelyard.metrics.stats.intervals import newcombe
+from steelyard.metrics.stats.clusters import Tally, wilson_cluster
+from steelyard.metrics.stats.intervals import difference, wilson
 from steelyard.tasks.task import parse_scale
 from steelyard.trust.options import ApplyOptions, VerdictOptions
 from steelyard.trust.run_verdicts import KINDS, PERCENT, read_run
@@ -98,7 +99,8 @@ def read_for_trust(
         )
     trust.require_scale(None if how.scale is None else parse_scale(how.scale), where)
     reading = replace(how, scale=how.scale or trust.scale, values=how.values or trust.values)
-    table = read_verdict_table(file, TableColumns(signals, people, trust.answers), reading)
+    wanted = TableColumns(signals, people, trust.answers, fitted=trust.columns)
+    table = read_verdict_table(file, wanted, reading)
     for stage in trust.used:
         _require_same_range(stage, table)
     return table
@@ -145,14 +147,17 @@ class ApplyCounts:
     """Whether about as many are accepted here, as far as can be told."""
 
     @classmethod
-    def of(cls, decisions: list[TrustDecision], trust: TrustFile) -> ApplyCounts:
+    def of(cls, decisions: list[TrustDecision], trust: TrustFile, table: VerdictTable) -> ApplyCounts:
         """Answers by judge, people's rows by reason."""
         made = [(each.decision, each.judge or each.reason) for each in decisions]
         accepted, asked, left = (
             dict(Counter(by for kind, by in made if kind == one)) for one in (ACCEPT, ASK, ESCALATE)
         )
         then = min(trust.accepted, trust.verdicts), trust.verdicts
-        low, high = newcombe((sum(accepted.values()), len(made)), then)
+        rows = table.clusters
+        taken = np.bincount(rows, [kind == ACCEPT for kind, _ in made]).astype(np.int64)
+        tally = Tally(taken, np.bincount(rows), len(made), len(set(table.items)))
+        low, high = difference(tally.k / tally.n, wilson_cluster(tally), then[0] / then[1], wilson(*then))
         is_like = bool(asked) or (low <= MOST_SHIFT and high >= -MOST_SHIFT)
         return cls(len(made), accepted, asked, left, then[0] / then[1], is_like)
 
@@ -183,7 +188,7 @@ def apply_trust(options: ApplyOptions) -> tuple[ApplyCounts, Path]:
     if out.resolve() == options.file.resolve():
         raise ConfigError(f"--out: {out} is the table that is read, expected another file; name one.")
     atomic_write_text(out, _csv(table, decisions))
-    return ApplyCounts.of(decisions, trust), out
+    return ApplyCounts.of(decisions, trust, table), out
 
 
 def _csv(table: VerdictTable, decisions: list[TrustDecision]) -> str:

@@ -34,6 +34,10 @@ OWN_LABELS = (
     "These are the labels on which the promise was fitted: they say nothing of verdicts since then. Let "
     "people answer a random part of those."
 )
+NO_NAMES = (
+    "Each row was taken as an audit of its own, since no column names the items: where several rows are of "
+    "one item or task, name its column with --columns item=COLUMN or task=COLUMN."
+)
 MEANINGS = (
     (
         "evidence",
@@ -130,6 +134,7 @@ def check_report(options: CheckOptions) -> tuple[Report, bool]:
         **vars(seen),
         "error": {"value": seen.error, "low": seen.limits[0], "high": seen.limits[1]},
         "delays": delays,
+        "columns": dict(table.columns),
     }
     alarm = "none" if kept else f"audit {seen.alarm_at:,}"
     row = (f"{seen.audits:,}", f"{seen.wrong:,}", f"{seen.evidence:.3g}", f"{seen.highest:.3g}", alarm)
@@ -144,7 +149,11 @@ def check_report(options: CheckOptions) -> tuple[Report, bool]:
         ],
         plot=_plot(seen, promised),
         tables=[ReportTable("Audits", ("audits", "wrong", "evidence", "highest so far", "alarm"), [row])],
-        notes=[*_notes(promised, delays), *([OWN_LABELS] if table.label_hash == trust.label_hash else [])],
+        notes=[
+            *([] if table.has_names else [NO_NAMES]),
+            *_notes(promised, delays),
+            *([OWN_LABELS] if table.label_hash == trust.label_hash else []),
+        ],
         meanings=MEANINGS,
         body=body,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.commands.report import open_calls
 from steelyard.errors import ConfigError, DataError
 from steelyard.run_folder.run_folder import LINES, RunFolder
+from steelyard.stimuli.original import ROTATION
 from steelyard.trust.verdict_table import JudgeVerdicts, Signal, VerdictTable
 from steelyard.verdicts.call_answers import (
     JURY,
@@ -39,18 +40,21 @@ def read_run(
     with open_calls(folder) as run:
         names = [name for name in run.observations.judges if name not in run.baselines]
         every = {name: item_answers(run.observations.of_judge(name)) for name in names}
+        shown = run.observations.shown.stimuli
+        best_of = next((each.scale for each in shown if each.kind == ROTATION), None)
     panel = {name: answers for name, answers in every.items() if answers.items}
+    if not panel:
+        what = "no verdicts on items as they are" if best_of is None else f"verdicts on {best_of} found"
+        raise DataError(
+            f"{folder}: {what}, expected a run with data of your own, single texts or pairs; name another "
+            "folder."
+        )
     for judge in judges:
         if judge not in panel:
             raise ConfigError(
                 f"{folder}: no verdicts of judge {judge!r} on items as they are, expected one of "
-                f"{', '.join(panel) or 'none'}; correct --judge, or measure data of your own."
+                f"{', '.join(panel)}; correct --judge."
             )
-    if not panel:
-        raise DataError(
-            f"{folder}: no verdicts on items as they are, expected a run with data of your own; name another "
-            "folder."
-        )
     known = {name: item for answers in panel.values() for name, item in answers.items.items()}
     labels = {name: _slot(item.label) for a in panel.values() for name, item in a.items.items() if item.label}
     items = tuple(known)
@@ -69,6 +73,7 @@ def read_run(
         tuple(map(labels.get, items)),
         made,
         [{"item": item, "task": known[item].task} for item in items],
+        columns={"item": "item", "task": "task"},
     )
 
 

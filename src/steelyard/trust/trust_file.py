@@ -93,6 +93,8 @@ class TrustFile(_Body):
     accepted: int = Field(ge=0)
     people: str | None = None
     """Column of the labels."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Columns of items and tasks, and of the parts of a long table; none in files of earlier versions."""
     scale: str | None = None
     values: str | None = None
     answers: list[str] = Field(default_factory=list)
@@ -196,6 +198,7 @@ def trust_body(
         "label_hash": fitted.table.label_hash,
         "source": fitted.table.name,
         "answers": fitted.table.known_answers,
+        "columns": dict(fitted.table.columns),
         "seed": fitted.seed,
         **about,
         "version": __version__,

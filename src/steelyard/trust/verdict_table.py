@@ -32,6 +32,8 @@ from steelyard.tasks.task import BINARY_WORDS, Pairwise, answer_words, parse_sca
 from steelyard.trust.options import VerdictOptions
 from steelyard.verdicts.call_answers import JURY, ORDERS_AGREE, REPEATS
 
+NAMES = frozenset(("item", "task"))
+"""Parts by which rows belong together."""
 OWN = "column"
 """Kind of a signal that a column of a table holds."""
 
@@ -82,8 +84,13 @@ class VerdictTable:
     """The rows as they stand in the file."""
     set_aside: int = 0
     """Labels that do not count, since their items were drawn at higher odds than others."""
-    has_names: bool = True
-    """Whether a column names items or tasks, so that rows of one of them are known."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Columns of items and tasks, and of the parts of a long table."""
+
+    @property
+    def has_names(self) -> bool:
+        """Whether a column names items or tasks, so that rows of one of them are known."""
+        return not NAMES.isdisjoint(self.columns)
 
     @property
     def clusters(self) -> Ints:
@@ -157,6 +164,8 @@ class TableColumns:
     """All answers that judges and people gave when the thresholds were fitted."""
     seed: int = 7
     """By it labels are chosen where items were drawn at uneven odds."""
+    fitted: Mapping[str, str] = field(default_factory=dict)
+    """Columns by part where the promise was fitted."""
 
 
 def read_verdict_table(path: Path, wanted: TableColumns, how: VerdictOptions) -> VerdictTable:
@@ -164,8 +173,7 @@ def read_verdict_table(path: Path, wanted: TableColumns, how: VerdictOptions) ->
     table = read_table(path)
     if how.where:
         table = filter_rows(table, parse_map(how.where, "--where", "COLUMN=VALUE", "split=test"))
-    for part, column in parts.items():
-        table.require(column, part)
+    parts = _columns_here(table, wanted, parts)
     if "rater" in parts:
         table = widened(table, parts)
     words = AnswerWords(how.values, how.scale)
@@ -191,8 +199,26 @@ def read_verdict_table(path: Path, wanted: TableColumns, how: VerdictOptions) ->
     tasks = tuple(here.text(record, "task") for record in table.records)
     records = [record.values for record in table.records]
     set_aside = given - (len(labels) - labels.count(None))
-    has_names = not {"item", "task"}.isdisjoint(here.columns)
-    return VerdictTable(table.name, items, tasks, labels, judges, records, set_aside, has_names)
+    lasting = NAMES | (parts.keys() - {"p_drawn"})  # later audits have a draw of their own
+    columns = {part: column for part, column in {**here.columns, **parts}.items() if part in lasting}
+    return VerdictTable(table.name, items, tasks, labels, judges, records, set_aside, columns)
+
+
+def _columns_here(table: Table, wanted: TableColumns, given: Mapping[str, str]) -> dict[str, str]:
+    """Columns by part: those of the fit that the table has, and those given now, which go before them.
+
+    Labels are counted by items and tasks, so that these columns of the fit must be there.
+    """
+    parts = dict(given)
+    for part, column in wanted.fitted.items():
+        if column in table.columns:
+            parts.setdefault(part, column)
+        elif part in NAMES - parts.keys() and wanted.people is not None:
+            step = f"rows of one {part} are one audit, so name its column with --columns {part}=COLUMN"
+            table.require(column, f"{part}, as in the fit", step)
+    for part, column in parts.items():
+        table.require(column, part)
+    return parts
 
 
 def widened(table: Table, parts: Mapping[str, str]) -> Table:

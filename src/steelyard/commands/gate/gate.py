@@ -74,7 +74,10 @@ class CertifiedJudge(_CertificateBody):
 
     def require_pass(self, where: Path) -> None:
         if self.result != PASS:
-            raise CertificateError(f"{where}: says {self.result} of judge {self.name!r}, expected PASS.")
+            raise CertificateError(
+                f"{where}: says {self.result} of judge {self.name!r}, expected PASS; take a judge that "
+                "passes, or gate the run by another policy with `steelyard gate DIR --policy FILE`."
+            )
 
 
 class Versions(_CertificateBody):

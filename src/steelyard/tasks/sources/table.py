@@ -199,7 +199,7 @@ class Table:
     parts: Mapping[str, str] = field(default_factory=dict)
     """Part to column, where the format itself says what its columns hold."""
 
-    def require(self, column: str, role: str) -> None:
+    def require(self, column: str, role: str, step: str = "correct the map of columns") -> None:
         if column not in self.columns:
             folded = {name.strip().casefold(): name for name in self.columns}
             close = get_close_matches(column.strip().casefold(), folded, n=1)
@@ -207,8 +207,7 @@ class Table:
             names = ", ".join(repr(name) for name in self.columns[:30])
             more = f" and {len(self.columns) - 30} more" if len(self.columns) > 30 else ""
             raise DataError(
-                f"{self.name}: no column {column!r} for {role}; {hint}found: {names}{more}; "
-                "correct the map of columns."
+                f"{self.name}: no column {column!r} for {role}; {hint}found: {names}{more}; {step}."
             )
         if self.columns.count(column) > 1:
             raise DataError(
