@@ -112,7 +112,8 @@ def test_every_limit_says_a_direction_and_it_is_the_side_that_keeps_it() -> None
             assert metric.better == (HIGH if metric.limit.side == "min" else LOW)
 
 
-BETTER, WORSE = row("accuracy", 0.8, 0.9), row("dark_current", 0.1, 0.5, probe="vacuum")
+BETTER, WORSE = row("accuracy", 0.8, 0.9), row("share_above", 0.1, 0.5)
+STEADIER = row("dark_current", 0.1, 0.5, probe="vacuum")
 OTHER, ALIKE = row("tie_rate", 0.1, 0.3), row("dark_current", 0.1, 0.11, CLEAR, probe="vacuum")
 OPEN = [
     row(metric, 0.80, 0.90, INCONCLUSIVE, probe="original") for metric in ("accuracy", "merit", "leniency")
@@ -124,10 +125,12 @@ OPEN = [
     [
         ([BETTER], None, "B is better than A: in 1 of 1 figure, worse in none."),
         ([WORSE, ALIKE], None, "A is better than B: in 1 of 2 figures, worse in none."),
+        # A judge that says the same of everything reacts to nothing, and keeps its verdicts.
+        ([STEADIER, ALIKE], None, "They differ in 1 of 2 figures, and none says who is right."),
         ([BETTER, WORSE, OTHER], None, "Each is better in something: B in 1 of 3 figures, A in 1."),
         ([OTHER], None, "Neither is shown to be better; they differ in 1 of 1 figure."),
         ([ALIKE, *OPEN], None, "Neither is shown to be better."),
-        ([ALIKE], None, "They are alike within ±0.1 in 1 of 1 figure."),
+        ([ALIKE], None, "They are alike within ±0.1 in 1 of 1 figure; none says who is right."),
         (OPEN, 0.01, "Neither is shown to be better; they differ (p = 0.01), no single figure says where."),
         (OPEN, 0.06, "Neither is shown to be better."),
     ],
@@ -238,7 +241,7 @@ def test_main_figures_come_first_whatever_the_order() -> None:
 
 def test_a_comparison_begins_with_its_answer_also_in_json() -> None:
     sides = [Side(name, "planted/coin", "run", "sha256:0") for name in ("mine", "theirs")]
-    sheet = ComparisonSheet(*sides, "content", 0.1, "0", (row("dark_current", 0.5, 0.1, probe="vacuum"),))
+    sheet = ComparisonSheet(*sides, "content", 0.1, "0", (row("share_above", 0.5, 0.1),))
     assert (sheet.answered.second, sheet.answered.first) == ("B (theirs)", "A (mine)")
     body = sheet.to_json()
     assert body["answer"] == sheet.answer() == sheet.answered.sentences()

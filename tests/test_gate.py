@@ -742,7 +742,19 @@ def test_a_judge_that_turns_all_verdicts_round_on_unlabelled_items_has_drifted(
 def test_lost_calls_alone_show_no_absence_of_drift() -> None:
     question = ComparisonCriterion("run", "failed_rate", (), "call")
     alike = replace(Comparison.undefined(question), status="clear", difference=0.0)
-    (lost,) = _joint_check("j", ComparisonFamily((alike,), 1.0), tolerated=False)
+    (lost,) = _joint_check("j", ComparisonFamily((alike,), 1.0), None, 0.1, tolerated=False)
     other = replace(alike, metric="invariance")
-    (kept,) = _joint_check("j", ComparisonFamily((alike, other), 1.0), tolerated=False)
+    (kept,) = _joint_check("j", ComparisonFamily((alike, other), 1.0), None, 0.1, tolerated=False)
     assert (lost.result, kept.result) == ("INCONCLUSIVE", "PASS")
+
+
+@pytest.mark.parametrize(("high", "metric", "found"), [
+    (0.05, "invariance", "INCONCLUSIVE"), (0.89, "invariance", "INCONCLUSIVE"), (0.91, "invariance", "PASS"),
+    (0.05, "accuracy", "PASS"),
+])  # fmt: skip
+def test_other_verdicts_that_no_label_explains_are_noise_or_drift(
+    high: float, metric: str, found: str
+) -> None:
+    row = replace(Comparison.undefined(ComparisonCriterion("format", metric, (), "call")), status="clear")
+    (check,) = _joint_check("j", ComparisonFamily((row,), 1.0), share(0.0, high), 0.1, tolerated=False)
+    assert check.result == found

@@ -30,7 +30,7 @@ from steelyard.run_folder.snapshot import load_plan
 from steelyard.runner.record import RunCoverage, RunRecord
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observations import Observation, Observations
-from steelyard.verdicts.verdict import Abstained, Decided
+from steelyard.verdicts.verdict import Failed, Unreadable
 from steelyard.version import __version__
 
 
@@ -197,7 +197,7 @@ def _same_verdicts(first: Observations, second: Observations, *, by_name: bool) 
                 call.replicate,
             ): call
             for call in rows
-            if isinstance(call.verdict, Decided | Abstained)
+            if not isinstance(call.verdict, Unreadable | Failed)
         }
 
     mine, theirs = answered(first), answered(second)

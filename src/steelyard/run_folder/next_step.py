@@ -177,7 +177,9 @@ class _NextSteps:
         if places:
             file = next(iter(positional_words(words)), None)
             advice += f", with `sample: {size}` {' and '.join(places)}{f' of {file}' if file else ''}"
-        return self._measure_step(Step.MORE_ROWS, f"{advice}, and measure again", study.profile, growth)
+        advice += ", in a column `label`" if rows.unlabelled else ""
+        step = self._measure_step(Step.MORE_ROWS, f"{advice}, and measure again", study.profile, growth)
+        return replace(step, command=rows.command(step.command))
 
     @property
     def _short_probes(self) -> dict[str, int | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
@@ -71,6 +73,16 @@ class SampleSizeHint:
     """Rows then, for one now."""
     at_limit: bool = False
     """True where a figure sits at its limit, so that rows decide nothing."""
+    unlabelled: bool = False
+    """True where no row has a label yet."""
+
+    def command(self, command: str | None) -> str | None:
+        """The command to measure again; its map of columns gets `label`, where it has none for new labels."""
+        words = shlex.split(command or "")
+        if not self.unlabelled or "--columns" not in words or re.search(r"\blabel=", command or ""):
+            return command
+        place = words.index("--columns") + 1
+        return shlex.join([*words[:place], f"{words[place]},label=label", *words[place + 1 :]])
 
 
 def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
@@ -98,6 +110,7 @@ def sample_size_hint(sheet: Datasheet, judge: str) -> SampleSizeHint | None:
         return SampleSizeHint(
             f"label about {FIRST_ROWS} rows, which show an accuracy of {EXPECTED:g} to within ±{width}",
             max(1.0, FIRST_ROWS / here) if here else 1.0,
+            unlabelled=True,
         )
     here = max(e.n_units for e in own)
     if any(e.metric in BEYOND_CHANCE and e.reason in ONE_LABEL for e in own):

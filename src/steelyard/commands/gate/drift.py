@@ -17,11 +17,19 @@ from steelyard.commands.gate.policy import Policy, select
 from steelyard.commands.gate.ruling import FAIL, GATE_INCONCLUSIVE, PASS, Check, Ruling
 from steelyard.core.text import pluralize
 from steelyard.datasheet import numbers
-from steelyard.datasheet.comparison.rows import LOSSES, interval, needs_answers, probability
+from steelyard.datasheet.comparison.rows import (
+    LOSSES,
+    interval,
+    needs_answers,
+    probability,
+    same_sentence,
+    unlike,
+)
 from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.instrument_card import JudgeEntry
 from steelyard.errors import ConfigError, DataError
 from steelyard.metrics.comparison.comparison import Comparison, ComparisonFamily, adjust_comparisons
+from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.proportions import FAILED_RATE
 
@@ -41,22 +49,23 @@ def drift_checks(
     notes: list[str] = []
     for judge in ruling.judges:
         before, after = _counterpart(old, judge), new.pick(judge)
-        found = compare_judges(old, before, new, after, margin).rows
+        sheet = compare_judges(old, before, new, after, margin)
         # Calls without a reply are the network's, not the judge's, unless the policy asks.
         ours = FAILED_RATE.id in {rule.metric for rule in policy.rules}
-        family = adjust_comparisons([row for row in found if ours or row.metric != FAILED_RATE.id], margin)
+        family = adjust_comparisons(
+            [row for row in sheet.rows if ours or row.metric != FAILED_RATE.id], margin
+        )
         selected, unpaired = _select(policy, family.rows, {check.metric for check in ruling.of(judge)})
         asked = {id(row) for row in selected}
         moved = [row for row in family.rows if id(row) not in asked and row.status == FLAGGED]
-        if not any(needs_answers(row) for row in family.rows if row.status is not None):
+        tolerated = not moved and all(r.status == CLEAR for r in selected)
+        checks += _joint_check(judge, family, sheet.same, margin, tolerated=tolerated)
+        checks += [_check(judge, row, margin) for row in (*selected, *moved)]
+        if not any(map(needs_answers, family.defined)):
             notes.append(
                 f"{judge}: no figure is held against known answers, so that answers which change and leave "
                 "every share as it was are not seen; label the items."
             )
-        checks += _joint_check(
-            judge, family, tolerated=not moved and all(r.status == CLEAR for r in selected)
-        )
-        checks += [_check(judge, row, margin) for row in (*selected, *moved)]
         reference_partial = old.partial(before.name)
         notes += [f"{reference}: {reference_partial}"] if reference_partial else []
         if before.instruments and after.instruments and before.instruments != after.instruments:
@@ -95,17 +104,24 @@ def _select(
     return list(selected.values()), list(unpaired)
 
 
-def _joint_check(judge: str, family: ComparisonFamily, *, tolerated: bool) -> list[Check]:
-    """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
+def _joint_check(
+    judge: str, family: ComparisonFamily, same: Estimate | None, margin: float, *, tolerated: bool
+) -> list[Check]:
+    """Whether the judge reads differently at all; tolerated where the whole policy is within the margin.
+
+    Where no figure is held against known answers, other verdicts in more than the margin of the calls are
+    noise or drift: nothing tells which.
+    """
     if family.p is None:
         return []
     reason = "the judge reads differently" if family.differs else "no difference is shown"
     if family.differs and tolerated:
         reason += ", and every figure of the policy stays within the margin"
-    known = [row for row in family.rows if row.status is not None]
-    result = FAIL if family.differs and not tolerated else PASS
+    known, result = family.defined, FAIL if family.differs and not tolerated else PASS
     if result == PASS and all(row.metric in LOSSES for row in known):
         result, reason = GATE_INCONCLUSIVE, "nothing about its answers was compared, only lost calls"
+    elif result == PASS and same and unlike(same, margin) and not any(map(needs_answers, known)):
+        result, reason = GATE_INCONCLUSIVE, f"{same_sentence(same)}; noise or drift, labels would tell"
     return [
         Check(
             judge=judge,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from steelyard.core.text import pluralize
 from steelyard.datasheet import numbers
 from steelyard.datasheet.glossary import metric_named, probe_title
 from steelyard.datasheet.numbers import NOT_MEASURED
@@ -49,6 +50,16 @@ def state(row: Comparison) -> str:
 def same_body(share: Estimate) -> dict[str, Any]:
     low, high = (None, None) if share.interval is None else (share.interval.low, share.interval.high)
     return {"same": share.numerator or 0, "of": share.denominator or 0, "low": low, "high": high}
+
+
+def same_sentence(share: Estimate) -> str:
+    counts = f"{share.numerator:,} of {pluralize(share.denominator or 0, 'call')} that both answered"
+    return f"same verdict in {counts}: {numbers.decimal(share.value or 0.0)} {numbers.interval(share)}"
+
+
+def unlike(share: Estimate, margin: float) -> bool:
+    """Whether other verdicts in more than the margin of the calls are shown."""
+    return share.interval is not None and share.interval.span[1] < 1 - margin
 
 
 def needs_answers(row: Comparison) -> bool:

@@ -28,6 +28,7 @@ from steelyard.datasheet.comparison.rows import (
     one_of_each,
     p_text,
     same_body,
+    same_sentence,
     state,
 )
 from steelyard.datasheet.glossary import probe_title
@@ -292,6 +293,8 @@ class ComparisonAnswer:
     def headline(self) -> str:
         better, worse, other = (len(self.having(word)) for word in DIFFER)
         of = pluralize(len(self.rows), "figure")
+        if (better or worse) and not self.knows_answers:
+            return f"They differ in {better + worse + other} of {of}, and none says who is right."
         if better and worse:
             return f"Each is better in something: {self.second} in {better} of {of}, {self.first} in {worse}."
         if better or worse:
@@ -305,7 +308,8 @@ class ComparisonAnswer:
         if all(row.metric in LOSSES for row in self.rows):
             return "Nothing about their answers was compared, only whether calls were lost."
         if self.rows and len(self.having(ALIKE)) == len(self.rows):
-            return f"They are alike within ±{self.margin:g} in {len(self.rows)} of {of}."
+            known = "" if self.knows_answers else "; none says who is right"
+            return f"They are alike within ±{self.margin:g} in {len(self.rows)} of {of}{known}."
         return "Neither is shown to be better."
 
     def remarks(self) -> list[str]:
@@ -318,11 +322,7 @@ class ComparisonAnswer:
         """Why some figures only differ, and how often the answers do where nobody knows the right ones."""
         said = []
         if self.same is not None and self.same.value is not None and not self.knows_answers:
-            share = f"{numbers.decimal(self.same.value)} {numbers.interval(self.same)}"
-            said.append(
-                f"No figure here says who is right. Same verdict in {self.same.numerator:,} of "
-                f"{pluralize(self.same.denominator or 0, 'call')} that both answered: {share}."
-            )
+            said.append(f"No figure here says who is right; {same_sentence(self.same)}.")
         few = [row for row in self.having(DIFFERENT) if row.flipped == PAIRS and not row.explained_by]
         if few:
             clusters = pluralize(max(row.n_clusters for row in few), "cluster")
@@ -357,8 +357,10 @@ class ComparisonAnswer:
     def next_step(self, folders: Sequence[str], judges: Sequence[str]) -> tuple[str, str]:
         """What to do, and the command where one does it."""
         better, worse, undecided = (self.having(word) for word in (BETTER, WORSE, UNDECIDED))
+        view = shlex.join(("steelyard", "view", *dict.fromkeys(folders)))
+        if (better or worse) and not self.knows_answers:
+            return NO_ANSWERS, view
         if better and worse:
-            view = shlex.join(("steelyard", "view", *dict.fromkeys(folders)))
             return "decide which of these counts for you, and read the calls that differ", view
         if better or worse:
             side = 1 if better else 0
@@ -368,7 +370,7 @@ class ComparisonAnswer:
             return ONE_LENGTH, ""
         row, data = next(((row, data) for row in undecided if (data := _more_data(row))), (None, ""))
         if not data and not self.knows_answers:
-            return NO_ANSWERS, shlex.join(("steelyard", "view", *dict.fromkeys(folders)))
+            return NO_ANSWERS, view
         if not undecided:
             return "take the one that costs less", ""
         row = row or undecided[0]

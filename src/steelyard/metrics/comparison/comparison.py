@@ -195,6 +195,10 @@ class ComparisonFamily:
     faults: tuple[FigureFault, ...] = ()
 
     @property
+    def defined(self) -> list[Comparison]:
+        return [row for row in self.rows if row.status is not None]
+
+    @property
     def differs(self) -> bool:
         return self.p is not None and self.p <= ALPHA
 
