@@ -28,7 +28,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.equals import ONE_VERDICT
 from steelyard.metrics.scores.against_labels import AGREE_CONSTANT
 from steelyard.run_folder.run_folder import RunFolder
-from steelyard.run_folder.sample_size_hint import _hint, rows_of_the_rarer, sample_size_hint
+from steelyard.run_folder.sample_size_hint import SampleSizeHint, _hint, rows_of_the_rarer, sample_size_hint
 from steelyard.run_folder.snapshot import load_plan, load_snapshot
 from steelyard.runner.costs import CallPrices
 from steelyard.runner.record import RunRecord
@@ -707,3 +707,23 @@ def test_an_empty_part_of_natural_pairs_asks_for_pairs_at_random(command: Comman
     assert step["step"] == "MORE_ROWS"
     assert step["purpose"].startswith(f"label about {round_up(512)} pairs drawn")
     assert re.search(r" 16 of .*\bshorter\b", step["purpose"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "unlabelled", "told"),
+    [
+        ("request=q,id=i", True, "request=q,id=i,label=label"),
+        ("request=q,label=truth", True, "request=q,label=truth"),
+        ("request=q,id=i", False, "request=q,id=i"),
+    ],
+)
+def test_the_command_that_asks_for_labels_reads_them(columns: str, unlabelled: bool, told: str) -> None:
+    hint = SampleSizeHint("label about 100 rows", unlabelled=unlabelled)
+    words = ["steelyard", "measure", "--data", "my data.csv", "--columns"]
+    assert shlex.split(hint.command(shlex.join([*words, columns, "-j", "j"])) or "") == [
+        *words,
+        told,
+        "-j",
+        "j",
+    ]
+    assert hint.command("steelyard measure study.yaml") == "steelyard measure study.yaml"
