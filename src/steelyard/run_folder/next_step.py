@@ -177,9 +177,10 @@ class _NextSteps:
         if places:
             file = next(iter(positional_words(words)), None)
             advice += f", with `sample: {size}` {' and '.join(places)}{f' of {file}' if file else ''}"
-        advice += ", in a column `label`" if rows.unlabelled else ""
+        lacks = rows.lacks_column(words)
+        advice += ", in a column `label`" if lacks else ""
         step = self._measure_step(Step.MORE_ROWS, f"{advice}, and measure again", study.profile, growth)
-        return replace(step, command=rows.command(step.command))
+        return replace(step, command=rows.command(step.command)) if lacks and step.command else step
 
     @property
     def _short_probes(self) -> dict[str, int | None]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 from operator import itemgetter
 
@@ -76,11 +77,14 @@ class SampleSizeHint:
     unlabelled: bool = False
     """True where no row has a label yet."""
 
-    def command(self, command: str | None) -> str | None:
-        """The command to measure again; its map of columns gets `label`, where it has none for new labels."""
-        words = shlex.split(command or "")
-        if not self.unlabelled or "--columns" not in words or re.search(r"\blabel=", command or ""):
-            return command
+    def lacks_column(self, words: Sequence[str]) -> bool:
+        """Whether a command maps columns, and none for the new labels."""
+        mapped = [after for before, after in pairwise(words) if before == "--columns"]
+        return self.unlabelled and bool(mapped) and "label=" not in re.findall(r"\w+=", ",".join(mapped))
+
+    def command(self, command: str) -> str:
+        """The command to measure again, whose map of columns has `label` for the new labels."""
+        words = shlex.split(command)
         place = words.index("--columns") + 1
         return shlex.join([*words[:place], f"{words[place]},label=label", *words[place + 1 :]])
 

@@ -353,7 +353,9 @@ def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
         question.extend(map(asked.__getitem__, place))
         replicate.extend(repeat)
         use.extend(map(uses.__getitem__, probes))
-    questions = tuple((judge, kind, text, order) for judge, kind, text, order in map(json.loads, asked))
+    questions = tuple(
+        (judge, protocol, stimulus, order) for judge, protocol, stimulus, order in map(json.loads, asked)
+    )
     if not {order for *_, order in questions} <= set(ORDERS):
         raise ValueError("a planned trial without an order")
     return PlannedTrials(
